@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* backend.h: how does a queue of one's own get behind the wq_queue API?
+ *
+ * A wq_queue is whatever begins with `struct wq_queue` and fills in a table of
+ * verbs. The in-memory queue is one; a file, a server or a wrapper around
+ * another queue can be others. Callers cannot tell them apart.
+ *
+ *     struct my_queue { wq_queue base; int socket; ... };
+ *
+ *     static const wq_backend my_backend = {
+ *         .size = sizeof(wq_backend), .name = "mine", .add = my_add, ...
+ *     };
+ *
+ *     wq_err my_open(..., wq_queue **out)
+ *     {
+ *         struct my_queue *mine = ...;
+ *         wq_err err = wq_backend_init(&mine->base, &my_backend);
+ *         ...
+ *         *out = &mine->base;
+ *     }
+ *
+ * What the library does before a verb is called: refuses NULL queues, items,
+ * keys and out-parameters, empty and over-long keys, negative timeouts. What a
+ * verb owes its callers is written at the function of the same name in wq.h.
+ * Time-outs are relative nanoseconds, WQ_FOREVER for none. Every verb may be
+ * called from any thread.
+ */
+#ifndef WQ_BACKEND_H
+#define WQ_BACKEND_H
+
+#include <wq/wq.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The verbs. `size` is sizeof(wq_backend) of the header the backend was
+ * compiled with; later releases append verbs, and one that a backend does not
+ * have answers WQ_ENOTSUP. "Required" ones must be there.
+ */
+typedef struct wq_backend {
+    size_t      size;
+    const char *name; /* required; for messages: "memory" */
+
+    void (*destroy)(wq_queue *q);                     /* required */
+    wq_err (*add)(wq_queue *q, wq_key key);           /* required */
+    wq_err (*get)(wq_queue *q, int64_t timeout_ns, wq_item **out); /* required */
+    wq_err (*done)(wq_queue *q, wq_item *item);       /* required */
+    wq_err (*done_key)(wq_queue *q, wq_key key);      /* or NULL */
+    /* A length may have to be fetched and may fail; wq_len() then says 0. */
+    wq_err (*len)(wq_queue *q, size_t *out);          /* required */
+    void (*shutdown)(wq_queue *q);                    /* required */
+    wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* or NULL; shuts down */
+    bool (*shutting_down)(const wq_queue *q);         /* required */
+    void (*interrupt)(wq_queue *q);                   /* or NULL: no effect */
+} wq_backend;
+
+/* The part of a queue that the library sees. First member of a backend's own
+ * struct.
+ */
+struct wq_queue {
+    const wq_backend *backend; /* set by wq_backend_init() */
+};
+
+/* Put `backend`, which must outlive the queue, behind `q`.
+ *
+ * Returns WQ_OK; WQ_EINVAL if either is NULL, `size` does not fit any release
+ * up to this one, or a required verb is missing.
+ * Since: 0.1.  [O-09]
+ */
+WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue *q,
+                                           const wq_backend *backend);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

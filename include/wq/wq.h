@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* wq.h: the queue. This header is the manual.
+ *
+ * A wq_queue holds keys that need work. Producers add keys; workers get a key,
+ * work on it, and say done. Three things make it different from a plain FIFO:
+ *
+ *   - a key that is already waiting to be worked on is not queued twice;
+ *   - a key is never in two workers' hands at the same time;
+ *   - a key added again while a worker holds it is handed out once more after
+ *     that worker says done. Nothing is lost, nothing runs twice at once.
+ *
+ *                 add            get            done
+ *       absent ────────► READY ────────► HELD ────────► absent
+ *                          ▲              │
+ *                          │ done         │ add
+ *                          │              ▼
+ *                          └───────── HELD+DIRTY      (further adds: no change)
+ *
+ * A worker reads:
+ *
+ *     wq_item *item;
+ *     while (wq_get(q, &item) == WQ_OK) {
+ *         reconcile(item->key);
+ *         wq_done(q, item);
+ *     }
+ *
+ * Threads. Every function may be called from any thread at any time, except
+ * wq_destroy(): it must be the last call (see there). No function may be called
+ * from a signal handler. After fork() the child must not touch a queue that
+ * other threads of the parent were using.
+ *
+ * Errors. A function that can fail returns wq_err; on any error the queue is
+ * exactly as it was and out-parameters are untouched. A NULL queue is
+ * WQ_EINVAL, never a crash.
+ *
+ * Numbers in brackets ([Q-03], [O-02]) name the behaviours in
+ * docs/semantics.md; the tests cite the same numbers.
+ */
+#ifndef WQ_WQ_H
+#define WQ_WQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <wq/version.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define WQ_API __attribute__((visibility("default")))
+#define WQ_NODISCARD __attribute__((warn_unused_result))
+#else
+#define WQ_API
+#define WQ_NODISCARD
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- errors -- */
+
+/* Every error: name, number, message. Numbers are never reused. */
+#define WQ_ERRORS(X)                                                           \
+    X(WQ_OK, 0, "success")                                                     \
+    X(WQ_EINVAL, 1, "invalid argument")                                        \
+    X(WQ_ENOMEM, 2, "out of memory; nothing was changed")                      \
+    X(WQ_ESHUTDOWN, 3, "the queue is shut down")                               \
+    X(WQ_ETIMEDOUT, 4, "the time is up")                                       \
+    X(WQ_EFULL, 5, "the queue is full")                                        \
+    X(WQ_ESTATE, 6, "the key or item is not in the caller's hands")            \
+    X(WQ_ENOTFOUND, 7, "no such key")                                          \
+    X(WQ_EINTERRUPTED, 8, "the wait was interrupted")                          \
+    X(WQ_EIO, 9, "input or output failed")                                     \
+    X(WQ_ELOST, 10, "the key was taken over by another worker")                \
+    X(WQ_ENOTSUP, 11, "this backend does not offer that")                      \
+    X(WQ_ETOOLONG, 12, "the key is longer than WQ_KEY_MAX bytes")
+
+#define WQ__ERROR_ENUM(name, number, message) name = number,
+typedef enum wq_err { WQ_ERRORS(WQ__ERROR_ENUM) } wq_err;
+#undef WQ__ERROR_ENUM
+
+/* The message for an error: a static string, never NULL, also for numbers this
+ * release does not know.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [E-01]
+ */
+WQ_API const char *wq_strerror(wq_err err);
+
+/* The name of an error ("WQ_EINVAL"), for logs. Same guarantees.  Since: 0.1.
+ * [E-01]
+ */
+WQ_API const char *wq_err_name(wq_err err);
+
+/* The version of the library that is linked, to compare with WQ_VERSION of the
+ * header a program was compiled against.  Since: 0.1.  [E-02]
+ */
+WQ_API int wq_version(void);
+
+/* ------------------------------------------------------------------ keys -- */
+
+/* The longest key, in bytes. A key is a name, not a payload. */
+#define WQ_KEY_MAX 65536
+
+/* A key: any bytes, compared as bytes, copied on add. The empty key is refused
+ * (WQ_EINVAL): it is nearly always an accident.
+ */
+typedef struct wq_key {
+    const void *data; /* the bytes; not NULL */
+    size_t      len;  /* 1 .. WQ_KEY_MAX */
+} wq_key;
+
+/* The key made of a string's bytes, without its terminating NUL. NULL gives the
+ * empty key, which every verb refuses.
+ */
+static inline wq_key
+wq_str(const char *s)
+{
+    wq_key key;
+    key.data = s;
+    key.len = s ? strlen(s) : 0;
+    return key;
+}
+
+/* The key made of the eight bytes of *n (host order). The same works for any
+ * plain data without padding: (wq_key){&id, sizeof id}.
+ */
+static inline wq_key
+wq_u64(const uint64_t *n)
+{
+    wq_key key;
+    key.data = n;
+    key.len = n ? sizeof *n : 0;
+    return key;
+}
+
+/* An item: a key on loan to one worker, from wq_get() until wq_done(). Read it;
+ * do not write it, copy it in place of the original, or keep it after done.
+ */
+typedef struct wq_item {
+    wq_key   key;      /* valid until done */
+    int      priority; /* 0 in this release */
+    uint32_t slot;     /* the queue's own; not for callers */
+    uint64_t fence;    /* grows with every hand-out of this key */
+} wq_item;
+
+/* ----------------------------------------------------------------- config -- */
+
+/* Where the queue's memory comes from. Called under the queue's lock: must not
+ * call back into the queue. `free` gets the size that was asked for.
+ */
+typedef struct wq_allocator {
+    size_t size;                               /* sizeof(wq_allocator) */
+    void  *ctx;                                /* first argument of both */
+    void *(*alloc)(void *ctx, size_t n);       /* as malloc; NULL: refused */
+    void (*free)(void *ctx, void *p, size_t n); /* p is never NULL */
+} wq_allocator;
+
+/* The order in which READY keys leave, when first come first served is not
+ * wanted. client-go's Touch, Push, Len and Pop.
+ *
+ * Called under the queue's lock: must not call back into the queue. One
+ * wq_order serves one queue. A key's bytes stay where they are from push until
+ * pop returns it, so keeping the wq_key is enough; no copy is needed. [Q-24]
+ */
+typedef struct wq_order {
+    size_t size; /* sizeof(wq_order) */
+    void  *self; /* first argument of all */
+    /* `key` has become READY. Any error (say WQ_ENOMEM) is handed to the
+     * caller of the verb at work, and nothing has changed. */
+    wq_err (*push)(void *self, wq_key key, int priority);
+    /* `key`, READY already, was added again. May be NULL. */
+    void (*touch)(void *self, wq_key key);
+    /* Take out the key to hand out next; false when there is none. Must return
+     * a key that was pushed and not popped since, and the very wq_key that was
+     * pushed. */
+    bool (*pop)(void *self, wq_key *out);
+    /* How many keys were pushed and not popped. */
+    size_t (*len)(void *self);
+    /* The queue is being destroyed; keys still inside are its own. May be
+     * NULL. */
+    void (*destroy)(void *self);
+} wq_order;
+
+/* How a queue is made. Zero means the stated default, so fill in only what you
+ * need; WQ_CONFIG(.order = &mine) does the rest in C. In C++ set `size` by hand.
+ * The structs pointed to are copied; what they point to must outlive the queue.
+ */
+typedef struct wq_config {
+    size_t              size;      /* sizeof(wq_config) */
+    const wq_order     *order;     /* NULL: first come, first served */
+    const wq_allocator *allocator; /* NULL: malloc and free */
+} wq_config;
+
+#ifndef __cplusplus
+#define WQ_CONFIG(...) (&(wq_config){.size = sizeof(wq_config), __VA_ARGS__})
+#endif
+
+/* ----------------------------------------------------------- life of a queue */
+
+typedef struct wq_queue wq_queue; /* opaque */
+
+/* A duration so long that it never ends. */
+#define WQ_FOREVER INT64_MAX
+
+/* Make an in-memory queue. `config` may be NULL: all defaults.
+ *
+ * Starts no thread. The caller owns *out and gives it to wq_destroy().
+ *
+ * Returns WQ_OK;
+ *   WQ_EINVAL  `out` is NULL; a `size` field is 0, cut off in the middle of a
+ *              field, or larger than this release knows with something set
+ *              there; an order or allocator lacks a required function;
+ *   WQ_ENOMEM  no memory;
+ *   WQ_EIO     the system gave no random numbers (the hash is keyed).
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02]
+ */
+WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
+
+/* Give everything back. NULL is allowed.
+ *
+ * Acts as wq_shutdown() first, and waits until every thread that was blocked in
+ * the queue has left it: blocked gets return WQ_ESHUTDOWN even if keys remain,
+ * blocked drains return WQ_EINTERRUPTED. No call may *start* once wq_destroy()
+ * was called: join or otherwise stop the producers first. Items not yet done
+ * end with the queue; keys not yet handed out are dropped.
+ *
+ * Threads: one, once.  Blocks: for as long as the above.  Since: 0.1.  [O-03]
+ */
+WQ_API void wq_destroy(wq_queue *q);
+
+/* ------------------------------------------------------------------- verbs -- */
+
+/* Mark `key` as needing work.
+ *
+ * A key that is READY already is not added twice. A key held by a worker is
+ * handed out once more after its wq_done(), at the tail. The bytes are copied.
+ *
+ * Returns WQ_OK;
+ *   WQ_ESHUTDOWN  after wq_shutdown();
+ *   WQ_EINVAL     NULL queue, NULL or empty key;
+ *   WQ_ETOOLONG   more than WQ_KEY_MAX bytes;
+ *   WQ_ENOMEM     no memory.
+ * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.
+ * [Q-03 Q-04 Q-05 Q-12 Q-15 Q-16 Q-23 O-04]
+ */
+WQ_API WQ_NODISCARD wq_err wq_add(wq_queue *q, wq_key key);
+
+/* wq_add() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_add_str(wq_queue *q, const char *s)
+{
+    return wq_add(q, wq_str(s));
+}
+
+/* Take the next key; block while there is none.
+ *
+ * The item is the caller's until wq_done(). After shutdown the keys that are
+ * READY are still handed out; WQ_ESHUTDOWN says that none is left.
+ *
+ * Returns WQ_OK;
+ *   WQ_ESHUTDOWN     the queue is shut down and empty;
+ *   WQ_EINTERRUPTED  see wq_interrupt();
+ *   WQ_EINVAL        NULL queue or out;
+ *   WQ_ENOMEM        no memory for the loan; the key stays first in line.
+ * Threads: any.  Blocks: until there is a key.  Cost: O(1).  Since: 0.1.
+ * [Q-04 Q-06 Q-07 Q-10 Q-13 Q-17 Q-26]
+ */
+WQ_API WQ_NODISCARD wq_err wq_get(wq_queue *q, wq_item **out);
+
+/* wq_get() that gives up after `timeout_ns`: 0 tries once, WQ_FOREVER never
+ * gives up.
+ *
+ * Returns as wq_get(), and
+ *   WQ_ETIMEDOUT  no key came in time;
+ *   WQ_EINVAL     also for a negative timeout.
+ * Threads: any.  Blocks: at most `timeout_ns`.  Since: 0.1.  [O-05]
+ */
+WQ_API WQ_NODISCARD wq_err wq_get_within(wq_queue *q, int64_t timeout_ns,
+                                         wq_item **out);
+
+/* The work on `item` is finished, well or badly. The loan ends.
+ *
+ * If the key was added meanwhile it becomes READY again, at the tail; that
+ * happens after shutdown too, for adds made before it.
+ *
+ * Returns WQ_OK;
+ *   WQ_ESTATE  the item is not on loan from this queue (done already, or from
+ *              another queue). An item pointer that was done is reused by later
+ *              gets: a second done can only be told apart until then;
+ *   WQ_EINVAL  NULL queue or item;
+ *   WQ_ENOMEM  only with a wq_order that ran out of memory: still on loan.
+ * Threads: any, also another than got it.  Blocks: never.  Cost: O(1).
+ * Since: 0.1.  [Q-04 Q-11 Q-12 Q-14 Q-18 Q-21 O-06]
+ */
+WQ_API wq_err wq_done(wq_queue *q, wq_item *item);
+
+/* wq_done() by key, for callers that did not keep the item: client-go's
+ * Done(item).
+ *
+ * Returns as wq_done(); WQ_ESTATE when `key` is not held.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [Q-21 O-06]
+ */
+WQ_API wq_err wq_done_key(wq_queue *q, wq_key key);
+
+/* How many keys are READY. Keys held by workers do not count, be they dirty or
+ * not. Other threads change it at once: good for a display, not for decisions.
+ * 0 for a NULL queue.
+ * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.  [Q-03 Q-12]
+ */
+WQ_API size_t wq_len(wq_queue *q);
+
+/* ---------------------------------------------------------------- shutdown -- */
+
+/* No more adds: they return WQ_ESHUTDOWN from now on. Wakes every blocked get
+ * and ends every drain that waits. Does not wait for anything. READY keys can
+ * still be taken. A second call is harmless.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [Q-01 Q-08 Q-09 Q-13 Q-19]
+ */
+WQ_API void wq_shutdown(wq_queue *q);
+
+/* wq_shutdown(), then wait until every key was worked on: until nothing is
+ * READY, held, or dirty. Someone must keep calling get and done. Several
+ * threads may wait; all of them are woken.
+ *
+ * Returns WQ_OK            all work is done;
+ *         WQ_EINTERRUPTED  wq_shutdown() was called meanwhile: the second
+ *                          SIGTERM. Work remains;
+ *         WQ_EINVAL        NULL queue.
+ * Threads: any but a worker that holds an item (it would wait for itself).
+ * Blocks: yes.  Since: 0.1.  [Q-07 Q-09 Q-10 Q-20 Q-22 O-07]
+ */
+WQ_API wq_err wq_shutdown_with_drain(wq_queue *q);
+
+/* wq_shutdown_with_drain() that gives up waiting after `timeout_ns` (0: asks
+ * once). The queue stays shut down.
+ *
+ * Returns as above, and
+ *   WQ_ETIMEDOUT  work remains;
+ *   WQ_EINVAL     also for a negative timeout.
+ * Threads: as above.  Blocks: at most `timeout_ns`.  Since: 0.1.  [O-07]
+ */
+WQ_API wq_err wq_shutdown_with_drain_within(wq_queue *q, int64_t timeout_ns);
+
+/* Has a shutdown of either kind begun? false for NULL.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [Q-19]
+ */
+WQ_API bool wq_shutting_down(const wq_queue *q);
+
+/* Every get that is blocked now returns WQ_EINTERRUPTED; the queue goes on as
+ * before. When no get is blocked, one interrupt is remembered, and the next get
+ * that would block returns WQ_EINTERRUPTED instead: so a worker that is just
+ * about to block does not miss it. To stop N workers without shutting the queue
+ * down, set a flag, interrupt, and let each worker that sees the flag interrupt
+ * once more before it leaves.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-08]
+ */
+WQ_API void wq_interrupt(wq_queue *q);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* audit.c: do all laws hold right now?
+ *
+ * Looks at the whole state from outside, by other ways than the verbs take, and
+ * names the first law it finds broken. Laws that speak of what happens over time
+ * (L3, L6) are checked by the model in tests/model, which compares every answer;
+ * here is what a single moment can show.
+ */
+#include "core/core.h"
+
+static const struct wq__rec *
+record(const struct wq__core *c, wq__ref ref)
+{
+    return wq__slab_at(&c->recs, ref);
+}
+
+/* A record by itself: facets that exclude each other, and counts of them. */
+struct census {
+    size_t ready, held, dirty, waiting;
+};
+
+static const char *
+check_record(const struct wq__core *c, wq__ref ref, struct census *n)
+{
+    const struct wq__rec *rec = record(c, ref);
+    const bool            ready = rec->flags & WQ__READY;
+    const bool            held = rec->flags & WQ__HELD;
+    const bool            dirty = rec->flags & WQ__DIRTY;
+
+    n->ready += ready;
+    n->held += held;
+    n->dirty += dirty;
+    n->waiting += rec->wait != 0;
+    if (ready && held)
+        return "L2: a key is READY and HELD";
+    if (dirty && !held)
+        return "a key is DIRTY but not HELD";
+    if (!ready && !held && !rec->wait)
+        return "a record without any facet was kept";
+    if (wq__hash(&c->secret, wq__rec_key(rec)) != rec->hash)
+        return "a record's hash is not its key's";
+    return NULL;
+}
+
+/* A HELD record and its loan must name each other: then two loans cannot name
+ * the same record (L1). */
+static const char *
+check_loan(const struct wq__core *c, wq__ref ref)
+{
+    const struct wq__rec  *rec = record(c, ref);
+    const struct wq__loan *loan = wq__slab_probe(&c->loans, rec->link);
+
+    if (!loan || loan->rec != ref || loan->item.slot != rec->link)
+        return "L1: a HELD key and its loan do not name each other";
+    if (loan->item.key.data != wq__rec_bytes(rec) ||
+        loan->item.key.len != rec->len)
+        return "a loan shows another key than its record's";
+    if (loan->item.fence > c->fence)
+        return "a fence from the future";
+    return NULL;
+}
+
+static const char *
+check_index(const struct wq__core *c)
+{
+    struct census n = {0};
+    size_t        len = 0;
+
+    for (size_t i = 0; i < c->index.cap; i++) {
+        const struct wq__slot slot = c->index.slots[i];
+        if (!slot.ref)
+            continue;
+        len++;
+        const char *broken = check_record(c, slot.ref, &n);
+        if (broken)
+            return broken;
+        const struct wq__rec *rec = record(c, slot.ref);
+        if (slot.hash != rec->hash)
+            return "a slot's hash is not its record's";
+        if (wq__index_find(&c->index, wq__rec_key(rec), rec->hash) != slot.ref)
+            return "a key cannot be found, or is there twice";
+        broken = rec->flags & WQ__HELD ? check_loan(c, slot.ref) : NULL;
+        if (broken)
+            return broken;
+    }
+    if (len != c->index.len || len != c->recs.live)
+        return "index and records differ in number";
+    if (n.held != c->held || n.held != c->loans.live)
+        return "L1: HELD keys and loans differ in number";
+    if (n.dirty != c->dirty)
+        return "DIRTY keys were miscounted";
+    if (n.ready != c->ready.len)
+        return "READY keys were miscounted";
+    if (n.waiting != c->waiting.len)
+        return "L5: WAITING keys and deadlines differ in number";
+    return NULL;
+}
+
+static const char *
+check_ready(const struct wq__core *c)
+{
+    const struct wq__ready *r = &c->ready;
+
+    if (r->has_plug_in)
+        return r->plug_in.len(r->plug_in.self) == r->len
+                   ? NULL
+                   : "the wq_order and the queue differ on what is READY";
+
+    size_t  len = 0;
+    wq__ref last = 0;
+    for (wq__ref ref = r->first; ref; ref = record(c, ref)->link) {
+        if (!(record(c, ref)->flags & WQ__READY))
+            return "L2: the ready list holds a key that is not READY";
+        if (++len > r->len)
+            return "L2: a key is in the ready list twice";
+        last = ref;
+    }
+    if (len != r->len || last != r->last)
+        return "the ready list was cut";
+    return NULL;
+}
+
+static const char *
+check_waiting(const struct wq__core *c)
+{
+    const struct wq__heap *h = &c->waiting;
+
+    for (size_t i = 0; i < h->len; i++) {
+        const struct wq__wait *e = &h->entries[i];
+        if (record(c, e->ref)->wait != i + 1)
+            return "L5: a deadline and its key do not name each other";
+        const struct wq__wait *parent = &h->entries[i ? (i - 1) / 4 : 0];
+        if (parent->at > e->at || (parent->at == e->at && parent->seq > e->seq))
+            return "L4: the delay heap is out of order";
+        if (e->seq > h->seq)
+            return "an arrival number from the future";
+    }
+    return NULL;
+}
+
+const char *
+wq__core_check(const struct wq__core *c)
+{
+    const char *broken = check_index(c);
+    if (!broken)
+        broken = check_ready(c);
+    if (!broken)
+        broken = check_waiting(c);
+    if (!broken && c->shutting_down && c->waiting.len)
+        broken = "keys still wait after shutdown";
+    return broken;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* slab.c: blocks of equal slots; see slab.h. */
+#include "core/slab.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/mem.h"
+
+enum {
+    UNIT = WQ__SLAB_UNIT,
+    UNIT_BITS = WQ__SLAB_UNIT_BITS,
+    BLOCK_MAX = UNIT << UNIT_BITS,
+    HEAD_UNITS = sizeof(struct wq__block) / UNIT,
+    TABLE_MAX = 1 << (32 - UNIT_BITS), /* what is left of a 32-bit reference */
+#if WQ_DEBUG
+    BLOCK_FIRST = 256, /* rare paths become daily ones */
+    TABLE_FIRST = 2,
+#else
+    BLOCK_FIRST = 1024, /* a small queue stays small; every next one doubles */
+    TABLE_FIRST = 8,
+#endif
+};
+
+_Static_assert(sizeof(struct wq__block) % WQ__SLAB_UNIT == 0,
+               "slots begin on a unit");
+_Static_assert(WQ__SLAB_MAX + sizeof(struct wq__block) <= 1024,
+               "an object fits the smallest block of a release build");
+
+static uint32_t
+units_for(size_t size)
+{
+    return (uint32_t)((size + UNIT - 1) / UNIT);
+}
+
+static uint32_t *
+link_at(struct wq__block *b, uint32_t unit)
+{
+    return (uint32_t *)(void *)((char *)b + (size_t)unit * UNIT);
+}
+
+/* ---- the list of blocks with room ---------------------------------------- */
+
+static void
+list_push_front(struct wq__class *c, struct wq__block *b)
+{
+    b->prev = NULL;
+    b->next = c->first;
+    *(c->first ? &c->first->prev : &c->last) = b;
+    c->first = b;
+}
+
+static void
+list_push_back(struct wq__class *c, struct wq__block *b)
+{
+    b->next = NULL;
+    b->prev = c->last;
+    *(c->last ? &c->last->next : &c->first) = b;
+    c->last = b;
+}
+
+static void
+list_remove(struct wq__class *c, struct wq__block *b)
+{
+    *(b->prev ? &b->prev->next : &c->first) = b->next;
+    *(b->next ? &b->next->prev : &c->last) = b->prev;
+}
+
+/* ---- blocks --------------------------------------------------------------- */
+
+/* Make sure the table has a free entry; `lowest` is its number then. */
+static bool
+reserve_number(struct wq__slab *s)
+{
+    while (s->lowest < s->table_len && s->table[s->lowest])
+        s->lowest++;
+    if (s->lowest < s->table_len)
+        return true;
+    if (s->table_len == TABLE_MAX)
+        return false;
+
+    const uint32_t     len = s->table_len ? s->table_len * 2 : TABLE_FIRST;
+    struct wq__block **table = wq__mem_array(s->mem, len, sizeof *table);
+    if (!table)
+        return false;
+
+    for (uint32_t i = 0; i < len; i++)
+        table[i] = i < s->table_len ? s->table[i] : NULL;
+    wq__mem_free(s->mem, s->table, s->table_len * sizeof *table);
+    s->table = table;
+    s->table_len = len;
+    return true;
+}
+
+/* How large the next block for slots of `slot_units` is: small at first. */
+static uint32_t
+next_block_bytes(const struct wq__class *c, uint32_t slot_units)
+{
+    const uint32_t doublings = c->blocks < 16 ? c->blocks : 16;
+    const uint32_t wanted = (uint32_t)BLOCK_FIRST << doublings;
+    const uint32_t least = (HEAD_UNITS + 2 * slot_units) * UNIT;
+
+    if (wanted > BLOCK_MAX)
+        return BLOCK_MAX;
+    return wanted > least ? wanted : least;
+}
+
+static struct wq__block *
+add_block(struct wq__slab *s, uint32_t slot_units)
+{
+    struct wq__class *c = &s->classes[slot_units];
+
+    if (!reserve_number(s))
+        return NULL;
+    const uint32_t    bytes = next_block_bytes(c, slot_units);
+    struct wq__block *b = wq__mem_alloc(s->mem, bytes);
+    if (!b)
+        return NULL;
+
+    *b = (struct wq__block){
+        .number = s->lowest,
+        .bytes = bytes,
+        .slot_units = slot_units,
+        .slots = (bytes / UNIT - HEAD_UNITS) / slot_units,
+        .fresh = HEAD_UNITS,
+    };
+    s->table[b->number] = b;
+    list_push_front(c, b);
+    c->blocks++;
+    c->empty++;
+    return b;
+}
+
+static void
+drop_block(struct wq__slab *s, struct wq__block *b)
+{
+    s->classes[b->slot_units].blocks--;
+    s->table[b->number] = NULL;
+    if (b->number < s->lowest)
+        s->lowest = b->number;
+    wq__mem_free(s->mem, b, b->bytes);
+}
+
+/* The last object of `b` is gone: keep it as its class's one spare, last in
+ * line, or give it back. */
+static void
+retire_block(struct wq__slab *s, struct wq__block *b)
+{
+    struct wq__class *c = &s->classes[b->slot_units];
+
+    list_remove(c, b);
+    if (c->empty) {
+        drop_block(s, b);
+        return;
+    }
+    b->freed = 0; /* forget the free list: slots are handed out in order again */
+    b->fresh = HEAD_UNITS;
+    list_push_back(c, b);
+    c->empty = 1;
+}
+
+/* ---- what the slab offers -------------------------------------------------- */
+
+void
+wq__slab_init(struct wq__slab *s, const wq_allocator *mem)
+{
+    *s = (struct wq__slab){.mem = mem};
+}
+
+void
+wq__slab_fini(struct wq__slab *s)
+{
+    for (uint32_t i = 0; i < s->table_len; i++)
+        if (s->table[i])
+            wq__mem_free(s->mem, s->table[i], s->table[i]->bytes);
+    if (s->table)
+        wq__mem_free(s->mem, s->table, s->table_len * sizeof *s->table);
+    *s = (struct wq__slab){.mem = s->mem};
+}
+
+void *
+wq__slab_alloc(struct wq__slab *s, size_t size, wq__ref *ref)
+{
+    assert(size > 0 && size <= WQ__SLAB_MAX);
+    const uint32_t    slot_units = units_for(size);
+    struct wq__class *c = &s->classes[slot_units];
+    struct wq__block *b = c->first;
+
+    if (!b && !(b = add_block(s, slot_units)))
+        return NULL;
+
+    uint32_t unit = b->freed;
+    if (unit) {
+        b->freed = *link_at(b, unit);
+    } else {
+        unit = b->fresh;
+        b->fresh += slot_units;
+    }
+    if (b->live++ == 0)
+        c->empty--;
+    if (b->live == b->slots)
+        list_remove(c, b);
+    s->live++;
+
+    *ref = b->number << UNIT_BITS | unit;
+    return link_at(b, unit);
+}
+
+void
+wq__slab_free(struct wq__slab *s, wq__ref ref)
+{
+    struct wq__block *b = s->table[ref >> UNIT_BITS];
+    const uint32_t    unit = ref & ((1U << UNIT_BITS) - 1);
+
+    assert(b && b->live > 0);
+    *link_at(b, unit) = b->freed;
+    b->freed = unit;
+    if (b->live == b->slots)
+        list_push_front(&s->classes[b->slot_units], b);
+    s->live--;
+    if (--b->live == 0)
+        retire_block(s, b);
+}
+
+void *
+wq__slab_probe(const struct wq__slab *s, wq__ref ref)
+{
+    const uint32_t number = ref >> UNIT_BITS;
+    const uint32_t unit = ref & ((1U << UNIT_BITS) - 1);
+
+    if (number >= s->table_len || !s->table[number])
+        return NULL;
+    struct wq__block *b = s->table[number];
+    if (unit < HEAD_UNITS || unit >= b->fresh ||
+        (unit - HEAD_UNITS) % b->slot_units != 0)
+        return NULL;
+    return link_at(b, unit);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* queue.c: what does the API refuse, and to whom does it pass the rest?
+ *
+ * Every verb of wq.h: arguments are checked here, once for all backends; then
+ * one indirect jump.
+ */
+#include <wq/backend.h>
+
+static wq_err
+check_key(wq_key key)
+{
+    if (!key.data || key.len == 0)
+        return WQ_EINVAL;
+    return key.len > WQ_KEY_MAX ? WQ_ETOOLONG : WQ_OK;
+}
+
+void
+wq_destroy(wq_queue *q)
+{
+    if (q)
+        q->backend->destroy(q);
+}
+
+wq_err
+wq_add(wq_queue *q, wq_key key)
+{
+    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    return err ? err : q->backend->add(q, key);
+}
+
+wq_err
+wq_get(wq_queue *q, wq_item **out)
+{
+    return wq_get_within(q, WQ_FOREVER, out);
+}
+
+wq_err
+wq_get_within(wq_queue *q, int64_t timeout_ns, wq_item **out)
+{
+    if (!q || !out || timeout_ns < 0)
+        return WQ_EINVAL;
+    return q->backend->get(q, timeout_ns, out);
+}
+
+wq_err
+wq_done(wq_queue *q, wq_item *item)
+{
+    if (!q || !item)
+        return WQ_EINVAL;
+    return q->backend->done(q, item);
+}
+
+wq_err
+wq_done_key(wq_queue *q, wq_key key)
+{
+    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    if (err)
+        return err;
+    return q->backend->done_key ? q->backend->done_key(q, key) : WQ_ENOTSUP;
+}
+
+size_t
+wq_len(wq_queue *q)
+{
+    size_t len = 0;
+    if (!q || q->backend->len(q, &len))
+        return 0;
+    return len;
+}
+
+void
+wq_shutdown(wq_queue *q)
+{
+    if (q)
+        q->backend->shutdown(q);
+}
+
+wq_err
+wq_shutdown_with_drain(wq_queue *q)
+{
+    return wq_shutdown_with_drain_within(q, WQ_FOREVER);
+}
+
+wq_err
+wq_shutdown_with_drain_within(wq_queue *q, int64_t timeout_ns)
+{
+    if (!q || timeout_ns < 0)
+        return WQ_EINVAL;
+    return q->backend->drain ? q->backend->drain(q, timeout_ns) : WQ_ENOTSUP;
+}
+
+bool
+wq_shutting_down(const wq_queue *q)
+{
+    return q && q->backend->shutting_down(q);
+}
+
+void
+wq_interrupt(wq_queue *q)
+{
+    if (q && q->backend->interrupt)
+        q->backend->interrupt(q);
+}

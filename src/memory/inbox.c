@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* inbox.c: handing keys over without the lock; see inbox.h, where the numbered
+ * steps of the argument are. */
+#include "memory/inbox.h"
+
+#include <string.h>
+
+#include "core/mem.h"
+#include "port/relax.h"
+
+#define MASK (WQ__INBOX_CELLS - 1)
+#define CLOSED (UINT64_C(1) << 63)
+
+_Static_assert((WQ__INBOX_CELLS & MASK) == 0, "positions wrap by masking");
+_Static_assert(sizeof(struct wq__cell) == 128, "two cache lines a cell");
+
+/* Cells are aligned to cache lines; the allocator promises less. */
+#define RING_BYTES                                                             \
+    wq__mem_padded(sizeof(struct wq__cell) * WQ__INBOX_CELLS, WQ__CACHE_LINE)
+
+void
+wq__inbox_init(struct wq__inbox *in, const wq_allocator *mem)
+{
+    atomic_init(&in->tail, 0);
+    atomic_init(&in->limit, 0);
+    in->head = 0;
+    in->cells = NULL;
+    in->raw = NULL;
+    in->mem = mem;
+}
+
+void
+wq__inbox_fini(struct wq__inbox *in)
+{
+    wq__mem_free(in->mem, in->raw, RING_BYTES);
+    in->raw = NULL;
+}
+
+/* Whatever position comes next, its cell is empty (I2). */
+static void
+raise_limit(struct wq__inbox *in)
+{
+    atomic_store_explicit(&in->limit, in->head + WQ__INBOX_CELLS,
+                          memory_order_release);
+}
+
+void
+wq__inbox_open(struct wq__inbox *in)
+{
+    if (in->raw)
+        return;
+    in->raw = wq__mem_alloc(in->mem, RING_BYTES);
+    if (!in->raw)
+        return;
+
+    in->cells = wq__mem_align(in->raw, WQ__CACHE_LINE);
+    for (size_t i = 0; i < WQ__INBOX_CELLS; i++)
+        atomic_init(&in->cells[i].turn, 0);
+    raise_limit(in);
+}
+
+void
+wq__inbox_close(struct wq__inbox *in)
+{
+    atomic_fetch_or(&in->tail, CLOSED);
+}
+
+bool
+wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash)
+{
+    if (key.len > WQ__INBOX_KEY_MAX)
+        return false;
+
+    uint64_t at = atomic_load_explicit(&in->tail, memory_order_relaxed);
+    do { /* a closed tail is beyond every limit */
+        if (at >= atomic_load_explicit(&in->limit, memory_order_acquire))
+            return false;
+    } while (!atomic_compare_exchange_weak(&in->tail, &at, at + 1)); /* I1 I4 */
+
+    struct wq__cell *cell = &in->cells[at & MASK];
+    cell->hash = hash;
+    cell->len = (uint32_t)key.len;
+    memcpy(cell->bytes, key.data, key.len);
+    atomic_store_explicit(&cell->turn, at + 1, memory_order_release); /* I3 */
+    return true;
+}
+
+static void
+await_turn(struct wq__cell *cell, uint64_t turn)
+{
+    for (unsigned round = 0;
+         atomic_load_explicit(&cell->turn, memory_order_acquire) != turn;
+         round++)
+        wq__relax(round);
+}
+
+wq_err
+wq__inbox_empty(struct wq__inbox *in, struct wq__core *core)
+{
+    const uint64_t end = atomic_load(&in->tail) & ~CLOSED;
+    wq_err         err = WQ_OK;
+
+    if (in->head == end)
+        return WQ_OK;
+    while (in->head != end) {
+        struct wq__cell *cell = &in->cells[in->head & MASK];
+        enum wq__added   what;
+
+        await_turn(cell, in->head + 1);
+        err = wq__core_admit(core, (wq_key){cell->bytes, cell->len},
+                             cell->hash, &what);
+        if (err)
+            break;
+        in->head++;
+    }
+    raise_limit(in);
+    return err;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* inbox.h: how does a producer hand a key over while the lock is taken?
+ *
+ * A bounded ring of cells. A producer that finds the queue's lock taken puts its
+ * key into the ring and goes on; whoever holds the lock next empties the ring
+ * into the core before it does anything else. So producers neither wait for the
+ * lock nor touch the core's cache lines, and the core is changed by batches.
+ *
+ * The inbox costs no memory until a producer first finds the lock taken.
+ *
+ * Positions count up for ever; cell `p & MASK` belongs to position p.
+ *
+ *   tail    next position to take; with the top bit set: closed.
+ *   limit   positions below it may be taken. 0 until the ring exists.
+ *   head    next position to empty; the lock holder's own.
+ *
+ * Why it is correct, step by step:
+ *
+ *  I1  A position has one producer: tail is advanced by compare-and-swap, and
+ *      never while closed, so closing and accepting exclude each other.
+ *  I2  A cell is written only when it is empty: p < limit <= head + CELLS. The
+ *      lock holder raises `limit` with release after it has read the cell's last
+ *      content; the producer reads it with acquire before it writes.
+ *  I3  A cell is read only when it is full: the producer sets turn = p + 1 with
+ *      release after writing; the lock holder waits for that with acquire. The
+ *      wait is for the few instructions between taking and filling; it is what a
+ *      critical section costs, wq__relax() copes with a descheduled producer.
+ *  I4  Nobody sleeps on a full inbox. A producer advances tail, then reads
+ *      `sleeping`; a thread about to sleep raises `sleeping`, then reads tail.
+ *      All four are sequentially consistent, so at least one sees the other:
+ *      the producer then takes the lock and wakes, or the sleeper stays awake.
+ *      (`sleeping` belongs to the queue: see memory.c.)
+ *  I5  What was accepted is not lost: emptying stops at a key for which there is
+ *      no memory and leaves it, and all later ones, where they are. Order stays.
+ *  I6  A thread's own keys stay in order: it either puts a key here, or takes
+ *      the lock and empties the inbox before it adds the next one.
+ */
+#ifndef WQ_MEMORY_INBOX_H
+#define WQ_MEMORY_INBOX_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <wq/wq.h>
+
+#include "core/core.h"
+
+enum {
+    WQ__INBOX_CELLS = 256, /* a batch worth a lock; 32 KiB */
+    WQ__INBOX_KEY_MAX = 112, /* longer keys take the lock */
+    WQ__CACHE_LINE = 64,
+};
+
+struct wq__cell {
+    /* Position + 1 of the key inside, once it is complete. */
+    alignas(WQ__CACHE_LINE) _Atomic uint64_t turn;
+    uint32_t hash;
+    uint32_t len;
+    char     bytes[WQ__INBOX_KEY_MAX];
+};
+
+struct wq__inbox {
+    alignas(WQ__CACHE_LINE) _Atomic uint64_t tail;
+    alignas(WQ__CACHE_LINE) _Atomic uint64_t limit;
+    uint64_t            head;  /* guarded by the queue's lock */
+    struct wq__cell    *cells; /* set once, before `limit` */
+    void               *raw;   /* owned: what `cells` was cut from */
+    const wq_allocator *mem;   /* not owned */
+};
+
+void wq__inbox_init(struct wq__inbox *in, const wq_allocator *mem);
+void wq__inbox_fini(struct wq__inbox *in);
+
+/* With the lock: make the ring, if there is none yet. Failing is harmless. */
+void wq__inbox_open(struct wq__inbox *in);
+
+/* With the lock: accept no more. */
+void wq__inbox_close(struct wq__inbox *in);
+
+/* From any thread, without the lock: accept the key, or say no: the ring is
+ * full, closed or not there, or the key too long. */
+bool wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash);
+
+/* Is there anything in it? Sequentially consistent (I4). With the lock. */
+static inline bool
+wq__inbox_holds(struct wq__inbox *in)
+{
+    return (atomic_load(&in->tail) & INT64_MAX) != in->head;
+}
+
+/* With the lock: empty the ring into the core. WQ_ENOMEM: some keys are still
+ * inside, in order, and as accepted as before (I5). */
+wq_err wq__inbox_empty(struct wq__inbox *in, struct wq__core *core);
+
+/* With the lock: how many keys are inside. */
+static inline size_t
+wq__inbox_len(struct wq__inbox *in)
+{
+    return (size_t)((atomic_load(&in->tail) & INT64_MAX) - in->head);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* sleepers.c: threads that sleep in the queue; see sleepers.h. */
+#include "memory/sleepers.h"
+
+#include <assert.h>
+
+void
+wq__sleeper_enter(struct wq__sleepers *list, struct wq__sleeper *s)
+{
+    wq__parker_init(&s->parker);
+    s->why = WQ__WAKE_NOT;
+    s->prev = NULL;
+    s->next = list->first;
+    if (s->next)
+        s->next->prev = s;
+    list->first = s;
+    list->len++;
+}
+
+bool
+wq__sleeper_sleep(struct wq__sleeper *s, int64_t deadline_ns)
+{
+    return wq__park(&s->parker, deadline_ns);
+}
+
+static void
+unlink_sleeper(struct wq__sleepers *list, struct wq__sleeper *s)
+{
+    *(s->prev ? &s->prev->next : &list->first) = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    list->len--;
+}
+
+enum wq__wake
+wq__sleeper_leave(struct wq__sleepers *list, struct wq__sleeper *s)
+{
+    if (s->why == WQ__WAKE_NOT)
+        unlink_sleeper(list, s);
+    wq__parker_fini(&s->parker);
+    return s->why;
+}
+
+struct wq__sleeper *
+wq__sleepers_take(struct wq__sleepers *list, enum wq__wake why,
+                  struct wq__sleeper *collection)
+{
+    struct wq__sleeper *s = list->first;
+
+    assert(s && why != WQ__WAKE_NOT);
+    unlink_sleeper(list, s);
+    s->why = why;
+    s->next = collection;
+    return s;
+}
+
+struct wq__sleeper *
+wq__sleepers_take_all(struct wq__sleepers *list, enum wq__wake why,
+                      struct wq__sleeper *collection)
+{
+    while (list->len)
+        collection = wq__sleepers_take(list, why, collection);
+    return collection;
+}
+
+void
+wq__wake(struct wq__sleeper *collection)
+{
+    while (collection) {
+        struct wq__sleeper *next = collection->next; /* gone once it is woken */
+        wq__unpark(&collection->parker);
+        collection = next;
+    }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* futex.c: sleeping on a word of memory; see futex.h. */
+#include "port/futex.h"
+
+typedef int wq__futex_not_empty; /* a file must declare something */
+
+#if WQ__HAVE_FUTEX
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <wq/wq.h>
+
+bool
+wq__futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns)
+{
+    const struct timespec until = {
+        .tv_sec = (time_t)(deadline_ns / 1000000000),
+        .tv_nsec = (long)(deadline_ns % 1000000000),
+    };
+    /* The BITSET form takes an absolute time on CLOCK_MONOTONIC. */
+    const long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE,
+                            expected, deadline_ns == WQ_FOREVER ? NULL : &until,
+                            NULL, FUTEX_BITSET_MATCH_ANY);
+    return rc == 0 || errno != ETIMEDOUT;
+}
+
+void
+wq__futex_wake_one(_Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* futex.h: does this system let a thread sleep on a word of memory?
+ *
+ * Linux does. Elsewhere, or when WQ_PORT_POSIX is defined (the test run builds
+ * and tests that too), lock.h and park.h are made of POSIX threads.
+ */
+#ifndef WQ_PORT_FUTEX_H
+#define WQ_PORT_FUTEX_H
+
+#if defined(__linux__) && !defined(WQ_PORT_POSIX)
+#define WQ__HAVE_FUTEX 1
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sleep while *word is `expected`, at most until `deadline_ns` (monotonic;
+ * WQ_FOREVER: no limit). May return early for no reason. False: time is up. */
+bool wq__futex_wait(_Atomic uint32_t *word, uint32_t expected,
+                    int64_t deadline_ns);
+
+/* Wake one thread that sleeps on `word`. The word may be gone already, when the
+ * sleeper saw its new value and left: the kernel then finds nobody, or wakes a
+ * stranger who sleeps at the same address, which every futex user tolerates. */
+void wq__futex_wake_one(_Atomic uint32_t *word);
+
+#else
+#define WQ__HAVE_FUTEX 0
+#endif
+
+#endif

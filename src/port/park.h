@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* park.h: how does one thread sleep until another wakes it?
+ *
+ * A parker belongs to the thread that sleeps and lives on its stack. unpark may
+ * come before, during or after park: it is not lost. It is called at most once
+ * per init, and the parker must stay until park returned true.
+ *
+ * Memory order: what the waker wrote before unpark, the sleeper sees after park.
+ */
+#ifndef WQ_PORT_PARK_H
+#define WQ_PORT_PARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "port/futex.h"
+
+#if WQ__HAVE_FUTEX
+#include <stdatomic.h>
+struct wq__parker {
+    _Atomic uint32_t woken; /* 0, then 1 for good */
+};
+#else
+#include <pthread.h>
+struct wq__parker {
+    pthread_mutex_t mutex; /* guards `woken` */
+    pthread_cond_t  cond;  /* "woken" */
+    bool            woken;
+};
+#endif
+
+void wq__parker_init(struct wq__parker *p);
+void wq__parker_fini(struct wq__parker *p);
+
+/* Sleep until unpark: true; or until `deadline_ns` (monotonic): false. */
+bool wq__park(struct wq__parker *p, int64_t deadline_ns);
+
+void wq__unpark(struct wq__parker *p);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* random.h: where do unpredictable numbers come from? */
+#ifndef WQ_PORT_RANDOM_H
+#define WQ_PORT_RANDOM_H
+
+#include <stddef.h>
+
+#include <wq/wq.h>
+
+/* Fill `n` (at most 256) bytes. WQ_EIO: the system has none to give. */
+wq_err wq__random(void *out, size_t n);
+
+#endif
