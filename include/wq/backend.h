@@ -42,17 +42,20 @@ typedef struct wq_backend {
     size_t      size;
     const char *name; /* required; for messages: "memory" */
 
-    void (*destroy)(wq_queue *q);                     /* required */
-    wq_err (*add)(wq_queue *q, wq_key key);           /* required */
-    wq_err (*get)(wq_queue *q, int64_t timeout_ns, wq_item **out); /* required */
-    wq_err (*done)(wq_queue *q, wq_item *item);       /* required */
-    wq_err (*done_key)(wq_queue *q, wq_key key);      /* or NULL */
-    /* A length may have to be fetched and may fail; wq_len() then says 0. */
-    wq_err (*len)(wq_queue *q, size_t *out);          /* required */
-    void (*shutdown)(wq_queue *q);                    /* required */
-    wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* or NULL; shuts down */
-    bool (*shutting_down)(const wq_queue *q);         /* required */
-    void (*interrupt)(wq_queue *q);                   /* or NULL: no effect */
+    /* Required. */
+    void (*destroy)(wq_queue *q);
+    wq_err (*add)(wq_queue *q, wq_key key);
+    wq_err (*get)(wq_queue *q, int64_t timeout_ns, wq_item **out);
+    wq_err (*done)(wq_queue *q, wq_item *item);
+    /* A length may have to be fetched, and may fail; wq_len() then says 0. */
+    wq_err (*len)(wq_queue *q, size_t *out);
+    void (*shutdown)(wq_queue *q);
+    bool (*shutting_down)(const wq_queue *q);
+
+    /* Or NULL. */
+    wq_err (*done_key)(wq_queue *q, wq_key key);
+    wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* shuts down, waits */
+    void (*interrupt)(wq_queue *q);                   /* NULL: no effect */
 } wq_backend;
 
 /* The part of a queue that the library sees. First member of a backend's own
@@ -68,7 +71,7 @@ struct wq_queue {
  * up to this one, or a required verb is missing.
  * Since: 0.1.  [O-09]
  */
-WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue *q,
+WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
                                            const wq_backend *backend);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@
 
 /* A version as one number that compares the way versions do. */
 #define WQ_VERSION_ENCODE(major, minor, patch)                                 \
-    ((major) * 1000000 + (minor) * 1000 + (patch))
+    (1000000 * (major) + 1000 * (minor) + (patch))
 #define WQ_VERSION                                                             \
     WQ_VERSION_ENCODE(WQ_VERSION_MAJOR, WQ_VERSION_MINOR, WQ_VERSION_PATCH)
 

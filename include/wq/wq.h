@@ -149,9 +149,9 @@ typedef struct wq_item {
  * call back into the queue. `free` gets the size that was asked for.
  */
 typedef struct wq_allocator {
-    size_t size;                               /* sizeof(wq_allocator) */
-    void  *ctx;                                /* first argument of both */
-    void *(*alloc)(void *ctx, size_t n);       /* as malloc; NULL: refused */
+    size_t size;                                /* sizeof(wq_allocator) */
+    void  *ctx;                                 /* first argument of both */
+    void *(*alloc)(void *ctx, size_t n);        /* as malloc; NULL: refused */
     void (*free)(void *ctx, void *p, size_t n); /* p is never NULL */
 } wq_allocator;
 

@@ -58,7 +58,7 @@ enum wq__added {
     WQ__ADDED_DIRTY,     /* it is HELD and was marked */
     WQ__ADDED_SCHEDULED, /* it has a deadline now and had none */
     WQ__ADDED_SOONER,    /* its deadline was moved to an earlier time */
-    WQ__ADDED_LATER,     /* it has an earlier deadline already: no change (L5) */
+    WQ__ADDED_LATER, /* it has an earlier deadline already: no change (L5) */
 };
 
 /* `order` and `mem` may be NULL. Cannot fail: memory is taken when needed. The

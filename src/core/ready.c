@@ -42,15 +42,14 @@ take_from_plug_in(struct wq__ready *r)
     if (!r->plug_in.pop(r->plug_in.self, &key))
         return 0;
 
-    const wq__ref ref =
-        wq__index_find(r->index, key, wq__hash(r->secret, key));
+    const wq__ref ref = wq__index_find(r->index, key, wq__hash(r->secret, key));
     return ref && record(r, ref)->flags & WQ__READY ? ref : 0;
 }
 
 void
 wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
-               const struct wq__index *index,
-               const struct wq__hash_key *secret, const wq_order *order)
+               const struct wq__index *index, const struct wq__hash_key *secret,
+               const wq_order *order)
 {
     *r = (struct wq__ready){
         .recs = recs,

@@ -32,7 +32,7 @@ struct wq__ready {
 
 /* `order` may be NULL: first come, first served. */
 void wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
-                    const struct wq__index *index,
+                    const struct wq__index    *index,
                     const struct wq__hash_key *secret, const wq_order *order);
 void wq__ready_fini(struct wq__ready *r);
 

@@ -153,7 +153,8 @@ retire_block(struct wq__slab *s, struct wq__block *b)
         drop_block(s, b);
         return;
     }
-    b->freed = 0; /* forget the free list: slots are handed out in order again */
+    b->freed =
+        0; /* forget the free list: slots are handed out in order again */
     b->fresh = HEAD_UNITS;
     list_push_back(c, b);
     c->empty = 1;

@@ -27,7 +27,8 @@ enum {
     WQ__SLAB_UNIT = 8,       /* objects are aligned to and counted in these */
     WQ__SLAB_UNIT_BITS = 13, /* 2^13 units: a block has at most 64 KiB */
     WQ__SLAB_MAX = 320,      /* the largest object: 40 units */
-    WQ__SLAB_CLASSES = WQ__SLAB_MAX / WQ__SLAB_UNIT + 1, /* by units; 0 unused */
+    WQ__SLAB_CLASSES =
+        WQ__SLAB_MAX / WQ__SLAB_UNIT + 1, /* by units; 0 unused */
 };
 
 /* A block: this head, then its slots. */
@@ -52,8 +53,8 @@ struct wq__class {
 };
 
 struct wq__slab {
-    const wq_allocator *mem;       /* not owned */
-    struct wq__block  **table;     /* owned, and what it points to; NULL: free */
+    const wq_allocator *mem;   /* not owned */
+    struct wq__block  **table; /* owned, and what it points to; NULL: free */
     uint32_t            table_len; /* entries of the table */
     uint32_t            lowest;    /* no entry below this one is free */
     size_t              live;      /* objects in use */

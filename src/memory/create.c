@@ -15,9 +15,8 @@
 static wq_err
 read_sized(const void *from, size_t known, void *out)
 {
-    size_t size;
+    const size_t size = *(const size_t *)from; /* its first member */
 
-    memcpy(&size, from, sizeof size);
     if (size < sizeof size || size % sizeof(void *) != 0)
         return WQ_EINVAL;
     for (size_t i = known; i < size; i++)
@@ -58,8 +57,8 @@ wq_create(const wq_config *config, wq_queue **out)
 
     if (!out)
         return WQ_EINVAL;
-    wq_err err = read_sized(config ? config : &defaults, sizeof checked,
-                            &checked);
+    wq_err err =
+        read_sized(config ? config : &defaults, sizeof checked, &checked);
     if (!err && checked.order) {
         err = read_order(checked.order, &order);
         checked.order = &order;

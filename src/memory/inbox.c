@@ -107,8 +107,8 @@ wq__inbox_empty(struct wq__inbox *in, struct wq__core *core)
         enum wq__added   what;
 
         await_turn(cell, in->head + 1);
-        err = wq__core_admit(core, (wq_key){cell->bytes, cell->len},
-                             cell->hash, &what);
+        err = wq__core_admit(core, (wq_key){cell->bytes, cell->len}, cell->hash,
+                             &what);
         if (err)
             break;
         in->head++;

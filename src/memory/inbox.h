@@ -49,7 +49,7 @@
 #include "core/core.h"
 
 enum {
-    WQ__INBOX_CELLS = 256, /* a batch worth a lock; 32 KiB */
+    WQ__INBOX_CELLS = 256,   /* a batch worth a lock; 32 KiB */
     WQ__INBOX_KEY_MAX = 112, /* longer keys take the lock */
     WQ__CACHE_LINE = 64,
 };

@@ -395,8 +395,8 @@ memory_interrupt(wq_queue *q)
     enter(m);
     if (m->getters.len == 0)
         m->interrupted = true;
-    leave_waking(
-        m, wq__sleepers_take_all(&m->getters, WQ__WAKE_INTERRUPT, NULL));
+    leave_waking(m,
+                 wq__sleepers_take_all(&m->getters, WQ__WAKE_INTERRUPT, NULL));
 }
 
 /* ---- life ------------------------------------------------------------------- */
@@ -409,8 +409,8 @@ evacuate(struct wq__memory *m)
 
     m->destroying = true;
     m->shutdowns++;
-    struct wq__sleeper *wake = wq__sleepers_take_all(
-        &m->drainers, WQ__WAKE_LOOK, stop_adds(m));
+    struct wq__sleeper *wake =
+        wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, stop_adds(m));
     if (!m->blocked) {
         leave_waking(m, wake);
         return;
@@ -457,9 +457,8 @@ wq__memory_create(const wq_config *config, struct wq__hash_key secret,
 {
     const wq_allocator mem =
         config->allocator ? *config->allocator : wq__mem_default;
-    void *raw = wq__mem_alloc(
-        &mem, wq__mem_padded(sizeof(struct wq__memory),
-                             alignof(struct wq__memory)));
+    void *raw = wq__mem_alloc(&mem, wq__mem_padded(sizeof(struct wq__memory),
+                                                   alignof(struct wq__memory)));
     if (!raw)
         return WQ_ENOMEM;
 

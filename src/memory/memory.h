@@ -45,8 +45,8 @@ struct wq__memory {
     struct wq__sleepers getters;   /* threads in wq_get() */
     struct wq__sleepers drainers;  /* threads in wq_shutdown_with_drain() */
     struct wq__sleepers destroyer; /* the thread in wq_destroy() */
-    size_t   woken;     /* getters woken for work and not back yet */
-    size_t   blocked;   /* threads in a verb that may sleep, past its first look */
+    size_t              woken;     /* getters woken for work and not back yet */
+    size_t blocked; /* threads in a verb that may sleep, past its first look */
     uint64_t shutdowns; /* calls of wq_shutdown(): each ends all drains */
 
     struct wq__inbox inbox;

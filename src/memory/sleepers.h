@@ -56,18 +56,18 @@ wq__sleeper_is_being_woken(const struct wq__sleeper *s)
 
 /* With the lock: off the list, if still on it. Says why it was woken. */
 enum wq__wake wq__sleeper_leave(struct wq__sleepers *list,
-                                struct wq__sleeper *s);
+                                struct wq__sleeper  *s);
 
 /* With the lock: take the first sleeper off the list and put it in front of
  * `collection`; returns the new collection. The list is not empty. */
 struct wq__sleeper *wq__sleepers_take(struct wq__sleepers *list,
-                                      enum wq__wake why,
-                                      struct wq__sleeper *collection);
+                                      enum wq__wake        why,
+                                      struct wq__sleeper  *collection);
 
 /* The same with all of them. */
 struct wq__sleeper *wq__sleepers_take_all(struct wq__sleepers *list,
-                                          enum wq__wake why,
-                                          struct wq__sleeper *collection);
+                                          enum wq__wake        why,
+                                          struct wq__sleeper  *collection);
 
 /* Without the lock: wake a collection, which may be NULL. */
 void wq__wake(struct wq__sleeper *collection);

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# What can I ask of this project? `make help` says. A door handle: the building
+# is done by CMake (CMakePresets.json), the rest by scripts/. On a fresh Debian
+# every target first installs what it needs.
+#
+#   V=1               show every command     JOBS=n          use n cores
+#   FUZZ_SECONDS=60   each target            SOAK_SECONDS=60 the stress tests
+#   PREFIX, DESTDIR   where `make install` puts things
+
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 60
+V ?= 0
+export JOBS FUZZ_SECONDS V
+
+Q := $(if $(filter-out 0,$(V)),,@)
+build := $(Q)scripts/build.sh
+ctest := $(Q)ctest -j$(JOBS)
+
+.DEFAULT_GOAL := build
+.NOTPARALLEL:
+.PHONY: build test run bench soak fuzz cov lint format install deps clean help
+
+build: ## build the library, as shipped, in build/release
+	$(Q)scripts/deps.sh build
+	$(build) release -DWQ_TESTS=OFF
+
+test: ## build and run all tests, then try out what would be shipped
+	$(Q)scripts/deps.sh build test
+	$(build) dev
+	$(build) release -DWQ_TESTS=ON
+	$(ctest) --preset dev
+	$(ctest) --preset release -L shipped
+
+test-%: ## run the tests of another preset: test-asan test-tsan test-clang ...
+	$(Q)scripts/deps.sh build test $(filter clang,$*)
+	$(build) $* -DWQ_TESTS=ON
+	$(ctest) --preset $* $(CTEST_ARGS)
+
+run: build ## run the example controller
+	$(Q)build/release/examples/controller $(ARGS)
+
+bench: build ## measure
+	$(Q)build/release/bench/wq_bench $(ARGS)
+
+soak: ## stress the optimised library for SOAK_SECONDS
+	$(Q)scripts/deps.sh build test
+	$(build) release -DWQ_TESTS=ON
+	$(Q)WQ_STRESS_SECONDS=$(SOAK_SECONDS) build/release/tests/stress_queue
+
+fuzz: ## fuzz every target for FUZZ_SECONDS
+	$(Q)scripts/deps.sh build fuzz
+	$(Q)scripts/fuzz.sh
+
+cov: test-cov ## say which lines the tests reach
+	$(Q)scripts/cov.sh
+
+lint: ## check layout, analyse C and scripts, check the house rules
+	$(Q)scripts/deps.sh build test lint
+	$(build) dev
+	$(Q)scripts/lint.sh
+	$(ctest) --preset dev -L house
+
+format: ## lay out all C as .clang-format says
+	$(Q)scripts/deps.sh lint
+	$(Q)scripts/files.sh '*.[ch]' '*.cc' | xargs clang-format -i
+
+install: ## install to PREFIX (/usr/local), below DESTDIR if set
+	$(Q)scripts/deps.sh build
+	$(build) release -DWQ_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	$(Q)cmake --install build/release
+
+deps: ## install all tools any target needs
+	$(Q)scripts/deps.sh
+
+clean: ## remove all that was built
+	$(Q)rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' \
+	    Makefile

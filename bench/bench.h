@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.h: what must a queue offer to be measured here?
+ *
+ * Every side does the same operations on the same keys through these verbs. The
+ * indirect calls cost every side the same.
+ */
+#ifndef WQ_BENCH_H
+#define WQ_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <wq/wq.h>
+
+struct side {
+    const char *name;
+    const char *what;
+    void *(*create)(void);
+    void (*add)(void *q, wq_key key);
+    bool (*get)(void *q, void **item); /* blocks; false: shut down and empty */
+    void (*done)(void *q, void *item);
+    void (*shutdown)(void *q);
+    void (*destroy)(void *q);
+};
+
+extern const struct side side_wq, side_naive;
+
+/* No side may fail: a figure from a queue that refused work is worthless. */
+void must(bool ok, const char *what);
+
+#endif

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+# With which flags is our own code compiled? Everything we build links to
+# `wq_flags`; nothing of it reaches the users of the library.
+add_library(wq_flags INTERFACE)
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Plain POSIX; the port room alone asks for more (src/CMakeLists.txt).
+target_compile_definitions(wq_flags INTERFACE
+  _POSIX_C_SOURCE=200809L
+  WQ_DEBUG=$<BOOL:${WQ_DEBUG}>
+  $<$<BOOL:${WQ_PORT_POSIX}>:WQ_PORT_POSIX>)
+
+target_compile_options(wq_flags INTERFACE
+  -Wall -Wextra -Wpedantic
+  -Wshadow -Wconversion
+  -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+  -Wpointer-arith -Wwrite-strings
+  -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough
+  $<$<BOOL:${WQ_WERROR}>:-Werror>
+  $<$<C_COMPILER_ID:GNU>:-Wlogical-op -Wduplicated-cond -Wduplicated-branches>
+)
+
+# A finding ends the program: a test that goes on after one would hide it. -O1
+# keeps stack traces readable and the tests fast.
+if(WQ_SANITIZE)
+  set(sanitize -fsanitize=${WQ_SANITIZE} -fno-sanitize-recover=all)
+  target_compile_options(wq_flags INTERFACE
+    ${sanitize} -O1 -g -fno-omit-frame-pointer)
+  target_link_options(wq_flags INTERFACE ${sanitize})
+endif()
+
+# libFuzzer wants to see which edges the library takes; it brings main() only
+# to the fuzz targets themselves (fuzz/CMakeLists.txt).
+if(WQ_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "WQ_FUZZ needs clang: -DCMAKE_C_COMPILER=clang")
+  endif()
+  target_compile_options(wq_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+if(WQ_COVERAGE)
+  target_compile_options(wq_flags INTERFACE --coverage -O0 -fprofile-update=atomic)
+  target_link_options(wq_flags INTERFACE --coverage)
+endif()

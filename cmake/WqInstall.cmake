@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+# What does a user of wq find on disk after installation? The headers, both
+# libraries, and two ways to find them: pkg-config and find_package(wq). The
+# installed tree can be moved as a whole.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/wq")
+set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(DIRECTORY include/wq TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE TYPE DOC)
+install(TARGETS wq wq_static EXPORT wqTargets
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+
+# find_package(wq)
+install(EXPORT wqTargets NAMESPACE wq:: DESTINATION "${package_dir}")
+configure_package_config_file(packaging/wqConfig.cmake.in wqConfig.cmake
+  INSTALL_DESTINATION "${package_dir}" NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor release may break; from then on only a major one may.
+set(promise SameMajorVersion)
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(promise SameMinorVersion)
+endif()
+write_basic_package_version_file(
+  "${CMAKE_CURRENT_BINARY_DIR}/wqConfigVersion.cmake" COMPATIBILITY ${promise})
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/wqConfig.cmake"
+              "${CMAKE_CURRENT_BINARY_DIR}/wqConfigVersion.cmake"
+        DESTINATION "${package_dir}")
+
+# pkg-config: the prefix is found from where wq.pc lies.
+cmake_path(ABSOLUTE_PATH pkgconfig_dir BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
+           NORMALIZE OUTPUT_VARIABLE pkgconfig_full_dir)
+file(RELATIVE_PATH WQ_PC_TO_PREFIX
+     "${pkgconfig_full_dir}" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" WQ_PC_TO_PREFIX "${WQ_PC_TO_PREFIX}")
+foreach(kind INCLUDE LIB)
+  set(WQ_PC_${kind}DIR "${CMAKE_INSTALL_${kind}DIR}")
+  cmake_path(ABSOLUTE_PATH WQ_PC_${kind}DIR BASE_DIRECTORY "\${prefix}")
+endforeach()
+configure_file(packaging/wq.pc.in wq.pc @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/wq.pc" DESTINATION "${pkgconfig_dir}")

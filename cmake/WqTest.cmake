@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# How does a test file become lines in CTest? wq_add_test() builds a program;
+# after each build the program is asked for its tests (`prog --list`), and each
+# becomes a line of its own, "<program>.<test>".
+
+# Environment of every test: a sanitizer's finding must be loud and final.
+# handle_*=2 keeps crashes for ASan, although cmocka asks for them too.
+set(WQ_TEST_ENVIRONMENT
+  "ASAN_OPTIONS=detect_leaks=1:handle_segv=2:handle_sigbus=2:handle_sigfpe=2"
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:handle_segv=2"
+  "UBSAN_OPTIONS=print_stacktrace=1"
+)
+# What a test or script exits with to say "cannot be asked here".
+set(WQ_TEST_SKIP 77)
+
+# wq_add_test(<name> SOURCES <file>... LABELS <label>...
+#             [INCLUDES <dir>...] [TIMEOUT <seconds>])
+function(wq_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;INCLUDES")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${arg_INCLUDES})
+  target_link_libraries(${name} PRIVATE wq_test_support wq_static wq_flags)
+
+  # CTest reads `found`, which exists once the program was built.
+  set(found "${CMAKE_CURRENT_BINARY_DIR}/${name}.tests.cmake")
+  set(lookup "${CMAKE_CURRENT_BINARY_DIR}/${name}.lookup.cmake")
+  add_custom_command(TARGET ${name} POST_BUILD VERBATIM
+    BYPRODUCTS "${found}"
+    COMMAND "${CMAKE_COMMAND}"
+      -D "program=$<TARGET_FILE:${name}>" -D "name=${name}" -D "out=${found}"
+      -D "labels=${arg_LABELS}" -D "timeout=${arg_TIMEOUT}"
+      -D "skip=${WQ_TEST_SKIP}" -D "environment=${WQ_TEST_ENVIRONMENT}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/WqTestList.cmake")
+  file(WRITE "${lookup}" "
+if(EXISTS \"${found}\")
+  include(\"${found}\")
+else()
+  add_test(${name}.is_not_built \"${name}\")
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${lookup}")
+endfunction()
+
+# wq_add_script_test(<name> LABELS <label>... COMMAND <script> <arg>...)
+function(wq_add_script_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS")
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${arg_LABELS}" TIMEOUT 120 SKIP_RETURN_CODE ${WQ_TEST_SKIP})
+endfunction()

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# Which tests does a program hold? Run after its build by wq_add_test(), which
+# passes: program, name, out, labels, timeout, skip, environment.
+execute_process(COMMAND "${program}" --list
+  OUTPUT_VARIABLE tests RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${program} --list: ${result}")
+endif()
+
+string(STRIP "${tests}" tests)
+string(REPLACE "\n" ";" tests "${tests}")
+set(text "")
+foreach(test IN LISTS tests)
+  string(APPEND text "add_test(${name}.${test} [==[${program}]==] ${test})
+set_tests_properties(${name}.${test} PROPERTIES TIMEOUT ${timeout}
+  SKIP_RETURN_CODE ${skip} LABELS [==[${labels}]==]
+  ENVIRONMENT [==[${environment}]==])
+")
+endforeach()
+file(WRITE "${out}" "${text}")

@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Is everything here that a target needs? Installs what is not, with apt-get.
+#
+#     deps.sh [GROUP...]    groups of the table below; none: all of them
+#
+# With everything in place it says nothing, changes nothing and needs no
+# rights. What is required and cannot be installed is an error; the rest is
+# skipped with a line that says so, unless CI=true: there it is an error, too.
+set -eu
+
+# Is it there?       cmd: a command    header: the compiler finds it
+table='
+build  required  gcc                 cmd cc
+build  required  libc6-dev           header stdio.h
+build  required  cmake               cmd cmake
+build  optional  ninja-build         cmd ninja
+test   required  libcmocka-dev       header cmocka.h
+test   required  pkgconf             cmd pkg-config
+test   optional  g++                 cmd c++
+lint   optional  clang-format        cmd clang-format
+lint   optional  clang-tidy          cmd clang-tidy
+lint   optional  shellcheck          cmd shellcheck
+clang  optional  clang               cmd clang
+fuzz   optional  clang               cmd clang
+fuzz   optional  libclang-rt-dev     clang_lib fuzzer
+trace  optional  strace              cmd strace
+trace  optional  valgrind            cmd valgrind
+'
+
+cmd() {
+    command -v "$1" >/dev/null
+}
+
+header() {
+    echo "#include <$1>" | cc -E - >/dev/null 2>&1
+}
+
+# A runtime library of clang's, which comes in a package of its own.
+clang_lib() {
+    [ -e "$(clang -print-file-name="libclang_rt.$1-$(uname -m).a" 2>&1)" ]
+}
+
+# Prints the packages of `group`... that are not there: "required NAME".
+missing() {
+    echo "$table" | while read -r group need package probe what; do
+        case " $* " in *" $group "*) ;; *) continue ;; esac
+        "$probe" "$what" || echo "$need $package"
+    done | sort -u
+}
+
+# Prints the names in what missing() printed, of those that match $1.
+names() {
+    echo "$lacking" | awk -v need="$1" \
+        '$1 ~ need { printf "%s%s", sep, $2; sep = " " }'
+}
+
+install() {
+    as_root=
+    [ "$(id -u)" -eq 0 ] || as_root=sudo
+    if ! cmd apt-get || { [ "$as_root" ] && ! cmd sudo; }; then
+        return 1
+    fi
+    echo "deps: installing $* with apt-get"
+    {
+        $as_root apt-get update &&
+            $as_root env DEBIAN_FRONTEND=noninteractive \
+                apt-get install --yes --no-install-recommends "$@"
+    } >"$log" 2>&1 || {
+        cat "$log"
+        return 1
+    }
+}
+
+[ $# -gt 0 ] || set -- build test lint clang fuzz trace
+lacking=$(missing "$@")
+[ "$lacking" ] || exit 0
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2046 # names are words
+install $(names .) || true
+
+lacking=$(missing "$@")
+required=$(names required)
+optional=$(names optional)
+if [ "$required" ]; then
+    echo "deps: missing, please install: $required" >&2
+    exit 1
+fi
+if [ "$optional" ]; then
+    if [ "${CI:-}" = true ]; then
+        echo "deps: missing, and CI skips nothing: $optional" >&2
+        exit 1
+    fi
+    echo "deps: cannot install $optional; going on without"
+fi

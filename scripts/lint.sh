@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Does the source look as it should, and what do the analysers say? Layout by
+# clang-format, C by clang-tidy, scripts by shellcheck. Needs the dev build, for
+# its compile commands. A tool that is not there is left out (scripts/deps.sh
+# has said so).
+set -eu
+cd "$(dirname "$0")/.."
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+status=0
+# lint TOOL COMMAND...: runs the command if the tool is there, and remembers
+# whether it failed.
+lint() {
+    tool=$1
+    shift
+    command -v "$tool" >/dev/null || return 0
+    echo "lint: $tool"
+    "$@" || status=1
+}
+
+# Few files at a time, for each takes seconds. What clang-tidy says on stderr is
+# how much it did not say, unless it failed.
+# shellcheck disable=SC2317 # called by lint
+tidy() {
+    scripts/files.sh '*.c' | grep '^src/' |
+        xargs -P "${JOBS:-$(nproc)}" -n 4 clang-tidy -p build/dev --quiet \
+            2>"$log" || {
+        cat "$log"
+        return 1
+    }
+}
+
+# shellcheck disable=SC2046 # our names hold no spaces
+lint clang-format \
+    clang-format --dry-run -Werror $(scripts/files.sh '*.[ch]' '*.cc')
+lint clang-tidy tidy
+# shellcheck disable=SC2046
+lint shellcheck shellcheck $(scripts/files.sh '*.sh') .ci/run
+
+exit $status

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Does a program outside this tree compile, link and run with the installed
+# library? The stage is not the prefix the tree was configured for: that all
+# cases pass shows that an installed tree can be moved.
+#
+#     run.sh install STAGE BUILD   installs the tree built in BUILD to STAGE
+#     run.sh CASE STAGE WORK       builds one case in WORK, and runs it
+#
+# Cases are the functions below. Every compiler is held to strict warnings: a
+# header of ours must not cause any.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+strict="-Wall -Wextra -Wpedantic -Werror"
+: "${CC:=cc}" "${CXX:=c++}"
+
+# This case cannot be asked here; CI does not allow that.
+skip() {
+    echo "skipped: $1"
+    [ "${CI:-}" = true ] && exit 1
+    exit 77
+}
+
+need() {
+    command -v "$1" >/dev/null || skip "no $1"
+}
+
+# What pkg-config says about wq. Only the installed wq.pc may be found.
+flags() {
+    PKG_CONFIG_LIBDIR=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_LIBDIR
+    pkg-config "$@" wq
+}
+
+# Runs the program, and checks whether it loads libwq.so (`shared`) or carries
+# the library inside (`static`).
+run() {
+    program=$1 kind=$2
+    libdir=$(dirname "$(find "$stage" -name libwq.so)")
+    if readelf -d "$program" | grep -q 'NEEDED.*libwq\.so'; then
+        found=shared
+    else
+        found=static
+    fi
+    [ "$found" = "$kind" ] || {
+        echo "$program is linked $found, expected $kind"
+        exit 1
+    }
+    LD_LIBRARY_PATH=$libdir "$program"
+}
+
+pkgconfig_c() {
+    need pkg-config
+    # shellcheck disable=SC2046,SC2086 # flags are words
+    $CC -std=c11 $strict "$here/consumer.c" -o c $(flags --cflags --libs)
+    run ./c shared
+}
+
+pkgconfig_cxx() {
+    need pkg-config
+    need "$CXX"
+    # shellcheck disable=SC2046,SC2086
+    $CXX -std=c++17 $strict "$here/consumer.cc" -o cxx $(flags --cflags --libs)
+    run ./cxx shared
+}
+
+pkgconfig_static_c() {
+    need pkg-config
+    # shellcheck disable=SC2046,SC2086
+    $CC -std=c11 $strict -static "$here/consumer.c" -o c \
+        $(flags --static --cflags --libs)
+    run ./c static
+}
+
+find_package_in() {
+    cmake -S "$here/find_package" -B . -D "language=$1" \
+        -D "CMAKE_PREFIX_PATH=$stage" -D CMAKE_BUILD_TYPE=Debug >/dev/null
+    cmake --build . >/dev/null
+    run ./shared shared
+    run ./static static
+}
+
+find_package_c() {
+    find_package_in C
+}
+
+find_package_cxx() {
+    need "$CXX"
+    find_package_in CXX
+}
+
+case=$1 stage=$2 work=$3
+if [ "$case" = install ]; then
+    rm -rf "$stage"
+    exec cmake --install "$work" --prefix "$stage"
+fi
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+"$case"
