@@ -284,7 +284,8 @@ wq_err
 wq__core_done(struct wq__core *c, const wq_item *item)
 {
     /* The item may be anyone's: nothing but its own fields is read before it is
-     * known to be one of our loans, and on loan. */
+     * known to be one of our loans, and on loan. If it was one, its memory is
+     * still there: the slab of loans keeps its blocks. */
     const struct wq__loan *loan = wq__slab_probe(&c->loans, item->slot);
     if (!loan || &loan->item != item || !loan->rec)
         return WQ_ESTATE;
@@ -323,8 +324,8 @@ wq__core_init(struct wq__core *c, struct wq__hash_key secret,
         .secret = secret,
         .mem = mem ? *mem : wq__mem_default,
     };
-    wq__slab_init(&c->recs, &c->mem);
-    wq__slab_init(&c->loans, &c->mem);
+    wq__slab_init(&c->recs, &c->mem, false);
+    wq__slab_init(&c->loans, &c->mem, true); /* wq__core_done() reads them */
     wq__index_init(&c->index, &c->mem, &c->recs);
     wq__ready_init(&c->ready, &c->recs, &c->index, &c->secret, order);
     wq__heap_init(&c->waiting, &c->mem, &c->recs);

@@ -41,7 +41,7 @@ struct wq__core {
     struct wq__hash_key secret;        /* never changes: read without a lock */
     wq_allocator        mem;           /* a copy of the config's */
     struct wq__slab     recs;          /* one record per known key */
-    struct wq__slab     loans;         /* one loan per HELD record */
+    struct wq__slab     loans;         /* one loan per HELD record; keeps */
     struct wq__index    index;         /* key -> record */
     struct wq__ready    ready;         /* READY records, in order */
     struct wq__heap     waiting;       /* WAITING records, by deadline */

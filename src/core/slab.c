@@ -141,15 +141,15 @@ drop_block(struct wq__slab *s, struct wq__block *b)
     wq__mem_free(s->mem, b, b->bytes);
 }
 
-/* The last object of `b` is gone: keep it as its class's one spare, last in
- * line, or give it back. */
+/* The last object of `b` is gone: give it back, or keep it, last in line; as its
+ * class's one spare, or because all are kept. */
 static void
 retire_block(struct wq__slab *s, struct wq__block *b)
 {
     struct wq__class *c = &s->classes[b->slot_units];
 
     list_remove(c, b);
-    if (c->empty) {
+    if (c->empty && !s->keeps) {
         drop_block(s, b);
         return;
     }
@@ -157,15 +157,15 @@ retire_block(struct wq__slab *s, struct wq__block *b)
         0; /* forget the free list: slots are handed out in order again */
     b->fresh = HEAD_UNITS;
     list_push_back(c, b);
-    c->empty = 1;
+    c->empty++;
 }
 
 /* ---- what the slab offers -------------------------------------------------- */
 
 void
-wq__slab_init(struct wq__slab *s, const wq_allocator *mem)
+wq__slab_init(struct wq__slab *s, const wq_allocator *mem, bool keeps)
 {
-    *s = (struct wq__slab){.mem = mem};
+    *s = (struct wq__slab){.mem = mem, .keeps = keeps};
 }
 
 void
@@ -176,7 +176,7 @@ wq__slab_fini(struct wq__slab *s)
             wq__mem_free(s->mem, s->table[i], s->table[i]->bytes);
     if (s->table)
         wq__mem_free(s->mem, s->table, s->table_len * sizeof *s->table);
-    *s = (struct wq__slab){.mem = s->mem};
+    wq__slab_init(s, s->mem, s->keeps);
 }
 
 void *

@@ -14,6 +14,7 @@
 #ifndef WQ_CORE_SLAB_H
 #define WQ_CORE_SLAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,11 +50,14 @@ struct wq__block {
 struct wq__class {
     struct wq__block *first, *last; /* those with room; empty one last */
     uint32_t          blocks;       /* how many there are, full ones too */
-    uint32_t          empty;        /* 0 or 1 of them has no live object */
+    uint32_t          empty;        /* how many have no live object; at most 1,
+                                       unless the slab keeps its blocks */
 };
 
 struct wq__slab {
     const wq_allocator *mem;   /* not owned */
+    bool                keeps; /* blocks, until fini: the memory of an object
+                                      can be read after it was freed */
     struct wq__block  **table; /* owned, and what it points to; NULL: free */
     uint32_t            table_len; /* entries of the table */
     uint32_t            lowest;    /* no entry below this one is free */
@@ -61,7 +65,7 @@ struct wq__slab {
     struct wq__class    classes[WQ__SLAB_CLASSES];
 };
 
-void wq__slab_init(struct wq__slab *s, const wq_allocator *mem);
+void wq__slab_init(struct wq__slab *s, const wq_allocator *mem, bool keeps);
 
 /* Give all blocks back, live objects included. */
 void wq__slab_fini(struct wq__slab *s);

@@ -37,11 +37,19 @@ enter(struct wq__memory *m)
     wq__lock_take(&m->lock);
 }
 
-/* Getters to wake: READY keys that no getter is on its way for. */
+/* How many getters would find something. Keys in an inbox that could not be
+ * emptied are worth one: it will tell its caller that memory is lacking. */
+static size_t
+work(struct wq__memory *m)
+{
+    return wq__core_len(&m->core) + wq__inbox_holds(&m->inbox);
+}
+
+/* Getters to wake: for work that no getter is on its way for. */
 static struct wq__sleeper *
 take_getters(struct wq__memory *m, struct wq__sleeper *wake)
 {
-    while (m->getters.len && wq__core_len(&m->core) > m->woken) {
+    while (m->getters.len && work(m) > m->woken) {
         wake = wq__sleepers_take(&m->getters, WQ__WAKE_WORK, wake);
         m->woken++;
     }
@@ -103,7 +111,7 @@ rouse(struct wq__memory *m)
     if (atomic_load(&m->sleeping) == 0)
         return;
     enter(m);
-    (void)empty_inbox(m); /* a getter that finds no memory will say so */
+    (void)empty_inbox(m); /* for lack of memory a getter is woken, too */
     leave(m);
 }
 

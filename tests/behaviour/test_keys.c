@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* test_keys.c: what can be a key, and when are two keys the same? */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+/* Add `key`, get it back, and say done. */
+static void
+assert_comes_back(wq_queue *q, wq_key key)
+{
+    assert_err(wq_add(q, key), WQ_OK);
+    wq_item *item = take(q);
+    assert_int_equal(item->key.len, key.len);
+    assert_memory_equal(item->key.data, key.data, key.len);
+    finish(q, item);
+}
+
+/* O-04 */
+TEST(key_may_hold_any_byte)
+{
+    wq_queue     *q = *state;
+    unsigned char every[256];
+
+    for (int i = 0; i < 256; i++)
+        every[i] = (unsigned char)i;
+    assert_comes_back(q, (wq_key){every, sizeof every});
+    for (int i = 0; i < 256; i++)
+        assert_comes_back(q, (wq_key){&every[i], 1});
+}
+
+/* O-04 */
+TEST(keys_differ_when_a_byte_after_a_nul_differs)
+{
+    wq_queue *q = *state;
+
+    assert_err(wq_add(q, (wq_key){"a\0b", 3}), WQ_OK);
+    assert_err(wq_add(q, (wq_key){"a\0c", 3}), WQ_OK);
+
+    assert_int_equal(wq_len(q), 2);
+}
+
+/* O-04 */
+TEST(keys_differ_when_one_is_the_beginning_of_the_other)
+{
+    wq_queue *q = *state;
+
+    assert_err(wq_add(q, (wq_key){"a", 1}), WQ_OK);
+    assert_err(wq_add(q, (wq_key){"a\0", 2}), WQ_OK);
+    add(q, "ab");
+
+    assert_int_equal(wq_len(q), 3);
+    work_on(q, "a");
+}
+
+/* O-04 */
+TEST(keys_are_the_same_wherever_their_bytes_are)
+{
+    wq_queue  *q = *state;
+    const char here[] = "foo", there[] = {'f', 'o', 'o', 'd'};
+
+    assert_err(wq_add(q, wq_str(here)), WQ_OK);
+    assert_err(wq_add(q, (wq_key){there, 3}), WQ_OK);
+
+    assert_int_equal(wq_len(q), 1);
+}
+
+/* O-04 */
+TEST(key_is_copied_on_add)
+{
+    wq_queue *q = *state;
+    char      short_key[] = "foo";
+    char      long_key[1000];
+
+    memset(long_key, 'x', sizeof long_key);
+    assert_err(wq_add(q, wq_str(short_key)), WQ_OK);
+    assert_err(wq_add(q, (wq_key){long_key, sizeof long_key}), WQ_OK);
+    memset(short_key, '!', sizeof short_key);
+    memset(long_key, '!', sizeof long_key);
+
+    work_on(q, "foo");
+    wq_item *item = take(q);
+    assert_int_equal(item->key.len, sizeof long_key);
+    for (size_t i = 0; i < sizeof long_key; i++)
+        assert_int_equal(((const char *)item->key.data)[i], 'x');
+}
+
+/* O-04: it stays readable while others come and go. */
+TEST(key_of_an_item_stays_valid_until_done)
+{
+    wq_queue *q = *state;
+
+    add(q, "foo");
+    wq_item *item = take(q);
+    add(q, "foo");
+    for (uint64_t i = 0; i < 1000; i++)
+        assert_err(wq_add(q, wq_u64(&i)), WQ_OK);
+    for (int i = 0; i < 1000; i++)
+        finish(q, take(q));
+
+    assert_key(item, "foo");
+}
+
+/* O-04: around every size at which the queue might keep keys differently. */
+TEST(keys_of_every_length_come_back_whole)
+{
+    wq_queue *q = *state;
+    char      bytes[1100];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)('a' + i % 23);
+    for (size_t len = 1; len <= sizeof bytes; len++)
+        assert_err(wq_add(q, (wq_key){bytes, len}), WQ_OK);
+    assert_int_equal(wq_len(q), sizeof bytes);
+    for (size_t len = 1; len <= sizeof bytes; len++) {
+        wq_item *item = take(q);
+        assert_int_equal(item->key.len, len);
+        assert_memory_equal(item->key.data, bytes, len);
+        finish(q, item);
+    }
+}
+
+/* O-04: which lengths are told apart only by the last byte. */
+TEST(long_keys_are_compared_to_the_last_byte)
+{
+    wq_queue *q = *state;
+    char      bytes[1000];
+
+    memset(bytes, 'x', sizeof bytes);
+    assert_err(wq_add(q, (wq_key){bytes, sizeof bytes}), WQ_OK);
+    bytes[sizeof bytes - 1] = 'y';
+    assert_err(wq_add(q, (wq_key){bytes, sizeof bytes}), WQ_OK);
+    assert_err(wq_add(q, (wq_key){bytes, sizeof bytes}), WQ_OK);
+
+    assert_int_equal(wq_len(q), 2);
+}
+
+/* O-04 */
+TEST(longest_key_is_accepted_and_a_longer_one_is_not)
+{
+    wq_queue *q = *state;
+    char     *bytes = calloc(1, WQ_KEY_MAX + 1);
+
+    assert_non_null(bytes);
+    assert_comes_back(q, (wq_key){bytes, WQ_KEY_MAX});
+    assert_err(wq_add(q, (wq_key){bytes, WQ_KEY_MAX + 1}), WQ_ETOOLONG);
+    assert_none_ready(q, WQ_ETIMEDOUT);
+    free(bytes);
+}
+
+/* O-04: the bytes need not even exist. */
+TEST(absurdly_long_key_is_refused_unread)
+{
+    wq_queue *q = *state;
+
+    assert_err(wq_add(q, (wq_key){"foo", SIZE_MAX}), WQ_ETOOLONG);
+    assert_err(wq_done_key(q, (wq_key){"foo", SIZE_MAX}), WQ_ETOOLONG);
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
+/* O-04 */
+TEST(empty_key_is_refused)
+{
+    wq_queue *q = *state;
+
+    assert_err(wq_add(q, (wq_key){"foo", 0}), WQ_EINVAL);
+    assert_err(wq_add_str(q, ""), WQ_EINVAL);
+    assert_err(wq_done_key(q, wq_str("")), WQ_EINVAL);
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
+/* O-04 */
+TEST(key_words_make_the_key_they_say)
+{
+    const uint64_t n = 0x0102030405060708;
+
+    assert_int_equal(wq_str("foo").len, 3);
+    assert_int_equal(wq_str(NULL).len, 0);
+    assert_int_equal(wq_u64(&n).len, 8);
+    assert_memory_equal(wq_u64(&n).data, &n, 8);
+    assert_int_equal(wq_u64(NULL).len, 0);
+}
+
+WQ_TESTS(with_queue(key_may_hold_any_byte),
+         with_queue(keys_differ_when_a_byte_after_a_nul_differs),
+         with_queue(keys_differ_when_one_is_the_beginning_of_the_other),
+         with_queue(keys_are_the_same_wherever_their_bytes_are),
+         with_queue(key_is_copied_on_add),
+         with_queue(key_of_an_item_stays_valid_until_done),
+         with_queue(keys_of_every_length_come_back_whole),
+         with_queue(long_keys_are_compared_to_the_last_byte),
+         with_queue(longest_key_is_accepted_and_a_longer_one_is_not),
+         with_queue(absurdly_long_key_is_refused_unread),
+         with_queue(empty_key_is_refused),
+         test(key_words_make_the_key_they_say));

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* snapshot.h: what is going on in a core, as text that can be compared?
+ *
+ *     ready: a b; held: c#3 d#4*; waiting: e@50; fence 4
+ *
+ * READY keys in order, held ones by fence with a star when dirty, waiting ones
+ * by deadline. Equal texts: nobody can tell the two moments apart (L6). Sizes of
+ * tables are not in it, since growing them is no change.
+ */
+#ifndef WQ_TEST_SNAPSHOT_H
+#define WQ_TEST_SNAPSHOT_H
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+
+struct snapshot {
+    char   text[20000];
+    size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static inline void
+snapshot_say(struct snapshot *s, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const int n =
+        vsnprintf(s->text + s->len, sizeof s->text - s->len, format, args);
+    va_end(args);
+    s->len += (size_t)n;
+    if (s->len >= sizeof s->text)
+        abort(); /* what is cut off would compare equal */
+}
+
+/* Long keys by their beginning and length. */
+static inline void
+snapshot_key(struct snapshot *s, wq_key key)
+{
+    snapshot_say(s, " %.*s", (int)(key.len < 20 ? key.len : 20),
+                 (const char *)key.data);
+    if (key.len > 20)
+        snapshot_say(s, "..%zu", key.len);
+}
+
+static inline void
+snapshot_held(struct snapshot *s, const struct wq__core *c)
+{
+    for (uint64_t fence = 1; fence <= c->fence; fence++)
+        for (size_t i = 0; i < c->index.cap; i++) {
+            const wq__ref ref = c->index.slots[i].ref;
+            if (!ref)
+                continue;
+            const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
+            if (!(rec->flags & WQ__HELD))
+                continue;
+            const struct wq__loan *loan = wq__slab_at(&c->loans, rec->link);
+            if (loan->item.fence != fence)
+                continue;
+            snapshot_key(s, loan->item.key);
+            snapshot_say(s, "#%llu%s", (unsigned long long)fence,
+                         rec->flags & WQ__DIRTY ? "*" : "");
+        }
+}
+
+static inline int
+snapshot_by_deadline(const void *left, const void *right)
+{
+    const struct wq__wait *a = left, *b = right;
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    return (a->seq > b->seq) - (a->seq < b->seq);
+}
+
+static inline void
+snapshot_waiting(struct snapshot *s, const struct wq__core *c)
+{
+    struct wq__wait sorted[256];
+    const size_t    n = c->waiting.len;
+
+    if (n > 256)
+        abort();
+    if (n)
+        memcpy(sorted, c->waiting.entries, n * sizeof sorted[0]);
+    qsort(sorted, n, sizeof sorted[0], snapshot_by_deadline);
+    for (size_t i = 0; i < n; i++) {
+        snapshot_key(s, wq__rec_key(wq__slab_at(&c->recs, sorted[i].ref)));
+        snapshot_say(s, "@%lld", (long long)sorted[i].at);
+    }
+}
+
+/* What a plug-in has in line only it knows: then the number stands for them. */
+static inline void
+snapshot_take(struct snapshot *s, const struct wq__core *c)
+{
+    s->len = 0;
+    snapshot_say(s, "ready: %zu", wq__core_len(c));
+    for (wq__ref ref = c->ready.first; ref;) {
+        const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
+        snapshot_key(s, wq__rec_key(rec));
+        ref = rec->link;
+    }
+    snapshot_say(s, "; held:");
+    snapshot_held(s, c);
+    snapshot_say(s, "; waiting:");
+    snapshot_waiting(s, c);
+    snapshot_say(s, "; fence %llu%s", (unsigned long long)c->fence,
+                 c->shutting_down ? "; shut down" : "");
+}
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* test_audit.c: does the auditor see what is broken?
+ *
+ * A test that leans on wq__core_check() is worth as much as the check. Here a
+ * sound core is made, one thing in it is spoiled by hand, and the auditor must
+ * name that thing; repaired, it must be content again.
+ */
+#include "support/wq_test.h"
+
+#include <string.h>
+
+#include "core/core.h"
+#include "unit/lifo.h"
+
+/* A core in which every facet occurs:
+ *
+ *     ready1 ready2   READY          held   HELD
+ *     wait1  wait2    WAITING        dirty  HELD+DIRTY
+ */
+struct fixture {
+    struct wq__core core;
+    struct lifo     lifo;
+    wq_order        order;
+};
+
+static struct fixture f;
+
+static void
+must(wq_err err)
+{
+    assert_int_equal(err, WQ_OK);
+}
+
+static void
+add(const char *s)
+{
+    enum wq__added what;
+    must(wq__core_add(&f.core, wq_str(s), wq__core_hash(&f.core, wq_str(s)),
+                      &what));
+}
+
+static void
+add_at(const char *s, int64_t at)
+{
+    enum wq__added what;
+    must(wq__core_add_after(&f.core, wq_str(s),
+                            wq__core_hash(&f.core, wq_str(s)), at, &what));
+}
+
+static void
+open_with(const wq_order *order)
+{
+    const struct wq__hash_key secret = {.k0 = 1, .k1 = 2, .mask = UINT32_MAX};
+    wq_item                  *item;
+
+    wq__core_init(&f.core, secret, order, NULL);
+    add("held");
+    must(wq__core_get(&f.core, &item));
+    add("dirty");
+    must(wq__core_get(&f.core, &item));
+    add("dirty");
+    add("ready1");
+    add("ready2");
+    add_at("wait1", 100);
+    add_at("wait2", 200);
+    assert_null(wq__core_check(&f.core));
+}
+
+static int
+open_core(void **state)
+{
+    (void)state;
+    memset(&f, 0, sizeof f);
+    open_with(NULL);
+    return 0;
+}
+
+static int
+close_core(void **state)
+{
+    (void)state;
+    wq__core_fini(&f.core);
+    return 0;
+}
+
+static wq__ref
+ref_of(const char *s)
+{
+    const wq__ref ref = wq__index_find(&f.core.index, wq_str(s),
+                                       wq__core_hash(&f.core, wq_str(s)));
+    assert_int_not_equal(ref, 0);
+    return ref;
+}
+
+static struct wq__rec *
+rec_of(const char *s)
+{
+    return wq__slab_at(&f.core.recs, ref_of(s));
+}
+
+static struct wq__loan *
+loan_of(const char *s)
+{
+    return wq__slab_at(&f.core.loans, rec_of(s)->link);
+}
+
+static struct wq__slot *
+slot_of(const char *s)
+{
+    const wq__ref ref = ref_of(s);
+    for (size_t i = 0; i < f.core.index.cap; i++)
+        if (f.core.index.slots[i].ref == ref)
+            return &f.core.index.slots[i];
+    fail_msg("%s has no slot", s);
+    return NULL;
+}
+
+static void
+expect(const char *message)
+{
+    const char *broken = wq__core_check(&f.core);
+    assert_non_null(broken);
+    assert_string_equal(broken, message);
+}
+
+/* Spoil `place` by giving it `value`, see `message`, repair. */
+#define SPOIL(place, value, message)                                           \
+    do {                                                                       \
+        __typeof__(place) *const spoilt = &(place);                            \
+        const __typeof__(place)  saved = *spoilt;                              \
+        *spoilt = (__typeof__(place))(value);                                  \
+        expect(message);                                                       \
+        *spoilt = saved;                                                       \
+        assert_null(wq__core_check(&f.core));                                  \
+    } while (0)
+
+TEST(auditor_sees_a_key_ready_and_held)
+{
+    SPOIL(rec_of("held")->flags, WQ__HELD | WQ__READY,
+          "L2: a key is READY and HELD");
+}
+
+TEST(auditor_sees_a_key_dirty_but_not_held)
+{
+    SPOIL(rec_of("ready1")->flags, WQ__READY | WQ__DIRTY,
+          "a key is DIRTY but not HELD");
+}
+
+TEST(auditor_sees_a_record_without_any_facet)
+{
+    SPOIL(rec_of("ready1")->flags, 0, "a record without any facet was kept");
+}
+
+TEST(auditor_sees_a_wrong_hash_in_the_record)
+{
+    SPOIL(rec_of("ready1")->hash, 12345, "a record's hash is not its key's");
+}
+
+TEST(auditor_sees_a_loan_that_names_no_record)
+{
+    SPOIL(loan_of("held")->rec, 0,
+          "L1: a HELD key and its loan do not name each other");
+}
+
+TEST(auditor_sees_a_loan_that_names_another_record)
+{
+    SPOIL(loan_of("held")->rec, ref_of("dirty"),
+          "L1: a HELD key and its loan do not name each other");
+}
+
+TEST(auditor_sees_two_keys_on_one_loan)
+{
+    SPOIL(rec_of("held")->link, rec_of("dirty")->link,
+          "L1: a HELD key and its loan do not name each other");
+}
+
+TEST(auditor_sees_a_held_key_without_a_loan)
+{
+    SPOIL(rec_of("held")->link, 0,
+          "L1: a HELD key and its loan do not name each other");
+}
+
+TEST(auditor_sees_a_loan_with_the_slot_of_another)
+{
+    SPOIL(loan_of("held")->item.slot, 1,
+          "L1: a HELD key and its loan do not name each other");
+}
+
+TEST(auditor_sees_a_loan_that_shows_another_key)
+{
+    SPOIL(loan_of("held")->item.key.data, "held",
+          "a loan shows another key than its record's");
+    SPOIL(loan_of("held")->item.key.len, 3,
+          "a loan shows another key than its record's");
+}
+
+TEST(auditor_sees_a_fence_from_the_future)
+{
+    SPOIL(loan_of("held")->item.fence, f.core.fence + 1,
+          "a fence from the future");
+}
+
+TEST(auditor_sees_a_wrong_hash_in_the_slot)
+{
+    SPOIL(slot_of("ready1")->hash, slot_of("ready1")->hash ^ 0x80000000U,
+          "a slot's hash is not its record's");
+}
+
+/* Is `ready1` beyond the reach of a search when its slot is moved to `i`? */
+static bool
+is_lost_at(size_t i)
+{
+    struct wq__slot *slot = slot_of("ready1"), *there = &f.core.index.slots[i];
+
+    if (there->ref)
+        return false;
+    *there = *slot;
+    slot->ref = 0;
+    if (!wq__index_find(&f.core.index, wq_str("ready1"), there->hash))
+        return true;
+    *slot = *there;
+    there->ref = 0;
+    return false;
+}
+
+TEST(auditor_sees_a_key_that_cannot_be_found)
+{
+    size_t i = 0;
+
+    while (i < f.core.index.cap && !is_lost_at(i))
+        i++;
+    assert_true(i < f.core.index.cap);
+    expect("a key cannot be found, or is there twice");
+}
+
+TEST(auditor_sees_a_key_that_is_there_twice)
+{
+    struct wq__slot *slot = slot_of("ready2");
+    struct wq__rec  *rec = rec_of("ready2");
+
+    memcpy(rec->bytes, "ready1", 6);
+    rec->hash = rec_of("ready1")->hash;
+    slot->hash = rec->hash;
+    expect("a key cannot be found, or is there twice");
+}
+
+TEST(auditor_sees_an_index_that_lost_a_key)
+{
+    SPOIL(f.core.index.len, f.core.index.len + 1,
+          "index and records differ in number");
+}
+
+TEST(auditor_sees_a_record_that_the_index_does_not_know)
+{
+    SPOIL(f.core.recs.live, f.core.recs.live + 1,
+          "index and records differ in number");
+}
+
+TEST(auditor_sees_miscounted_held_keys)
+{
+    SPOIL(f.core.held, 1, "L1: HELD keys and loans differ in number");
+}
+
+TEST(auditor_sees_a_loan_of_nobody)
+{
+    SPOIL(f.core.loans.live, 3, "L1: HELD keys and loans differ in number");
+}
+
+TEST(auditor_sees_miscounted_dirty_keys)
+{
+    SPOIL(f.core.dirty, 0, "DIRTY keys were miscounted");
+}
+
+TEST(auditor_sees_miscounted_ready_keys)
+{
+    SPOIL(f.core.ready.len, 1, "READY keys were miscounted");
+}
+
+TEST(auditor_sees_a_deadline_too_few)
+{
+    SPOIL(f.core.waiting.len, 1,
+          "L5: WAITING keys and deadlines differ in number");
+}
+
+TEST(auditor_sees_a_key_in_line_that_is_not_ready)
+{
+    SPOIL(f.core.ready.first, ref_of("wait1"),
+          "L2: the ready list holds a key that is not READY");
+}
+
+TEST(auditor_sees_a_key_twice_in_line)
+{
+    SPOIL(rec_of("ready2")->link, ref_of("ready1"),
+          "L2: a key is in the ready list twice");
+}
+
+TEST(auditor_sees_a_line_that_was_cut)
+{
+    SPOIL(rec_of("ready1")->link, 0, "the ready list was cut");
+    SPOIL(f.core.ready.last, ref_of("ready1"), "the ready list was cut");
+}
+
+TEST(auditor_sees_a_deadline_and_a_key_that_disagree)
+{
+    SPOIL(rec_of("wait2")->wait, 1,
+          "L5: a deadline and its key do not name each other");
+}
+
+TEST(auditor_sees_deadlines_out_of_order)
+{
+    SPOIL(f.core.waiting.entries[0].at, 300,
+          "L4: the delay heap is out of order");
+}
+
+TEST(auditor_sees_equal_deadlines_out_of_order)
+{
+    struct wq__wait *entries = f.core.waiting.entries;
+
+    entries[1].at = entries[0].at;
+    entries[0].seq = 2;
+    entries[1].seq = 1;
+    expect("L4: the delay heap is out of order");
+}
+
+TEST(auditor_sees_an_arrival_from_the_future)
+{
+    SPOIL(f.core.waiting.entries[1].seq, f.core.waiting.seq + 1,
+          "an arrival number from the future");
+}
+
+TEST(auditor_sees_keys_that_wait_after_shutdown)
+{
+    SPOIL(f.core.shutting_down, true, "keys still wait after shutdown");
+}
+
+TEST(auditor_sees_a_plug_in_that_lost_a_key)
+{
+    wq__core_fini(&f.core);
+    f.order = lifo_order(&f.lifo);
+    open_with(&f.order);
+    SPOIL(f.lifo.len, 1, "the wq_order and the queue differ on what is READY");
+}
+
+#define audit_test(name) test_with(name, open_core, close_core)
+
+WQ_TESTS(audit_test(auditor_sees_a_key_ready_and_held),
+         audit_test(auditor_sees_a_key_dirty_but_not_held),
+         audit_test(auditor_sees_a_record_without_any_facet),
+         audit_test(auditor_sees_a_wrong_hash_in_the_record),
+         audit_test(auditor_sees_a_loan_that_names_no_record),
+         audit_test(auditor_sees_a_loan_that_names_another_record),
+         audit_test(auditor_sees_two_keys_on_one_loan),
+         audit_test(auditor_sees_a_held_key_without_a_loan),
+         audit_test(auditor_sees_a_loan_with_the_slot_of_another),
+         audit_test(auditor_sees_a_loan_that_shows_another_key),
+         audit_test(auditor_sees_a_fence_from_the_future),
+         audit_test(auditor_sees_a_wrong_hash_in_the_slot),
+         audit_test(auditor_sees_a_key_that_cannot_be_found),
+         audit_test(auditor_sees_a_key_that_is_there_twice),
+         audit_test(auditor_sees_an_index_that_lost_a_key),
+         audit_test(auditor_sees_a_record_that_the_index_does_not_know),
+         audit_test(auditor_sees_miscounted_held_keys),
+         audit_test(auditor_sees_a_loan_of_nobody),
+         audit_test(auditor_sees_miscounted_dirty_keys),
+         audit_test(auditor_sees_miscounted_ready_keys),
+         audit_test(auditor_sees_a_deadline_too_few),
+         audit_test(auditor_sees_a_key_in_line_that_is_not_ready),
+         audit_test(auditor_sees_a_key_twice_in_line),
+         audit_test(auditor_sees_a_line_that_was_cut),
+         audit_test(auditor_sees_a_deadline_and_a_key_that_disagree),
+         audit_test(auditor_sees_deadlines_out_of_order),
+         audit_test(auditor_sees_equal_deadlines_out_of_order),
+         audit_test(auditor_sees_an_arrival_from_the_future),
+         audit_test(auditor_sees_keys_that_wait_after_shutdown),
+         audit_test(auditor_sees_a_plug_in_that_lost_a_key));

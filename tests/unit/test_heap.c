@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* test_heap.c: does the key with the earliest deadline come first, always?
+ *
+ * The heap is held against a plain array that is searched from end to end.
+ */
+#include "support/wq_test.h"
+
+#include "core/heap.h"
+#include "support/counting.h"
+#include "unit/dice.h"
+#include "unit/records.h"
+
+enum { KEYS = 200 };
+
+struct fixture {
+    struct counting     mem;
+    struct wq__slab     recs;
+    struct wq__heap     heap;
+    struct wq__hash_key secret;
+    uint64_t            keys[KEYS];
+    wq__ref             refs[KEYS];
+
+    /* The plain array: by key, its deadline and when it got it; 0: no. */
+    int64_t  at[KEYS];
+    uint64_t arrival[KEYS];
+    uint64_t arrivals;
+};
+
+static struct fixture f;
+
+static int
+open_heap(void **state)
+{
+    (void)state;
+    memset(&f, 0, sizeof f);
+    counting_init(&f.mem);
+    wq__slab_init(&f.recs, &f.mem.allocator, false);
+    wq__heap_init(&f.heap, &f.mem.allocator, &f.recs);
+    for (size_t i = 0; i < KEYS; i++) {
+        f.keys[i] = i;
+        f.refs[i] = record_for(&f.recs, &f.secret, wq_u64(&f.keys[i]));
+    }
+    return 0;
+}
+
+static int
+close_heap(void **state)
+{
+    (void)state;
+    wq__heap_fini(&f.heap);
+    wq__slab_fini(&f.recs);
+    assert_int_equal(f.mem.bytes, 0);
+    return 0;
+}
+
+static void
+push(size_t who, int64_t at)
+{
+    assert_int_equal(wq__heap_reserve(&f.heap), WQ_OK);
+    wq__heap_push(&f.heap, f.refs[who], at);
+    f.at[who] = at;
+    f.arrival[who] = ++f.arrivals;
+}
+
+static void
+change(size_t who, int64_t at)
+{
+    wq__heap_change(&f.heap, f.refs[who], at);
+    f.at[who] = at;
+    f.arrival[who] = ++f.arrivals;
+}
+
+static void
+take_out(size_t who)
+{
+    wq__heap_remove(&f.heap, f.refs[who]);
+    f.arrival[who] = 0;
+}
+
+static size_t
+owner(wq__ref ref)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (f.refs[i] == ref)
+            return i;
+    fail_msg("reference %u is nobody's", ref);
+    return 0;
+}
+
+/* Who is due first by the plain array; KEYS when nobody waits. */
+static size_t
+expected_first(void)
+{
+    size_t best = KEYS;
+
+    for (size_t i = 0; i < KEYS; i++)
+        if (f.arrival[i] &&
+            (best == KEYS || f.at[i] < f.at[best] ||
+             (f.at[i] == f.at[best] && f.arrival[i] < f.arrival[best])))
+            best = i;
+    return best;
+}
+
+static void
+expect_first_as_in_the_array(void)
+{
+    const size_t           expected = expected_first();
+    const struct wq__wait *first = wq__heap_first(&f.heap);
+
+    if (expected == KEYS) {
+        assert_null(first);
+        return;
+    }
+    assert_non_null(first);
+    assert_int_equal(owner(first->ref), expected);
+    assert_int_equal(first->at, f.at[expected]);
+}
+
+static void
+expect_all_leave_in_order(void)
+{
+    while (f.heap.len) {
+        expect_first_as_in_the_array();
+        take_out(owner(wq__heap_first(&f.heap)->ref));
+    }
+    assert_int_equal(expected_first(), KEYS);
+}
+
+TEST(empty_heap_has_no_first_and_no_memory)
+{
+    assert_null(wq__heap_first(&f.heap));
+    assert_null(f.heap.entries);
+}
+
+TEST(deadlines_in_any_order_leave_sorted)
+{
+    struct dice dice = dice_seeded("heap order");
+
+    for (size_t i = 0; i < KEYS; i++)
+        push(i, (int64_t)dice_bits(&dice));
+    expect_all_leave_in_order();
+}
+
+/* L4, and where we differ from D-12. */
+TEST(equal_deadlines_leave_in_arrival_order)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        push(i, 7);
+    for (size_t i = 0; i < KEYS; i++) {
+        assert_int_equal(owner(wq__heap_first(&f.heap)->ref), i);
+        take_out(i);
+    }
+}
+
+TEST(extreme_deadlines_are_ordered_too)
+{
+    push(0, INT64_MAX);
+    push(1, 0);
+    push(2, INT64_MIN);
+    push(3, -1);
+    push(4, 1);
+    expect_all_leave_in_order();
+}
+
+/* L4: a key that gets another deadline arrives anew among its equals. */
+TEST(changed_deadline_queues_behind_its_equals)
+{
+    push(0, 9);
+    push(1, 5);
+    push(2, 5);
+    change(0, 5);
+    assert_int_equal(owner(wq__heap_first(&f.heap)->ref), 1);
+    expect_all_leave_in_order();
+}
+
+TEST(deadline_may_change_to_earlier_and_to_later)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        push(i, (int64_t)i);
+    for (size_t i = 0; i < KEYS; i += 2)
+        change(i, (int64_t)(KEYS - i));
+    expect_all_leave_in_order();
+}
+
+TEST(entry_may_leave_from_anywhere)
+{
+    for (size_t hole = 0; hole < 30; hole++) {
+        for (size_t i = 0; i < 30; i++)
+            push(i, (int64_t)(i * 7 % 30));
+        take_out(hole);
+        expect_all_leave_in_order();
+    }
+}
+
+TEST(record_knows_its_deadline_while_it_waits)
+{
+    push(3, 77);
+    push(4, 33);
+    assert_int_equal(wq__heap_at(&f.heap, f.refs[3]), 77);
+    assert_int_equal(wq__heap_at(&f.heap, f.refs[4]), 33);
+    take_out(3);
+    const struct wq__rec *rec = wq__slab_at(&f.recs, f.refs[3]);
+    assert_int_equal(rec->wait, 0);
+}
+
+TEST(random_life_agrees_with_a_plain_array)
+{
+    struct dice dice = dice_seeded("heap");
+
+    for (int step = 0; step < 30000; step++) {
+        const size_t  who = dice_roll(&dice, KEYS);
+        const int64_t at = (int64_t)dice_roll(&dice, 20); /* often equal */
+        if (!f.arrival[who])
+            push(who, at);
+        else if (dice_roll(&dice, 2))
+            change(who, at);
+        else
+            take_out(who);
+        expect_first_as_in_the_array();
+    }
+    expect_all_leave_in_order();
+}
+
+/* L6 */
+TEST(refused_room_changes_nothing_and_retry_works)
+{
+    size_t refusals = 0;
+
+    for (size_t i = 0; i < KEYS; i++) {
+        counting_fail(&f.mem, 1, COUNTING_ONCE);
+        if (wq__heap_reserve(&f.heap) != WQ_OK) {
+            refusals++;
+            expect_first_as_in_the_array();
+            assert_int_equal(f.heap.len, i);
+        }
+        counting_heal(&f.mem);
+        push(i, (int64_t)(KEYS - i));
+    }
+    assert_true(refusals > 0);
+    expect_all_leave_in_order();
+}
+
+/* O-10 */
+TEST(array_shrinks_when_keys_leave)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        push(i, 0);
+    const size_t cap = f.heap.cap;
+    for (size_t i = 0; i < KEYS; i++)
+        take_out(i);
+    assert_true(f.heap.cap <= cap / 4);
+}
+
+TEST(array_that_cannot_shrink_stays_and_works)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        push(i, (int64_t)(i * 13 % KEYS));
+    const size_t cap = f.heap.cap;
+    counting_fail(&f.mem, 1, COUNTING_FROM_NOW);
+    expect_all_leave_in_order();
+    counting_heal(&f.mem);
+    assert_int_equal(f.heap.cap, cap);
+}
+
+#define heap_test(name) test_with(name, open_heap, close_heap)
+
+WQ_TESTS(heap_test(empty_heap_has_no_first_and_no_memory),
+         heap_test(deadlines_in_any_order_leave_sorted),
+         heap_test(equal_deadlines_leave_in_arrival_order),
+         heap_test(extreme_deadlines_are_ordered_too),
+         heap_test(changed_deadline_queues_behind_its_equals),
+         heap_test(deadline_may_change_to_earlier_and_to_later),
+         heap_test(entry_may_leave_from_anywhere),
+         heap_test(record_knows_its_deadline_while_it_waits),
+         heap_test(random_life_agrees_with_a_plain_array),
+         heap_test(refused_room_changes_nothing_and_retry_works),
+         heap_test(array_shrinks_when_keys_leave),
+         heap_test(array_that_cannot_shrink_stays_and_works));

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* test_port.c: do the lock, the parker and the clock keep their promises?
+ */
+#include "support/wq_test.h"
+
+#include <limits.h>
+#include <sched.h>
+
+#include <wq/wq.h>
+
+#include "port/lock.h"
+#include "port/park.h"
+#include "port/random.h"
+#include "port/relax.h"
+#include "port/time.h"
+#include "support/worker.h"
+
+#define MS INT64_C(1000000)
+
+/* ---- lock ------------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 50000 };
+
+static struct {
+    struct wq__lock lock;
+    uint64_t        count;  /* guarded, and not atomic on purpose */
+    uint64_t        inside; /* threads in the critical section */
+    uint64_t        most;   /* the most there ever were */
+} guarded;
+
+static int
+open_lock(void **state)
+{
+    (void)state;
+    guarded.count = guarded.inside = guarded.most = 0;
+    wq__lock_init(&guarded.lock);
+    return 0;
+}
+
+static int
+close_lock(void **state)
+{
+    (void)state;
+    wq__lock_fini(&guarded.lock);
+    return 0;
+}
+
+static void
+enter_and_count(bool yield)
+{
+    wq__lock_take(&guarded.lock);
+    wq__lock_assert_taken(&guarded.lock);
+    guarded.inside++;
+    if (guarded.inside > guarded.most)
+        guarded.most = guarded.inside;
+    if (yield) /* so that others come and find it taken */
+        (void)sched_yield();
+    guarded.count++;
+    guarded.inside--;
+    wq__lock_release(&guarded.lock);
+}
+
+static int
+count_up(struct worker *self)
+{
+    (void)self;
+    for (int i = 0; i < ROUNDS; i++)
+        enter_and_count(i % 64 == 0);
+    return 0;
+}
+
+/* A wake-up that gets lost shows as a worker that never ends. */
+TEST(lock_lets_one_thread_in_at_a_time)
+{
+    struct worker *workers[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        workers[i] = worker_start(count_up, NULL);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(worker_join(workers[i]), 0);
+    assert_int_equal(guarded.count, THREADS * ROUNDS);
+    assert_int_equal(guarded.most, 1);
+}
+
+static int
+try_lock(struct worker *self)
+{
+    (void)self;
+    const bool taken = wq__lock_try(&guarded.lock);
+    if (taken)
+        wq__lock_release(&guarded.lock);
+    return taken;
+}
+
+TEST(try_takes_a_free_lock_and_no_other)
+{
+    assert_true(wq__lock_try(&guarded.lock));
+    assert_int_equal(worker_join(worker_start(try_lock, NULL)), false);
+    wq__lock_release(&guarded.lock);
+    assert_int_equal(worker_join(worker_start(try_lock, NULL)), true);
+}
+
+static int
+count_once(struct worker *self)
+{
+    (void)self;
+    enter_and_count(false);
+    return 0;
+}
+
+TEST(threads_that_sleep_for_the_lock_get_it_one_after_another)
+{
+    struct worker *workers[THREADS];
+
+    wq__lock_take(&guarded.lock);
+    for (int i = 0; i < THREADS; i++)
+        workers[i] = worker_start(count_once, NULL);
+    worker_await_all_blocked(workers, THREADS);
+    assert_int_equal(guarded.count, 0);
+    wq__lock_release(&guarded.lock);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(worker_join(workers[i]), 0);
+    assert_int_equal(guarded.count, THREADS);
+}
+
+/* ---- parker ----------------------------------------------------------------- */
+
+static struct wq__parker parker;
+static int               written_before_unpark; /* not atomic on purpose */
+
+static int
+open_parker(void **state)
+{
+    (void)state;
+    wq__parker_init(&parker);
+    return 0;
+}
+
+static int
+close_parker(void **state)
+{
+    (void)state;
+    wq__parker_fini(&parker);
+    return 0;
+}
+
+static int
+park(struct worker *self)
+{
+    (void)self;
+    return wq__park(&parker, WQ_FOREVER) ? written_before_unpark : -1;
+}
+
+TEST(unpark_that_comes_first_is_not_lost)
+{
+    wq__unpark(&parker);
+    assert_true(wq__park(&parker, WQ_FOREVER));
+    assert_true(wq__park(&parker, 0)); /* woken for good */
+}
+
+TEST(unpark_wakes_a_sleeper_who_sees_what_was_written_before)
+{
+    written_before_unpark = 0;
+    struct worker *w = worker_start(park, NULL);
+    worker_await_blocked(w);
+    written_before_unpark = 42;
+    wq__unpark(&parker);
+    assert_int_equal(worker_join(w), 42);
+}
+
+TEST(park_until_a_time_in_the_past_returns_at_once)
+{
+    assert_false(wq__park(&parker, 0));
+    assert_false(wq__park(&parker, wq__time_now() - 1));
+}
+
+TEST(park_lasts_until_its_deadline)
+{
+    const int64_t until = wq__time_now() + 2 * MS;
+
+    assert_false(wq__park(&parker, until));
+    assert_true(wq__time_now() >= until);
+}
+
+TEST(many_sleeps_and_wake_ups_lose_none)
+{
+    for (int i = 0; i < 300; i++) {
+        wq__parker_init(&parker);
+        written_before_unpark = i;
+        struct worker *w = worker_start(park, NULL);
+        wq__unpark(&parker); /* before, while or after it goes to sleep */
+        assert_int_equal(worker_join(w), i);
+        wq__parker_fini(&parker);
+    }
+    wq__parker_init(&parker);
+}
+
+/* ---- clock and random numbers ------------------------------------------------ */
+
+TEST(time_never_goes_back)
+{
+    int64_t last = wq__time_now();
+
+    assert_true(last > 0);
+    for (int i = 0; i < 10000; i++) {
+        const int64_t now = wq__time_now();
+        assert_true(now >= last);
+        last = now;
+    }
+}
+
+TEST(time_after_ends_at_forever)
+{
+    assert_int_equal(wq__time_after(10, 5), 15);
+    assert_int_equal(wq__time_after(10, 0), 10);
+    assert_int_equal(wq__time_after(10, WQ_FOREVER), WQ_FOREVER);
+    assert_int_equal(wq__time_after(10, WQ_FOREVER - 10), WQ_FOREVER);
+    assert_int_equal(wq__time_after(10, WQ_FOREVER - 11), WQ_FOREVER - 1);
+}
+
+TEST(random_numbers_differ)
+{
+    uint64_t a[2] = {0}, b[2] = {0};
+
+    assert_int_equal(wq__random(a, sizeof a), WQ_OK);
+    assert_int_equal(wq__random(b, sizeof b), WQ_OK);
+    assert_memory_not_equal(a, b, sizeof a);
+}
+
+/* Every way of waiting for a moment ends. */
+TEST(moment_of_any_round_passes)
+{
+    for (unsigned round = 0; round < 300; round++)
+        wq__relax(round);
+    wq__relax(UINT_MAX);
+}
+
+#define lock_test(name) test_with(name, open_lock, close_lock)
+#define park_test(name) test_with(name, open_parker, close_parker)
+
+WQ_TESTS(lock_test(lock_lets_one_thread_in_at_a_time),
+         lock_test(try_takes_a_free_lock_and_no_other),
+         lock_test(threads_that_sleep_for_the_lock_get_it_one_after_another),
+         park_test(unpark_that_comes_first_is_not_lost),
+         park_test(unpark_wakes_a_sleeper_who_sees_what_was_written_before),
+         park_test(park_until_a_time_in_the_past_returns_at_once),
+         park_test(park_lasts_until_its_deadline),
+         park_test(many_sleeps_and_wake_ups_lose_none),
+         test(time_never_goes_back), test(time_after_ends_at_forever),
+         test(random_numbers_differ), test(moment_of_any_round_passes));

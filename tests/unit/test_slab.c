@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* test_slab.c: do objects stay where they are, and do empty blocks go back?
+ */
+#include "support/wq_test.h"
+
+#include <string.h>
+
+#include "core/slab.h"
+#include "support/counting.h"
+#include "unit/dice.h"
+
+enum { MANY = 3000 };
+
+struct fixture {
+    struct counting mem;
+    struct wq__slab slab;
+    wq__ref         refs[MANY];
+};
+
+static struct fixture f;
+
+static int
+open_slab(void **state)
+{
+    (void)state;
+    counting_init(&f.mem);
+    wq__slab_init(&f.slab, &f.mem.allocator, false);
+    return 0;
+}
+
+static int
+close_slab(void **state)
+{
+    (void)state;
+    wq__slab_fini(&f.slab);
+    assert_int_equal(f.mem.bytes, 0);
+    return 0;
+}
+
+static void *
+must_alloc(size_t size, wq__ref *ref)
+{
+    void *p = wq__slab_alloc(&f.slab, size, ref);
+    assert_non_null(p);
+    return p;
+}
+
+/* Fill the object with a pattern that tells whose it is. */
+static void
+sign(size_t who, size_t size)
+{
+    memset(must_alloc(size, &f.refs[who]), (int)(who & 0xff), size);
+}
+
+static void
+expect_signed(size_t who, size_t size)
+{
+    const unsigned char *p = wq__slab_at(&f.slab, f.refs[who]);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(p[i], who & 0xff);
+}
+
+static size_t
+size_of(size_t who)
+{
+    return 1 + who % WQ__SLAB_MAX;
+}
+
+static uint32_t
+blocks_of_class(size_t units)
+{
+    return f.slab.classes[units].blocks;
+}
+
+TEST(new_slab_asks_for_no_memory)
+{
+    assert_int_equal(f.mem.calls, 0);
+    assert_int_equal(f.slab.live, 0);
+}
+
+TEST(objects_of_every_size_keep_their_bytes)
+{
+    for (size_t i = 0; i < MANY; i++)
+        sign(i, size_of(i));
+    for (size_t i = 0; i < MANY; i++)
+        expect_signed(i, size_of(i));
+    assert_int_equal(f.slab.live, MANY);
+}
+
+TEST(objects_are_aligned_to_eight)
+{
+    for (size_t i = 0; i < WQ__SLAB_MAX; i++) {
+        const void *p = must_alloc(1 + i, &f.refs[i]);
+        assert_int_equal((uintptr_t)p % 8, 0);
+    }
+}
+
+TEST(reference_leads_back_to_the_object)
+{
+    for (size_t i = 0; i < MANY; i++) {
+        void *p = must_alloc(size_of(i), &f.refs[i]);
+        assert_int_not_equal(f.refs[i], 0);
+        assert_ptr_equal(wq__slab_at(&f.slab, f.refs[i]), p);
+        assert_ptr_equal(wq__slab_probe(&f.slab, f.refs[i]), p);
+    }
+}
+
+TEST(freed_slot_is_used_again_before_new_memory)
+{
+    for (size_t i = 0; i < 100; i++)
+        sign(i, 48);
+    const uint64_t calls = f.mem.calls;
+    for (int round = 0; round < 1000; round++) {
+        const size_t who = (size_t)round % 100;
+        wq__slab_free(&f.slab, f.refs[who]);
+        sign(who, 48);
+    }
+    assert_int_equal(f.mem.calls, calls);
+    for (size_t i = 0; i < 100; i++)
+        expect_signed(i, 48);
+}
+
+/* O-10: what stays after a burst is one spare block per size. */
+TEST(after_freeing_all_one_block_per_size_stays)
+{
+    for (size_t i = 0; i < MANY; i++)
+        sign(i, 8 + i % 3 * 100);
+    assert_true(blocks_of_class(1) > 1);
+    for (size_t i = 0; i < MANY; i++)
+        wq__slab_free(&f.slab, f.refs[i]);
+    assert_int_equal(f.slab.live, 0);
+    assert_int_equal(f.mem.blocks, 3 + 1); /* three sizes and the table */
+    for (size_t units = 1; units < WQ__SLAB_CLASSES; units++)
+        assert_in_range(blocks_of_class(units), 0, 1);
+}
+
+TEST(queue_that_hovers_at_a_boundary_asks_for_nothing)
+{
+    size_t n = 0;
+
+    while (blocks_of_class(6) < 2) /* the object that opened the second */
+        sign(n++, 48);
+    const uint64_t calls = f.mem.calls;
+    for (int round = 0; round < 100; round++) {
+        wq__slab_free(&f.slab, f.refs[n - 1]);
+        sign(n - 1, 48);
+    }
+    assert_int_equal(f.mem.calls, calls);
+}
+
+/* Numbers of blocks that went back are given out again: after any number of
+ * bursts references are as small as after the first. */
+TEST(block_numbers_are_used_again)
+{
+    uint32_t table_len = 0;
+
+    for (int burst = 0; burst < 50; burst++) {
+        for (size_t i = 0; i < MANY; i++)
+            sign(i, 64);
+        for (size_t i = 0; i < MANY; i++)
+            wq__slab_free(&f.slab, f.refs[i]);
+        if (burst == 0)
+            table_len = f.slab.table_len;
+        assert_int_equal(f.slab.table_len, table_len);
+    }
+}
+
+TEST(probe_of_rubbish_finds_nothing_outside_the_slots)
+{
+    struct dice dice = dice_seeded("probe");
+
+    sign(0, 48);
+    sign(1, 48);
+    const char *first = wq__slab_at(&f.slab, f.refs[0]);
+    const char *second = wq__slab_at(&f.slab, f.refs[1]);
+    for (int i = 0; i < 100000; i++) {
+        /* Every second one names the block that exists. */
+        wq__ref ref = (wq__ref)dice_bits(&dice);
+        if (i % 2)
+            ref &= (1U << WQ__SLAB_UNIT_BITS) - 1;
+        const char *p = wq__slab_probe(&f.slab, ref);
+        if (p && p != first && p != second)
+            fail_msg("probe of %u gives %p", ref, (const void *)p);
+    }
+    assert_null(wq__slab_probe(&f.slab, 0));
+    assert_null(wq__slab_probe(&f.slab, UINT32_MAX));
+}
+
+TEST(probe_finds_a_freed_slot_until_its_block_is_empty)
+{
+    sign(0, 48);
+    sign(1, 48);
+    wq__slab_free(&f.slab, f.refs[0]);
+    assert_non_null(wq__slab_probe(&f.slab, f.refs[0]));
+    wq__slab_free(&f.slab, f.refs[1]);
+    assert_null(wq__slab_probe(&f.slab, f.refs[0]));
+}
+
+TEST(probe_of_a_slab_never_used_finds_nothing)
+{
+    assert_null(wq__slab_probe(&f.slab, 0));
+    assert_null(wq__slab_probe(&f.slab, 12345));
+}
+
+/* L6: every allocation on the way is refused once. */
+TEST(refused_memory_changes_nothing_and_retry_works)
+{
+    size_t refusals = 0;
+
+    for (size_t i = 0; i < MANY; i++) {
+        const size_t live = f.slab.live;
+        counting_fail(&f.mem, 1, COUNTING_ONCE);
+        const void *p = wq__slab_alloc(&f.slab, size_of(i), &f.refs[i]);
+        counting_heal(&f.mem);
+        if (!p) {
+            refusals++;
+            assert_int_equal(f.slab.live, live);
+            must_alloc(size_of(i), &f.refs[i]);
+        }
+        memset(wq__slab_at(&f.slab, f.refs[i]), (int)(i & 0xff), size_of(i));
+    }
+    assert_true(refusals > WQ__SLAB_CLASSES);
+    for (size_t i = 0; i < MANY; i++)
+        expect_signed(i, size_of(i));
+}
+
+/* The table was made, the block was not: the table is used the next time. */
+TEST(refused_block_leaves_a_table_that_serves_later)
+{
+    counting_fail(&f.mem, 2, COUNTING_ONCE);
+    assert_null(wq__slab_alloc(&f.slab, 8, &f.refs[0]));
+    assert_int_equal(f.mem.blocks, 1);
+    counting_heal(&f.mem);
+    must_alloc(8, &f.refs[0]);
+    assert_int_equal(f.mem.blocks, 2);
+}
+
+TEST(random_life_never_mixes_objects_up)
+{
+    struct dice dice = dice_seeded("slab");
+    size_t      sizes[200] = {0};
+
+    for (int step = 0; step < 100000; step++) {
+        const size_t who = dice_roll(&dice, 200);
+        if (sizes[who]) {
+            expect_signed(who, sizes[who]);
+            wq__slab_free(&f.slab, f.refs[who]);
+            sizes[who] = 0;
+        } else {
+            sizes[who] = 1 + dice_roll(&dice, WQ__SLAB_MAX);
+            sign(who, sizes[who]);
+        }
+    }
+    size_t live = 0;
+    for (size_t who = 0; who < 200; who++)
+        live += sizes[who] != 0;
+    assert_int_equal(f.slab.live, live);
+}
+
+#define slab_test(name) test_with(name, open_slab, close_slab)
+
+WQ_TESTS(slab_test(new_slab_asks_for_no_memory),
+         slab_test(objects_of_every_size_keep_their_bytes),
+         slab_test(objects_are_aligned_to_eight),
+         slab_test(reference_leads_back_to_the_object),
+         slab_test(freed_slot_is_used_again_before_new_memory),
+         slab_test(after_freeing_all_one_block_per_size_stays),
+         slab_test(queue_that_hovers_at_a_boundary_asks_for_nothing),
+         slab_test(block_numbers_are_used_again),
+         slab_test(probe_of_rubbish_finds_nothing_outside_the_slots),
+         slab_test(probe_finds_a_freed_slot_until_its_block_is_empty),
+         slab_test(probe_of_a_slab_never_used_finds_nothing),
+         slab_test(refused_memory_changes_nothing_and_retry_works),
+         slab_test(refused_block_leaves_a_table_that_serves_later),
+         slab_test(random_life_never_mixes_objects_up));
