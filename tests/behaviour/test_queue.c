@@ -340,21 +340,27 @@ start_getters(wq_queue *q, struct worker **all, wq_item **items)
     worker_await_all_blocked(all, GETTERS);
 }
 
-/* */
+/* Q-26 O-12: the others do not even look. */
 TEST(one_key_wakes_one_of_several_blocked_gets)
 {
     wq_queue      *q = *state;
     struct worker *all[GETTERS];
     wq_item       *items[GETTERS] = {NULL};
+    int64_t        used_ns[GETTERS];
 
     start_getters(q, all, items);
+    for (int i = 0; i < GETTERS; i++)
+        used_ns[i] = worker_cpu_ns(all[i]);
     add(q, "foo");
     const size_t lucky = worker_await_any_ended(all, GETTERS);
     assert_err(worker_join(all[lucky]), WQ_OK);
     assert_key(items[lucky], "foo");
 
     all[lucky] = all[GETTERS - 1];
+    used_ns[lucky] = used_ns[GETTERS - 1];
     worker_await_all_blocked(all, GETTERS - 1);
+    for (int i = 0; i < GETTERS - 1; i++)
+        assert_int_equal(worker_cpu_ns(all[i]), used_ns[i]);
     wq_shutdown(q);
     for (int i = 0; i < GETTERS - 1; i++)
         assert_err(worker_join(all[i]), WQ_ESHUTDOWN);

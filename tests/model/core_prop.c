@@ -114,7 +114,6 @@ struct world {
     wq_item *items[MODEL_KEYS];  /* by key, while held */
     uint64_t fences[MODEL_KEYS]; /* by key, the last one seen */
     wq_item *stale[STALE_MAX];
-    uint32_t stale_slots[STALE_MAX];
     size_t   stales;
 
     bool         plug_in_refused; /* during this operation */
@@ -431,20 +430,12 @@ held_key(const struct world *w, int i)
             return n;
 }
 
-static void
-remember_stale(struct world *w, wq_item *item, uint32_t slot)
-{
-    w->stale[w->stales % STALE_MAX] = item;
-    w->stale_slots[w->stales % STALE_MAX] = slot;
-    w->stales++;
-}
-
 static wq_err
-finish(struct world *w, int n, wq_err err, uint32_t slot)
+finish(struct world *w, int n, wq_err err)
 {
     compare(w, err, model_done(&w->model, n));
     if (!err) {
-        remember_stale(w, w->items[n], slot);
+        w->stale[w->stales++ % STALE_MAX] = w->items[n];
         w->items[n] = NULL;
     }
     return err;
@@ -457,23 +448,20 @@ perform_done(struct world *w, int which)
 
     if (n < 0)
         return WQ_OK;
-    const uint32_t slot = w->items[n]->slot;
-    return finish(w, n, wq__core_done(&w->core, w->items[n]), slot);
+    return finish(w, n, wq__core_done(&w->core, w->items[n]));
 }
 
 static wq_err
 perform_done_key(struct world *w, int n)
 {
     const wq_key   key = key_of(n);
-    const uint32_t slot = w->items[n] ? w->items[n]->slot : 0;
-    const wq_err   err =
-        wq__core_done_key(&w->core, key, wq__core_hash(&w->core, key));
+    const uint32_t hash = wq__core_hash(&w->core, key);
 
-    return finish(w, n, err, slot);
+    return finish(w, n, wq__core_done_key(&w->core, key, hash));
 }
 
-/* An item that was done is the core's own until the slot is used again: then it
- * is somebody's loan, and to say done would end that. */
+/* O-06: an item that was done is refused, until its memory is used for another
+ * loan: then to say done would end that. */
 static wq_err
 perform_done_again(struct world *w, int which)
 {
@@ -484,8 +472,6 @@ perform_done_again(struct world *w, int which)
     for (int n = 0; n < w->keys; n++)
         if (w->items[n] == w->stale[i])
             return WQ_OK;
-    if (wq__slab_probe(&w->core.loans, w->stale_slots[i]) != w->stale[i])
-        return WQ_OK; /* its memory may be gone */
     const wq_err err = wq__core_done(&w->core, w->stale[i]);
     equal(w, "answer", WQ_ESTATE, err);
     return err;

@@ -14,6 +14,7 @@
 #include "support/wq_test.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -35,17 +36,28 @@ meddle(void)
         added = wq_add_str(q, "late");
 }
 
+/* The C library's own. */
+typedef int (*clock_reader)(clockid_t, struct timespec *);
+
+static clock_reader
+next_clock(void)
+{
+    static _Atomic(clock_reader) next;
+    clock_reader                 found = atomic_load(&next);
+
+    if (!found) {
+        void *symbol = dlsym(RTLD_NEXT, "clock_gettime");
+        memcpy(&found, &symbol, sizeof found);
+        atomic_store(&next, found);
+    }
+    return found;
+}
+
 int
 clock_gettime(clockid_t clock, struct timespec *out)
 {
-    static int (*next)(clockid_t, struct timespec *);
-
-    if (!next) {
-        void *found = dlsym(RTLD_NEXT, "clock_gettime");
-        memcpy(&next, &found, sizeof next);
-    }
     meddle();
-    return next(clock, out);
+    return next_clock()(clock, out);
 }
 
 static int64_t

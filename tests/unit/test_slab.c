@@ -235,6 +235,30 @@ TEST(refused_block_leaves_a_table_that_serves_later)
     assert_int_equal(f.mem.blocks, 2);
 }
 
+/* O-06: the memory of what was freed can still be read, and serves again. */
+TEST(slab_that_keeps_its_blocks_gives_none_back)
+{
+    void *objects[MANY];
+
+    wq__slab_init(&f.slab, &f.mem.allocator, true);
+    for (size_t i = 0; i < MANY; i++)
+        objects[i] = must_alloc(40, &f.refs[i]);
+    const size_t   bytes = f.mem.bytes;
+    const uint64_t calls = f.mem.calls;
+    for (size_t i = 0; i < MANY; i++)
+        wq__slab_free(&f.slab, f.refs[i]);
+    assert_int_equal(f.mem.bytes, bytes);
+    for (size_t i = 0; i < MANY; i++) {
+        memset(objects[i], 0, 40); /* nobody else's */
+        assert_null(wq__slab_probe(&f.slab, f.refs[i]));
+    }
+    for (size_t i = 0; i < MANY; i++)
+        sign(i, 40);
+    assert_int_equal(f.mem.calls, calls);
+    for (size_t i = 0; i < MANY; i++)
+        expect_signed(i, 40);
+}
+
 TEST(random_life_never_mixes_objects_up)
 {
     struct dice dice = dice_seeded("slab");
@@ -272,4 +296,5 @@ WQ_TESTS(slab_test(new_slab_asks_for_no_memory),
          slab_test(probe_of_a_slab_never_used_finds_nothing),
          slab_test(refused_memory_changes_nothing_and_retry_works),
          slab_test(refused_block_leaves_a_table_that_serves_later),
+         slab_test(slab_that_keeps_its_blocks_gives_none_back),
          slab_test(random_life_never_mixes_objects_up));

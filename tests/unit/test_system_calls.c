@@ -37,10 +37,26 @@ count(long number, long operation)
         waits++;
 }
 
+/* The C library's own. */
+typedef long (*caller)(long, ...);
+
+static caller
+next_caller(void)
+{
+    static _Atomic(caller) next;
+    caller                 found = atomic_load(&next);
+
+    if (!found) {
+        void *symbol = dlsym(RTLD_NEXT, "syscall");
+        memcpy(&found, &symbol, sizeof found);
+        atomic_store(&next, found);
+    }
+    return found;
+}
+
 long
 syscall(long number, ...)
 {
-    static long (*next)(long, ...);
     long    a[6];
     va_list args;
 
@@ -48,12 +64,8 @@ syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(args, long);
     va_end(args);
-    if (!next) {
-        void *found = dlsym(RTLD_NEXT, "syscall");
-        memcpy(&next, &found, sizeof next);
-    }
     count(number, a[1]);
-    return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return next_caller()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 static void
