@@ -4,7 +4,7 @@
 
 #include <wq/backend.h>
 
-/* A backend that remembers which of its verbs was called last, and with what. */
+/* A backend that remembers which verb was called last, and with what. */
 struct parrot {
     wq_queue    base;
     const char *verb;
@@ -105,7 +105,7 @@ static const wq_backend whole = {
     .interrupt = parrot_interrupt,
 };
 
-/* ---- what wq_backend_init() checks ------------------------------------------ */
+/* ---- what wq_backend_init() checks -------------------------------------- */
 
 static void
 assert_refused(const wq_backend *b)
@@ -183,7 +183,7 @@ TEST(verbs_a_backend_may_lack_are_not_supported_then)
     wq_interrupt(&q);
 }
 
-/* ---- what reaches the verbs ------------------------------------------------- */
+/* ---- what reaches the verbs --------------------------------------------- */
 
 static int
 make_parrot(void **state)

@@ -56,7 +56,7 @@ assert_unchanged(struct scene *s)
     assert_none_ready(s->q, WQ_ETIMEDOUT);
 }
 
-/* ---- NULL ------------------------------------------------------------------- */
+/* ---- NULL --------------------------------------------------------------- */
 
 /* O-14 */
 TEST(no_queue_is_an_error_and_no_crash)
@@ -118,7 +118,7 @@ TEST(no_key_is_an_error)
     assert_unchanged(s);
 }
 
-/* ---- keys and times that are none ------------------------------------------- */
+/* ---- keys and times that are none --------------------------------------- */
 
 /* O-04 */
 TEST(key_of_no_bytes_is_an_error)
@@ -157,7 +157,7 @@ TEST(negative_time_is_an_error)
     assert_unchanged(s);
 }
 
-/* ---- done of what is not on loan -------------------------------------------- */
+/* ---- done of what is not on loan ---------------------------------------- */
 
 /* O-06 */
 TEST(item_done_twice_is_refused_the_second_time)
@@ -317,7 +317,7 @@ TEST(done_of_a_key_twice_is_refused_the_second_time)
     assert_int_equal(wq_len(s->q), 1);
 }
 
-/* ---- too late --------------------------------------------------------------- */
+/* ---- too late ----------------------------------------------------------- */
 
 /* Q-15 Q-16 */
 TEST(add_after_shutdown_is_refused_and_changes_nothing)

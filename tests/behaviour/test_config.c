@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- plug-ins that do as little as they may --------------------------------- */
+/* ---- plug-ins that do as little as they may ----------------------------- */
 
 static wq_err
 push_nothing(void *self, wq_key key, int priority)
@@ -79,7 +79,7 @@ assert_refused(const wq_config *config)
     assert_ptr_equal(q, untouched);
 }
 
-/* ---- defaults --------------------------------------------------------------- */
+/* ---- defaults ----------------------------------------------------------- */
 
 /* O-01 */
 TEST(no_config_means_all_defaults)
@@ -127,7 +127,7 @@ TEST(config_need_not_outlive_create)
     wq_destroy(q);
 }
 
-/* ---- size of the config ----------------------------------------------------- */
+/* ---- size of the config ------------------------------------------------- */
 
 /* O-02 */
 TEST(config_without_size_is_refused)
@@ -183,7 +183,7 @@ TEST(longer_config_is_refused_when_something_unknown_is_set)
     }
 }
 
-/* ---- orders ----------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------- */
 
 static void
 assert_order_refused(wq_order order)
@@ -243,7 +243,7 @@ TEST(longer_order_is_refused_when_something_unknown_is_set)
     assert_refused(WQ_CONFIG(.order = &longer.order));
 }
 
-/* ---- allocators ------------------------------------------------------------- */
+/* ---- allocators --------------------------------------------------------- */
 
 static void
 assert_allocator_refused(wq_allocator allocator)

@@ -91,7 +91,7 @@ TEST(destroy_of_nothing_does_nothing)
  * left behind in a queue that is gone. */
 TEST(destroy_meets_a_get_that_is_just_waking_up)
 {
-    enum { ROUNDS = 100, GETTERS = 2 };
+    enum { ROUNDS = 50, GETTERS = 2 };
 
     for (int round = 0; round < ROUNDS; round++) {
         wq_queue      *q = create();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_drain.c: what does wq_shutdown_with_drain() wait for, and what ends it? */
+/* test_drain.c: what does wq_shutdown_with_drain() wait for? What ends it? */
 #include "fixture.h"
 
 #include "support/worker.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_errors.c: what do errors say of themselves, and the library of itself? */
+/* test_errors.c: what do errors say of themselves, the library of itself? */
 #include "fixture.h"
 
 static const struct {

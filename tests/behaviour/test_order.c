@@ -104,7 +104,7 @@ lifo_destroy(void *self)
     ((struct lifo *)self)->destroys++;
 }
 
-/* ---- a queue with it -------------------------------------------------------- */
+/* ---- a queue with it ---------------------------------------------------- */
 
 static struct lifo lifo;
 
@@ -129,7 +129,7 @@ make_lifo_queue(void **state)
     return 0;
 }
 
-/* ---- the order decides ------------------------------------------------------ */
+/* ---- the order decides -------------------------------------------------- */
 
 /* */
 TEST(keys_leave_in_the_order_of_the_plug_in)
@@ -247,7 +247,7 @@ TEST(order_is_destroyed_once_with_the_queue)
     assert_int_equal(lifo.destroys, 1);
 }
 
-/* ---- when the order fails --------------------------------------------------- */
+/* ---- when the order fails ----------------------------------------------- */
 
 /* */
 TEST(add_whose_push_fails_changes_nothing)
@@ -353,7 +353,7 @@ TEST(pop_of_a_key_that_is_not_ready_is_told)
     assert_none_ready(q, WQ_ETIMEDOUT);
 }
 
-/* ---- under the lock, in the caller's thread --------------------------------- */
+/* ---- under the lock, in the caller's thread ----------------------------- */
 
 /* Q-24 Q-25: the order is, with the allocator, all of the user's code that a
  * queue runs under its lock, and it runs it nowhere else. */

@@ -4,7 +4,7 @@
 
 #include "support/worker.h"
 
-/* ---- counting and merging --------------------------------------------------- */
+/* ---- counting and merging ----------------------------------------------- */
 
 /* */
 TEST(key_that_is_ready_is_not_counted_twice)
@@ -110,7 +110,7 @@ TEST(get_makes_a_key_held_and_no_longer_ready_in_one_step)
     assert_err(wq_done_key(q, wq_str("foo")), WQ_OK);
 }
 
-/* ---- order ------------------------------------------------------------------ */
+/* ---- order -------------------------------------------------------------- */
 
 /* */
 TEST(keys_leave_first_come_first_served)
@@ -191,7 +191,7 @@ TEST(order_survives_growing_and_shrinking)
     assert_none_ready(q, WQ_ETIMEDOUT);
 }
 
-/* ---- loans ------------------------------------------------------------------ */
+/* ---- loans -------------------------------------------------------------- */
 
 /* what is said done is the loan, not the oldest or newest one. */
 TEST(items_may_be_done_in_any_order)
@@ -293,7 +293,7 @@ TEST(done_by_key_makes_a_dirty_key_ready_again)
     work_on(q, "foo");
 }
 
-/* ---- blocking --------------------------------------------------------------- */
+/* ---- blocking ----------------------------------------------------------- */
 
 /* */
 TEST(get_blocks_until_a_key_is_added)

@@ -10,7 +10,7 @@
 
 #include "support/worker.h"
 
-/* ---- words ------------------------------------------------------------------ */
+/* ---- words -------------------------------------------------------------- */
 
 #define assert_err(actual, expected)                                           \
     assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
@@ -126,7 +126,7 @@ join_all(struct worker **all, wq_err expected)
         assert_err(worker_join(all[i]), expected);
 }
 
-/* ---- keys ------------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------- */
 
 /* O-01 */
 void
@@ -219,7 +219,7 @@ bad_keys_are_refused(void **state)
     assert_none_ready(q, WQ_ETIMEDOUT);
 }
 
-/* ---- add, get, done --------------------------------------------------------- */
+/* ---- add, get, done ----------------------------------------------------- */
 
 /* */
 void
@@ -476,7 +476,7 @@ missing_arguments_are_refused(void **state)
     assert_int_equal(wq_len(q), 1);
 }
 
-/* ---- waiting ---------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------ */
 
 /* */
 void
@@ -622,7 +622,7 @@ interrupt_leaves_a_get_that_need_not_block_alone(void **state)
     assert_err(wq_get_within(q, LONG_NS, &item), WQ_EINTERRUPTED);
 }
 
-/* ---- shutdown --------------------------------------------------------------- */
+/* ---- shutdown ----------------------------------------------------------- */
 
 /* Q-13 Q-15 Q-16 Q-19 */
 void
@@ -820,7 +820,7 @@ destroy_sends_blocked_threads_home(void **state)
     join_all(all, WQ_EINTERRUPTED);
 }
 
-/* ---- many threads ----------------------------------------------------------- */
+/* ---- many threads ------------------------------------------------------- */
 
 enum { KEYS = 16, PRODUCERS = 4, CONSUMERS = 4, ADDS = 500 };
 

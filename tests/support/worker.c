@@ -12,7 +12,7 @@
 
 #include "support/wq_test.h"
 
-/* ---- the thread ------------------------------------------------------------ */
+/* ---- the thread --------------------------------------------------------- */
 
 /* Linux names the calling thread: "1234/task/1235". */
 static void
@@ -103,7 +103,7 @@ worker_drain(wq_queue *q)
     return launch(w);
 }
 
-/* ---- patience -------------------------------------------------------------- */
+/* ---- patience ----------------------------------------------------------- */
 
 static int64_t
 now_s(clockid_t clock)
@@ -123,7 +123,7 @@ be_patient(int64_t deadline_s, const char *what)
     (void)sched_yield();
 }
 
-/* ---- is it asleep? --------------------------------------------------------- */
+/* ---- is it asleep? ------------------------------------------------------ */
 
 /* How often the worker has gone to sleep so far, if it is asleep; else -1. */
 static long
@@ -203,7 +203,7 @@ worker_cpu_ns(const struct worker *w)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- has it ended? --------------------------------------------------------- */
+/* ---- has it ended? ------------------------------------------------------ */
 
 bool
 worker_has_ended(struct worker *w)

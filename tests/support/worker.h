@@ -11,9 +11,9 @@
  * is doing. Everything that waits gives up after WORKER_LIMIT_S seconds and
  * fails the test, so a wake-up that is lost is a failure and not a hang.
  *
- * A worker's function must not use cmocka's assertions, which work in the test's
- * own thread only: it returns what it found. All functions below are for that
- * thread.
+ * A worker's function must not use cmocka's assertions, which work in the
+ * test's own thread only: it returns what it found. All functions below are for
+ * that thread.
  */
 #ifndef WQ_WORKER_H
 #define WQ_WORKER_H
