@@ -20,7 +20,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test run bench soak fuzz cov lint format install deps clean help
+.PHONY: build test run bench soak fuzz mutants cov lint format install deps clean help
 
 build: ## build the library, as shipped, in build/release
 	$(Q)scripts/deps.sh build
@@ -52,6 +52,10 @@ soak: ## stress the optimised library for SOAK_SECONDS
 fuzz: ## fuzz every target for FUZZ_SECONDS
 	$(Q)scripts/deps.sh build fuzz
 	$(Q)scripts/fuzz.sh
+
+mutants: ## break the mechanisms one by one and see the tests fail
+	$(Q)scripts/deps.sh build test
+	$(Q)scripts/mutants.sh $(ARGS)
 
 cov: test-cov ## say which lines the tests reach
 	$(Q)scripts/cov.sh

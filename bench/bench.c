@@ -2,12 +2,13 @@
 /* bench.c: how long does a key take, here and in the obvious version?
  *
  *     wq_bench [--rounds N] [--quick]
+ *     wq_bench --timers          how late are delayed keys? See timers.c
  *
  * Every row runs on every side in turn, round after round, so that whatever
  * else the machine does hits all sides alike. Printed: the median in ns per key
- * with the smallest and largest in brackets, and the ratio of the medians, which
- * is what survives a change of machine. --quick shrinks the counts to prove that
- * the program works; its figures mean nothing.
+ * with the smallest and largest in brackets, and the ratio of the medians,
+ * which is what survives a change of machine. --quick shrinks the counts to
+ * prove that the program works; its figures mean nothing.
  */
 #include "bench.h"
 
@@ -58,7 +59,7 @@ now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* ---- rows: each returns ns per key ------------------------------------------- */
+/* ---- rows: each returns ns per key -------------------------------------- */
 
 static void
 get_and_done(const struct side *s, void *q)
@@ -177,7 +178,7 @@ crowd(const struct side *s, size_t n)
     return took / (double)got;
 }
 
-/* ---- rounds, medians, table --------------------------------------------------- */
+/* ---- rounds, medians, table --------------------------------------------- */
 
 static const struct row {
     const char *name;
@@ -254,13 +255,18 @@ main(int argc, char **argv)
     size_t rounds = 5;
 
     for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--timers")) {
+            bench_timers();
+            return 0;
+        }
         if (!strcmp(argv[i], "--quick")) {
             million = 10000;
             rounds = 1;
         } else if (!strcmp(argv[i], "--rounds")) {
             rounds = parse_rounds(argv[++i]);
         } else {
-            (void)fprintf(stderr, "usage: wq_bench [--rounds N] [--quick]\n");
+            (void)fprintf(stderr, "usage: wq_bench [--rounds N] [--quick] "
+                                  "[--timers]\n");
             return 2;
         }
     }

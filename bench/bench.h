@@ -25,6 +25,9 @@ struct side {
 
 extern const struct side side_wq, side_naive;
 
+/* Print how late keys are that were added with a delay. */
+void bench_timers(void);
+
 /* No side may fail: a figure from a queue that refused work is worthless. */
 void must(bool ok, const char *what);
 

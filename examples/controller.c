@@ -62,7 +62,7 @@ draw(unsigned *seed, unsigned below)
     return (*seed >> 8) % below;
 }
 
-/* ---- watchers ---------------------------------------------------------------- */
+/* ---- watchers ----------------------------------------------------------- */
 
 static void *
 watch(void *arg)
@@ -83,7 +83,7 @@ watch(void *arg)
     return NULL;
 }
 
-/* ---- workers ----------------------------------------------------------------- */
+/* ---- workers ------------------------------------------------------------ */
 
 /* Bring the world in line with what is wanted for `object`. */
 static bool
@@ -132,7 +132,7 @@ work(void *arg)
     return NULL;
 }
 
-/* ---- the program ------------------------------------------------------------- */
+/* ---- the program -------------------------------------------------------- */
 
 static void
 on_signal(int number)

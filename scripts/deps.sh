@@ -18,14 +18,13 @@ build  optional  ninja-build         cmd ninja
 test   required  libcmocka-dev       header cmocka.h
 test   required  pkgconf             cmd pkg-config
 test   optional  g++                 cmd c++
+test   optional  strace              cmd strace
 lint   optional  clang-format        cmd clang-format
 lint   optional  clang-tidy          cmd clang-tidy
 lint   optional  shellcheck          cmd shellcheck
 clang  optional  clang               cmd clang
 fuzz   optional  clang               cmd clang
 fuzz   optional  libclang-rt-dev     clang_lib fuzzer
-trace  optional  strace              cmd strace
-trace  optional  valgrind            cmd valgrind
 '
 
 cmd() {
@@ -72,7 +71,7 @@ install() {
     }
 }
 
-[ $# -gt 0 ] || set -- build test lint clang fuzz trace
+[ $# -gt 0 ] || set -- build test lint clang fuzz
 lacking=$(missing "$@")
 [ "$lacking" ] || exit 0
 

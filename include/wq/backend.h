@@ -56,6 +56,10 @@ typedef struct wq_backend {
     wq_err (*done_key)(wq_queue *q, wq_key key);
     wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* shuts down, waits */
     void (*interrupt)(wq_queue *q);                   /* NULL: no effect */
+    wq_err (*add_after)(wq_queue *q, wq_key key, int64_t delay_ns);
+    wq_err (*add_rate_limited)(wq_queue *q, wq_key key);
+    wq_err (*forget)(wq_queue *q, wq_key key);
+    wq_err (*num_requeues)(wq_queue *q, wq_key key, unsigned *out);
 } wq_backend;
 
 /* The part of a queue that the library sees. First member of a backend's own
@@ -73,6 +77,34 @@ struct wq_queue {
  */
 WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
                                            const wq_backend *backend);
+
+/* Layers: what a backend lacks, wrapped around it.
+ *
+ * A backend that has only the required verbs gains wq_add_after() from the
+ * first and then wq_add_rate_limited(), wq_forget() and wq_num_requeues()
+ * from the second; the counterpart of injecting a queue in client-go's
+ * configs. On success `inner` belongs to the new queue: use and destroy only
+ * that one. On error it is the caller's as before.
+ *
+ * Of `config` (NULL: all defaults) they use the allocator and the clock, which
+ * must be the one by which the inner queue measures its time-outs; the second
+ * also `limiter`, `max_retries` and `on_give_up`. They start no thread. A get
+ * that sleeps in an inner queue without `interrupt` learns of a new, earlier
+ * deadline within 10 ms.
+ *
+ * Returns WQ_OK;
+ *   WQ_EINVAL   NULL inner or out; a bad config; a limiter that has an owner;
+ *   WQ_ENOTSUP  the config sets `order`, `waiting` or `retry`; for the second:
+ *               `inner` has no add_after;
+ *   WQ_ENOMEM, WQ_EIO  as wq_create().
+ * Threads: any.  Blocks: never.  Since: 0.1.  [D-17 O-18]
+ */
+WQ_API WQ_NODISCARD wq_err wq_delaying_wrap(wq_queue        *inner,
+                                            const wq_config *config,
+                                            wq_queue       **out);
+WQ_API WQ_NODISCARD wq_err wq_rate_limiting_wrap(wq_queue        *inner,
+                                                 const wq_config *config,
+                                                 wq_queue       **out);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,9 @@
  *                          │              ▼
  *                          └───────── HELD+DIRTY      (further adds: no change)
  *
+ * A key may also be WAITING for a time, whatever else it is; when the time has
+ * come, that acts as an add.
+ *
  * A worker reads:
  *
  *     wq_item *item;
@@ -58,7 +61,7 @@
 extern "C" {
 #endif
 
-/* ---------------------------------------------------------------- errors -- */
+/* --------------------------------------------------------------- errors -- */
 
 /* Every error: name, number, message. Numbers are never reused. */
 #define WQ_ERRORS(X)                                                           \
@@ -68,13 +71,14 @@ extern "C" {
     X(WQ_ESHUTDOWN, 3, "the queue is shut down")                               \
     X(WQ_ETIMEDOUT, 4, "the time is up")                                       \
     X(WQ_EFULL, 5, "the queue is full")                                        \
-    X(WQ_ESTATE, 6, "the key or item is not in the caller's hands")            \
+    X(WQ_ESTATE, 6, "not in a state that allows this (say, not held)")         \
     X(WQ_ENOTFOUND, 7, "no such key")                                          \
     X(WQ_EINTERRUPTED, 8, "the wait was interrupted")                          \
     X(WQ_EIO, 9, "input or output failed")                                     \
     X(WQ_ELOST, 10, "the key was taken over by another worker")                \
     X(WQ_ENOTSUP, 11, "this backend does not offer that")                      \
-    X(WQ_ETOOLONG, 12, "the key is longer than WQ_KEY_MAX bytes")
+    X(WQ_ETOOLONG, 12, "the key is longer than WQ_KEY_MAX bytes")              \
+    X(WQ_EGIVENUP, 13, "the key was retried as often as allowed")
 
 #define WQ__ERROR_ENUM(name, number, message) name = number,
 typedef enum wq_err { WQ_ERRORS(WQ__ERROR_ENUM) } wq_err;
@@ -96,7 +100,7 @@ WQ_API const char *wq_err_name(wq_err err);
  */
 WQ_API int wq_version(void);
 
-/* ------------------------------------------------------------------ keys -- */
+/* ----------------------------------------------------------------- keys -- */
 
 /* The longest key, in bytes. A key is a name, not a payload. */
 #define WQ_KEY_MAX 65536
@@ -143,7 +147,10 @@ typedef struct wq_item {
     uint64_t fence;    /* grows with every hand-out of this key */
 } wq_item;
 
-/* ----------------------------------------------------------------- config -- */
+/* --------------------------------------------------------------- config -- */
+
+typedef struct wq_clock   wq_clock;   /* see clock.h */
+typedef struct wq_limiter wq_limiter; /* see limiter.h */
 
 /* Where the queue's memory comes from. Called under the queue's lock: must not
  * call back into the queue. `free` gets the size that was asked for.
@@ -174,28 +181,61 @@ typedef struct wq_order {
      * a key that was pushed and not popped since, and the very wq_key that was
      * pushed. */
     bool (*pop)(void *self, wq_key *out);
-    /* How many keys were pushed and not popped. */
+    /* How many keys were pushed and not popped. The queue keeps count itself
+     * and asks only to check. */
     size_t (*len)(void *self);
-    /* The queue is being destroyed; keys still inside are its own. May be
-     * NULL. */
+    /* The queue is being destroyed. The bytes of keys that are still inside
+     * belong to the queue and can be read until this returns. May be NULL. */
     void (*destroy)(void *self);
 } wq_order;
 
+/* What becomes of WAITING keys when the queue is shut down. */
+typedef enum wq_waiting {
+    WQ_WAITING_DROP, /* they are dropped, as client-go does. The default */
+    WQ_WAITING_KEEP, /* they are handed out when their time has come; gets wait
+                        for that, drains too */
+} wq_waiting;
+
+/* How wq_add_rate_limited() departs from client-go's behaviour. Any of them. */
+enum wq_retry {
+    /* A key that waits by an earlier wq_add_rate_limited() is left alone: the
+     * limiter is not asked, no token is spent, the backoff does not grow. */
+    WQ_RETRY_ONCE = 1,
+    /* Only the holder of a key reports failures: for a key that nobody holds,
+     * wq_add_rate_limited() is a trigger and not a failure. The limiter is not
+     * asked; the key is added as by wq_add() with WQ_RETRY_RESPECT. */
+    WQ_RETRY_FAILURES_ONLY = 2,
+    /* A wq_add() of a key that waits by wq_add_rate_limited() does not run it
+     * before that backoff has ended. */
+    WQ_RETRY_RESPECT = 4,
+};
+
 /* How a queue is made. Zero means the stated default, so fill in only what you
- * need; WQ_CONFIG(.order = &mine) does the rest in C. In C++ set `size` by hand.
- * The structs pointed to are copied; what they point to must outlive the queue.
+ * need; WQ_CONFIG(.order = &mine) does the rest in C. In C++ set `size` by
+ * hand. The structs pointed to are copied; what they point to must outlive
+ * the queue.
  */
 typedef struct wq_config {
-    size_t              size;      /* sizeof(wq_config) */
-    const wq_order     *order;     /* NULL: first come, first served */
-    const wq_allocator *allocator; /* NULL: malloc and free */
+    size_t              size;        /* sizeof(wq_config) */
+    const wq_order     *order;       /* NULL: first come, first served */
+    const wq_allocator *allocator;   /* NULL: malloc and free */
+    wq_clock           *clock;       /* not owned; NULL: wq_clock_monotonic() */
+    wq_waiting          waiting;     /* 0: WQ_WAITING_DROP */
+    wq_limiter         *limiter;     /* NULL: wq_limiter_default(). Owned by the
+                                      queue once wq_create() has succeeded */
+    unsigned            retry;       /* enum wq_retry; 0: as client-go */
+    unsigned            max_retries; /* then give up; 0: never */
+    /* A key was given up after `retries`; called by wq_add_rate_limited(),
+     * without a lock. NULL: nobody wants to know. */
+    void (*on_give_up)(void *ctx, wq_key key, unsigned retries);
+    void *give_up_ctx; /* its first argument */
 } wq_config;
 
 #ifndef __cplusplus
 #define WQ_CONFIG(...) (&(wq_config){.size = sizeof(wq_config), __VA_ARGS__})
 #endif
 
-/* ----------------------------------------------------------- life of a queue */
+/* ------------------------------------------------------ life of a queue -- */
 
 typedef struct wq_queue wq_queue; /* opaque */
 
@@ -220,15 +260,16 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
  *
  * Acts as wq_shutdown() first, and waits until every thread that was blocked in
  * the queue has left it: blocked gets return WQ_ESHUTDOWN even if keys remain,
- * blocked drains return WQ_EINTERRUPTED. No call may *start* once wq_destroy()
- * was called: join or otherwise stop the producers first. Items not yet done
- * end with the queue; keys not yet handed out are dropped.
+ * blocked drains return WQ_EINTERRUPTED. No other call may start, or be under
+ * way without being blocked, once wq_destroy() was called: stop the producers
+ * and the workers first, or at least see to it that they are blocked. Items
+ * not yet done end with the queue; keys not yet handed out are dropped.
  *
  * Threads: one, once.  Blocks: for as long as the above.  Since: 0.1.  [O-03]
  */
 WQ_API void wq_destroy(wq_queue *q);
 
-/* ------------------------------------------------------------------- verbs -- */
+/* ---------------------------------------------------------------- verbs -- */
 
 /* Mark `key` as needing work.
  *
@@ -252,6 +293,55 @@ wq_add_str(wq_queue *q, const char *s)
     return wq_add(q, wq_str(s));
 }
 
+/* Mark `key` as needing work in `delay_ns` nanoseconds, on the queue's clock.
+ *
+ * A delay of 0 or less is wq_add(). A key has at most one deadline; of two the
+ * earlier stays. A deadline is a matter of its own: an add meanwhile does not
+ * end it, so the key runs now and again then. When the time comes while a
+ * worker holds the key, the key is handed out once more after done.
+ *
+ * A delay so long that its end cannot be told ends at WQ_FOREVER.
+ *
+ * Returns as wq_add(), and
+ *   WQ_ENOTSUP  the backend knows no delays.
+ * Threads: any.  Blocks: never.  Cost: O(log n) of the keys that wait.
+ * Since: 0.1.  [D-01 D-02 D-03 D-07 D-08 D-09 D-10 D-11 D-12 D-13 D-14 O-15]
+ */
+WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
+                                        int64_t delay_ns);
+
+/* Mark `key` as needing work as soon as the queue's limiter says: after a
+ * failure, later each time. wq_add_after() with the limiter's delay.
+ *
+ * The limiter is asked, and counts, even if the key waits already and the
+ * earlier deadline stays; wq_config.retry changes that. With
+ * wq_config.max_retries, a key that was retried so often (since the last
+ * wq_forget()) is not added but given up: the limiter forgets it, and
+ * wq_config.on_give_up is called.
+ *
+ * Returns as wq_add(), and
+ *   WQ_EGIVENUP  see above;
+ *   WQ_ENOTSUP   the backend knows no rate limits.
+ * After shutdown, and for bad arguments, the limiter is not asked.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [R-01 R-02 R-03 O-16 O-17]
+ */
+WQ_API WQ_NODISCARD wq_err wq_add_rate_limited(wq_queue *q, wq_key key);
+
+/* The work on `key` went well (or is given up): the limiter forgets its
+ * failures. Does not take a waiting key out, does not replace wq_done(). A key
+ * the limiter does not know is WQ_OK too.
+ *
+ * Returns WQ_OK; WQ_EINVAL, WQ_ETOOLONG as wq_add(); WQ_ENOTSUP.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [R-01 R-02]
+ */
+WQ_API wq_err wq_forget(wq_queue *q, wq_key key);
+
+/* How often the limiter was asked about `key` since it last forgot it; 0 for
+ * bad arguments, for limiters that do not count, and where a backend has none.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [R-01]
+ */
+WQ_API unsigned wq_num_requeues(wq_queue *q, wq_key key);
+
 /* Take the next key; block while there is none.
  *
  * The item is the caller's until wq_done(). After shutdown the keys that are
@@ -261,7 +351,8 @@ wq_add_str(wq_queue *q, const char *s)
  *   WQ_ESHUTDOWN     the queue is shut down and empty;
  *   WQ_EINTERRUPTED  see wq_interrupt();
  *   WQ_EINVAL        NULL queue or out;
- *   WQ_ENOMEM        no memory for the loan; the key stays first in line.
+ *   WQ_ENOMEM        no memory for the loan; the key stays first in line;
+ *   WQ_ESTATE        a wq_order gave a key that is not READY, or none.
  * Threads: any.  Blocks: until there is a key.  Cost: O(1).  Since: 0.1.
  * [Q-04 Q-06 Q-07 Q-10 Q-13 Q-17 Q-26]
  */
@@ -288,7 +379,7 @@ WQ_API WQ_NODISCARD wq_err wq_get_within(wq_queue *q, int64_t timeout_ns,
  *              another queue). An item pointer that was done is reused by later
  *              gets: a second done can only be told apart until then;
  *   WQ_EINVAL  NULL queue or item;
- *   WQ_ENOMEM  only with a wq_order that ran out of memory: still on loan.
+ *   what push of a wq_order returned: the item is still on loan.
  * Threads: any, also another than got it.  Blocks: never.  Cost: O(1).
  * Since: 0.1.  [Q-04 Q-11 Q-12 Q-14 Q-18 Q-21 O-06]
  */
@@ -303,17 +394,18 @@ WQ_API wq_err wq_done(wq_queue *q, wq_item *item);
 WQ_API wq_err wq_done_key(wq_queue *q, wq_key key);
 
 /* How many keys are READY. Keys held by workers do not count, be they dirty or
- * not. Other threads change it at once: good for a display, not for decisions.
- * 0 for a NULL queue.
+ * not; keys that wait do not count until they are due. Other threads change
+ * it at once: good for a display, not for decisions. 0 for a NULL queue.
  * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.  [Q-03 Q-12]
  */
 WQ_API size_t wq_len(wq_queue *q);
 
-/* ---------------------------------------------------------------- shutdown -- */
+/* ------------------------------------------------------------- shutdown -- */
 
 /* No more adds: they return WQ_ESHUTDOWN from now on. Wakes every blocked get
  * and ends every drain that waits. Does not wait for anything. READY keys can
- * still be taken. A second call is harmless.
+ * still be taken. What waits is dropped, or not: see wq_waiting. A second call
+ * is harmless.
  * Threads: any.  Blocks: never.  Since: 0.1.  [Q-01 Q-08 Q-09 Q-13 Q-19]
  */
 WQ_API void wq_shutdown(wq_queue *q);
@@ -346,10 +438,11 @@ WQ_API wq_err wq_shutdown_with_drain_within(wq_queue *q, int64_t timeout_ns);
  */
 WQ_API bool wq_shutting_down(const wq_queue *q);
 
-/* Every get that is blocked now returns WQ_EINTERRUPTED; the queue goes on as
- * before. When no get is blocked, one interrupt is remembered, and the next get
- * that would block returns WQ_EINTERRUPTED instead: so a worker that is just
- * about to block does not miss it. To stop N workers without shutting the queue
+/* Every get that sleeps now returns WQ_EINTERRUPTED; the queue goes on as
+ * before. When none sleeps, one interrupt is remembered, and the next get that
+ * would sleep returns WQ_EINTERRUPTED instead: so a worker that is just about
+ * to sleep does not miss it. A get whose time is up returns WQ_ETIMEDOUT and
+ * leaves it to the next. To stop N workers without shutting the queue
  * down, set a flag, interrupt, and let each worker that sees the flag interrupt
  * once more before it leaves.
  * Threads: any.  Blocks: never.  Since: 0.1.  [O-08]

@@ -2,9 +2,9 @@
 /* audit.c: do all laws hold right now?
  *
  * Looks at the whole state from outside, by other ways than the verbs take, and
- * names the first law it finds broken. Laws that speak of what happens over time
- * (L3, L6) are checked by the model in tests/model, which compares every answer;
- * here is what a single moment can show.
+ * names the first law it finds broken. Laws that speak of what happens over
+ * time (L3, L6) are checked by the model in tests/model, which compares every
+ * answer; here is what a single moment can show.
  */
 #include "core/core.h"
 
@@ -37,6 +37,8 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
         return "a key is DIRTY but not HELD";
     if (!ready && !held && !rec->wait)
         return "a record without any facet was kept";
+    if (rec->flags & WQ__BACKOFF && !rec->wait)
+        return "a key has a backoff but no deadline";
     if (wq__hash(&c->secret, wq__rec_key(rec)) != rec->hash)
         return "a record's hash is not its key's";
     return NULL;
@@ -146,7 +148,5 @@ wq__core_check(const struct wq__core *c)
         broken = check_ready(c);
     if (!broken)
         broken = check_waiting(c);
-    if (!broken && c->shutting_down && c->waiting.len)
-        broken = "keys still wait after shutdown";
     return broken;
 }

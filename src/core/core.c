@@ -7,7 +7,7 @@
 
 #include "core/mem.h"
 
-/* ---- records -------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------ */
 
 static struct wq__rec *
 record(const struct wq__core *c, wq__ref ref)
@@ -90,7 +90,7 @@ forget_if_bare(struct wq__core *c, wq__ref ref)
     free_record(c, ref);
 }
 
-/* ---- add ------------------------------------------------------------------- */
+/* ---- add ---------------------------------------------------------------- */
 
 static wq_err
 add_absent(struct wq__core *c, wq_key key, uint32_t hash)
@@ -109,8 +109,15 @@ add_absent(struct wq__core *c, wq_key key, uint32_t hash)
     return WQ_OK;
 }
 
+/* Is the add to be served by what happens when the backoff ends? */
+static bool
+waits_by_backoff(const struct wq__rec *rec)
+{
+    return rec->flags & WQ__BACKOFF;
+}
+
 static wq_err
-add_known(struct wq__core *c, wq__ref ref, enum wq__added *what)
+add_known(struct wq__core *c, wq__ref ref, bool respect, enum wq__added *what)
 {
     struct wq__rec *rec = record(c, ref);
 
@@ -125,20 +132,31 @@ add_known(struct wq__core *c, wq__ref ref, enum wq__added *what)
         wq__ready_touch(&c->ready, ref);
         return WQ_OK;
     }
+    if (respect && waits_by_backoff(rec)) {
+        *what = WQ__ADDED_MERGED;
+        return WQ_OK;
+    }
     *what = WQ__ADDED_NEW; /* it was only WAITING, and goes on doing so */
     return wq__ready_push(&c->ready, ref);
+}
+
+static wq_err
+admit(struct wq__core *c, wq_key key, uint32_t hash, bool respect,
+      enum wq__added *what)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+    if (ref)
+        return add_known(c, ref, respect, what);
+
+    *what = WQ__ADDED_NEW;
+    return add_absent(c, key, hash);
 }
 
 wq_err
 wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash,
                enum wq__added *what)
 {
-    const wq__ref ref = wq__index_find(&c->index, key, hash);
-    if (ref)
-        return add_known(c, ref, what);
-
-    *what = WQ__ADDED_NEW;
-    return add_absent(c, key, hash);
+    return admit(c, key, hash, c->respect, what);
 }
 
 wq_err
@@ -147,42 +165,60 @@ wq__core_add(struct wq__core *c, wq_key key, uint32_t hash,
 {
     if (c->shutting_down)
         return WQ_ESHUTDOWN;
-    return wq__core_admit(c, key, hash, what);
+    return admit(c, key, hash, c->respect, what);
 }
 
-/* ---- deadlines ------------------------------------------------------------- */
+wq_err
+wq__core_add_respecting(struct wq__core *c, wq_key key, uint32_t hash,
+                        enum wq__added *what)
+{
+    if (c->shutting_down)
+        return WQ_ESHUTDOWN;
+    return admit(c, key, hash, true, what);
+}
+
+/* ---- deadlines ---------------------------------------------------------- */
+
+static void
+mark_backoff(struct wq__core *c, wq__ref ref, bool backoff)
+{
+    struct wq__rec *rec = record(c, ref);
+
+    rec->flags &= (unsigned char)~WQ__BACKOFF;
+    if (backoff)
+        rec->flags |= WQ__BACKOFF;
+}
 
 static wq_err
-schedule_absent(struct wq__core *c, wq_key key, uint32_t hash, int64_t at)
+schedule_absent(struct wq__core *c, wq_key key, uint32_t hash, int64_t at,
+                wq__ref *ref)
 {
-    wq__ref ref;
-    wq_err  err = make_record(c, key, hash, &ref);
+    const wq_err err = make_record(c, key, hash, ref);
     if (err)
         return err;
 
-    wq__index_insert(&c->index, hash, ref);
-    wq__heap_push(&c->waiting, ref, at);
+    wq__index_insert(&c->index, hash, *ref);
+    wq__heap_push(&c->waiting, *ref, at);
     return WQ_OK;
 }
 
-static void
-schedule_known(struct wq__core *c, wq__ref ref, int64_t at,
-               enum wq__added *what)
+static enum wq__added
+schedule_known(struct wq__core *c, wq__ref ref, int64_t at)
 {
     if (!record(c, ref)->wait) {
-        *what = WQ__ADDED_SCHEDULED;
         wq__heap_push(&c->waiting, ref, at);
-    } else if (at < wq__heap_at(&c->waiting, ref)) {
-        *what = WQ__ADDED_SOONER;
-        wq__heap_change(&c->waiting, ref, at);
-    } else {
-        *what = WQ__ADDED_LATER;
+        return WQ__ADDED_SCHEDULED;
     }
+    if (at < wq__heap_at(&c->waiting, ref)) {
+        wq__heap_change(&c->waiting, ref, at);
+        return WQ__ADDED_SOONER;
+    }
+    return WQ__ADDED_LATER;
 }
 
 wq_err
 wq__core_add_after(struct wq__core *c, wq_key key, uint32_t hash, int64_t at,
-                   enum wq__added *what)
+                   bool backoff, enum wq__added *what)
 {
     if (c->shutting_down)
         return WQ_ESHUTDOWN;
@@ -190,13 +226,26 @@ wq__core_add_after(struct wq__core *c, wq_key key, uint32_t hash, int64_t at,
     wq_err err = wq__heap_reserve(&c->waiting);
     if (err)
         return err;
-    const wq__ref ref = wq__index_find(&c->index, key, hash);
+    wq__ref ref = wq__index_find(&c->index, key, hash);
     if (ref) {
-        schedule_known(c, ref, at, what);
-        return WQ_OK;
+        *what = schedule_known(c, ref, at);
+    } else {
+        err = schedule_absent(c, key, hash, at, &ref);
+        if (err)
+            return err;
+        *what = WQ__ADDED_SCHEDULED;
     }
-    *what = WQ__ADDED_SCHEDULED;
-    return schedule_absent(c, key, hash, at);
+    if (*what != WQ__ADDED_LATER)
+        mark_backoff(c, ref, backoff);
+    return WQ_OK;
+}
+
+/* The deadline of a record is no more. */
+static void
+stop_waiting(struct wq__core *c, wq__ref ref)
+{
+    wq__heap_remove(&c->waiting, ref);
+    mark_backoff(c, ref, false);
 }
 
 wq_err
@@ -207,10 +256,10 @@ wq__core_promote(struct wq__core *c, int64_t now)
     while ((first = wq__heap_first(&c->waiting)) && first->at <= now) {
         const wq__ref  ref = first->ref;
         enum wq__added what;
-        wq_err         err = add_known(c, ref, &what);
+        wq_err         err = add_known(c, ref, false, &what);
         if (err)
             return err;
-        wq__heap_remove(&c->waiting, ref);
+        stop_waiting(c, ref);
     }
     return WQ_OK;
 }
@@ -222,7 +271,18 @@ wq__core_next_deadline(const struct wq__core *c)
     return first ? first->at : WQ_FOREVER;
 }
 
-/* ---- get and done ---------------------------------------------------------- */
+unsigned
+wq__core_facets(const struct wq__core *c, wq_key key, uint32_t hash)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+    if (!ref)
+        return 0;
+
+    const struct wq__rec *rec = record(c, ref);
+    return (rec->flags & ~(unsigned)WQ__LONG) | (rec->wait ? WQ__WAITING : 0);
+}
+
+/* ---- get and done ------------------------------------------------------- */
 
 wq_err
 wq__core_get(struct wq__core *c, wq_item **out)
@@ -256,20 +316,20 @@ wq__core_get(struct wq__core *c, wq_item **out)
     return WQ_OK;
 }
 
-/* End the loan of a HELD record: READY again if it is DIRTY, else no facet of
- * the two is left. */
+/* End the loan of a HELD record: READY again if it is DIRTY (and no backoff is
+ * to be respected), else no facet of the two is left. */
 static wq_err
 take_back(struct wq__core *c, wq__ref ref)
 {
     struct wq__rec *rec = record(c, ref);
     const wq__ref   slot = rec->link; /* the push below reuses the field */
 
-    if (rec->flags & WQ__DIRTY) {
-        wq_err err = wq__ready_push(&c->ready, ref);
+    if (rec->flags & WQ__DIRTY && !(c->respect && waits_by_backoff(rec))) {
+        const wq_err err = wq__ready_push(&c->ready, ref);
         if (err)
             return err;
-        c->dirty--;
     }
+    c->dirty -= (rec->flags & WQ__DIRTY) != 0;
     rec->flags &= (unsigned char)~(WQ__HELD | WQ__DIRTY);
     c->held--;
 
@@ -301,17 +361,22 @@ wq__core_done_key(struct wq__core *c, wq_key key, uint32_t hash)
     return take_back(c, ref);
 }
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 void
 wq__core_shut_down(struct wq__core *c)
 {
+    c->shutting_down = true;
+}
+
+void
+wq__core_drop_waiting(struct wq__core *c)
+{
     const struct wq__wait *first;
 
-    c->shutting_down = true;
     while ((first = wq__heap_first(&c->waiting))) {
         const wq__ref ref = first->ref;
-        wq__heap_remove(&c->waiting, ref);
+        stop_waiting(c, ref);
         forget_if_bare(c, ref);
     }
 }

@@ -17,7 +17,9 @@
  *
  *       WAITING, a deadline in the delay heap, is a facet of its own: a key may
  *       wait and also be absent, READY, HELD or HELD+DIRTY. wq__core_add_after
- *       sets it; wq__core_promote acts as an add when the time has come.
+ *       sets it; wq__core_promote acts as an add when the time has come. A
+ *       deadline may be a backoff, which an add can be made to respect: it then
+ *       counts as served by what happens when the backoff ends.
  *
  * Every verb prepares (all that can fail), then commits (nothing can). On any
  * error the state is what it was.
@@ -49,6 +51,7 @@ struct wq__core {
     size_t              dirty;         /* HELD+DIRTY records */
     uint64_t            fence;         /* the fence given out last */
     bool                shutting_down; /* adds are refused */
+    bool                respect;       /* every add respects a backoff */
 };
 
 /* What an add did. */
@@ -79,14 +82,21 @@ wq__core_hash(const struct wq__core *c, wq_key key)
 wq_err wq__core_add(struct wq__core *c, wq_key key, uint32_t hash,
                     enum wq__added *what);
 
-/* The same for an add that was accepted before the shutdown. */
+/* The same, but a key that waits by a backoff goes on waiting. */
+wq_err wq__core_add_respecting(struct wq__core *c, wq_key key, uint32_t hash,
+                               enum wq__added *what);
+
+/* wq__core_add() that was accepted before the shutdown. */
 wq_err wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash,
                       enum wq__added *what);
 
-/* `key` needs work at `at`; of two deadlines the earlier stays (L5).
- * WQ_ESHUTDOWN, WQ_ENOMEM. */
+/* `key` needs work at `at`; of two deadlines the earlier stays (L5). `backoff`:
+ * because it failed. WQ_ESHUTDOWN, WQ_ENOMEM. */
 wq_err wq__core_add_after(struct wq__core *c, wq_key key, uint32_t hash,
-                          int64_t at, enum wq__added *what);
+                          int64_t at, bool backoff, enum wq__added *what);
+
+/* Which facets has `key`? enum wq__flag; 0: absent. */
+unsigned wq__core_facets(const struct wq__core *c, wq_key key, uint32_t hash);
 
 /* All deadlines that are not after `now` act as adds, in order. An error (from
  * a wq_order) leaves the rest waiting. */
@@ -95,16 +105,17 @@ wq_err wq__core_promote(struct wq__core *c, int64_t now);
 /* The earliest deadline; WQ_FOREVER when nothing waits. */
 int64_t wq__core_next_deadline(const struct wq__core *c);
 
-/* Hand out the first READY key. WQ_ENOTFOUND: none is; WQ_ENOMEM; WQ_ESTATE: the
- * wq_order misbehaves. */
+/* Hand out the first READY key. WQ_ENOTFOUND: none is; WQ_ENOMEM; WQ_ESTATE:
+ * the wq_order misbehaves. */
 wq_err wq__core_get(struct wq__core *c, wq_item **out);
 
 /* The loan ends. WQ_ESTATE: not on loan from here; WQ_ENOMEM (wq_order). */
 wq_err wq__core_done(struct wq__core *c, const wq_item *item);
 wq_err wq__core_done_key(struct wq__core *c, wq_key key, uint32_t hash);
 
-/* From now on adds are refused; what waits is dropped. */
+/* From now on adds are refused. What waits goes on waiting, or is dropped. */
 void wq__core_shut_down(struct wq__core *c);
+void wq__core_drop_waiting(struct wq__core *c);
 
 /* How many keys are READY. */
 static inline size_t
@@ -113,7 +124,15 @@ wq__core_len(const struct wq__core *c)
     return c->ready.len;
 }
 
-/* Is there no work left: nothing READY, held or dirty? */
+/* Will no get find anything unless something is added: nothing is READY, and
+ * nothing waits? */
+static inline bool
+wq__core_empty(const struct wq__core *c)
+{
+    return c->ready.len == 0 && c->waiting.len == 0;
+}
+
+/* Is there no work now: nothing READY, held or dirty? */
 static inline bool
 wq__core_idle(const struct wq__core *c)
 {

@@ -38,17 +38,35 @@ absorb(struct state *s, uint64_t word)
     s->v0 ^= word;
 }
 
-/* The bytes at `p` as the number whose lowest byte comes first, on any host. */
+/* The eight bytes at `p` as the number whose lowest byte comes first, on any
+ * host. */
 static inline uint64_t
-little_endian(const unsigned char *p, size_t n)
+load(const unsigned char *p)
 {
     uint64_t word = 0;
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(&word, p, n);
+    memcpy(&word, p, 8);
 #else
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < 8; i++)
         word |= (uint64_t)p[i] << (8 * i);
 #endif
+    return word;
+}
+
+/* The last `left` bytes, fewer than eight, of `len` that end before `end`.
+ * Where there are eight, they are loaded at once and the others shifted out:
+ * copying a number of bytes that varies is a call. */
+static inline uint64_t
+load_rest(const unsigned char *end, size_t len, size_t left)
+{
+    uint64_t word = 0;
+
+    if (left == 0)
+        return 0;
+    if (len >= 8)
+        return load(end - 8) >> (64 - 8 * left);
+    for (size_t i = 0; i < left; i++)
+        word |= (uint64_t)end[(ptrdiff_t)i - (ptrdiff_t)left] << (8 * i);
     return word;
 }
 
@@ -65,8 +83,8 @@ wq__siphash13(uint64_t k0, uint64_t k1, const void *data, size_t len)
 
     size_t left = len;
     for (; left >= 8; left -= 8, p += 8)
-        absorb(&s, little_endian(p, 8));
-    absorb(&s, (uint64_t)len << 56 | little_endian(p, left));
+        absorb(&s, load(p));
+    absorb(&s, (uint64_t)len << 56 | load_rest(p + left, len, left));
 
     s.v2 ^= 0xff;
     sip_round(&s);

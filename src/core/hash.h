@@ -2,8 +2,8 @@
 /* hash.h: where in the index does a key belong?
  *
  * SipHash-1-3 with a random key per queue: whoever chooses the keys cannot
- * choose collisions, so a hostile producer cannot make the index slow. Cost: one
- * round for every eight bytes and four more.
+ * choose collisions, so a hostile producer cannot make the index slow. Cost:
+ * one round for every eight bytes and four more.
  */
 #ifndef WQ_CORE_HASH_H
 #define WQ_CORE_HASH_H
@@ -18,6 +18,13 @@ struct wq__hash_key {
     uint64_t k0, k1;
     uint32_t mask;
 };
+
+/* The secret made of 16 random bytes. */
+static inline struct wq__hash_key
+wq__hash_key_of(const uint64_t random[2])
+{
+    return (struct wq__hash_key){random[0], random[1], UINT32_MAX};
+}
 
 uint32_t wq__hash(const struct wq__hash_key *secret, wq_key key);
 

@@ -112,8 +112,8 @@ wq__index_remove(struct wq__index *ix, uint32_t hash, wq__ref ref)
         assert(ix->slots[hole].ref);
         hole = (hole + 1) & mask;
     }
-    /* Every later slot of the run that may stand in the hole moves there: it may
-     * if the hole is not before the place its hash wants. */
+    /* Every later slot of the run that may stand in the hole moves there: it
+     * may if the hole is not before the place its hash wants. */
     for (size_t i = (hole + 1) & mask; ix->slots[i].ref; i = (i + 1) & mask) {
         const size_t wanted = ix->slots[i].hash & mask;
         if (((i - wanted) & mask) >= ((i - hole) & mask)) {

@@ -7,8 +7,9 @@
  * tombstones, no decay.
  *
  * The table doubles when it is three quarters full and halves when it is less
- * than an eighth full. Both may fail without harm: a table that cannot grow gets
- * slower, and only when the last slot but one is taken an insert is refused.
+ * than an eighth full. Both may fail without harm: a table that cannot grow
+ * gets slower, and only when the last slot but one is taken an insert is
+ * refused.
  *
  * Cost: O(1) expected, with a keyed hash whatever the keys are; growing is O(n)
  * once in n inserts.

@@ -2,8 +2,9 @@
 /* mem.h: how does the core ask for memory and give it back?
  *
  * Through the allocator of the queue's config, always with sizes, so that an
- * allocator of the user's own can count, limit or pool. Every product of a count
- * and a size goes through wq__mem_array(), which cannot overflow silently.
+ * allocator of the user's own can count, limit or pool. Every product of a
+ * count and a size goes through wq__mem_array(), which cannot overflow
+ * silently.
  */
 #ifndef WQ_CORE_MEM_H
 #define WQ_CORE_MEM_H

@@ -36,7 +36,8 @@ void wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
                     const struct wq__hash_key *secret, const wq_order *order);
 void wq__ready_fini(struct wq__ready *r);
 
-/* A record that is not READY becomes so; sets its flag. Only a plug-in fails. */
+/* A record that is not READY becomes so; sets its flag. Only a plug-in
+ * fails. */
 wq_err wq__ready_push(struct wq__ready *r, wq__ref ref);
 
 /* A READY record was added again. */

@@ -17,10 +17,12 @@
 #include "core/slab.h"
 
 enum wq__flag {
-    WQ__READY = 1, /* in the ready order */
-    WQ__HELD = 2,  /* in a worker's hands; excludes READY (L2) */
-    WQ__DIRTY = 4, /* added while HELD: READY again at done */
-    WQ__LONG = 8,  /* `bytes` holds a pointer to the key, not the key */
+    WQ__READY = 1,    /* in the ready order */
+    WQ__HELD = 2,     /* in a worker's hands; excludes READY (L2) */
+    WQ__DIRTY = 4,    /* added while HELD: READY again at done */
+    WQ__LONG = 8,     /* `bytes` holds a pointer to the key, not the key */
+    WQ__BACKOFF = 16, /* its deadline is a backoff: set by a failure */
+    WQ__WAITING = 32, /* only in what wq__core_facets() returns: see `wait` */
 };
 
 struct wq__rec {

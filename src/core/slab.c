@@ -66,7 +66,7 @@ list_remove(struct wq__class *c, struct wq__block *b)
     *(b->next ? &b->next->prev : &c->last) = b->prev;
 }
 
-/* ---- blocks --------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------- */
 
 /* Make sure the table has a free entry; `lowest` is its number then. */
 static bool
@@ -141,8 +141,8 @@ drop_block(struct wq__slab *s, struct wq__block *b)
     wq__mem_free(s->mem, b, b->bytes);
 }
 
-/* The last object of `b` is gone: give it back, or keep it, last in line; as its
- * class's one spare, or because all are kept. */
+/* The last object of `b` is gone: give it back, or keep it, last in line; as
+ * its class's one spare, or because all are kept. */
 static void
 retire_block(struct wq__slab *s, struct wq__block *b)
 {
@@ -160,7 +160,7 @@ retire_block(struct wq__slab *s, struct wq__block *b)
     c->empty++;
 }
 
-/* ---- what the slab offers -------------------------------------------------- */
+/* ---- what the slab offers ----------------------------------------------- */
 
 void
 wq__slab_init(struct wq__slab *s, const wq_allocator *mem, bool keeps)

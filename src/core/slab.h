@@ -2,11 +2,11 @@
 /* slab.h: where do many small, short-lived objects live?
  *
  * In blocks of at most 64 KiB, each cut into slots of one size. An object never
- * moves, and is named by a 32-bit reference: half a pointer, which is what makes
- * a pending key small. A block whose last object is gone goes back to the
- * allocator, except for one empty block per size, so that a queue that hovers at
- * a boundary does not ask for memory at every step. After a burst, what stays is
- * one block per size in use and the table of blocks.
+ * moves, and is named by a 32-bit reference: half a pointer, which is what
+ * makes a pending key small. A block whose last object is gone goes back to the
+ * allocator, except for one empty block per size, so that a queue that hovers
+ * at a boundary does not ask for memory at every step. After a burst, what
+ * stays is one block per size in use and the table of blocks.
  *
  * Cost: alloc and free are O(1), a few instructions while a block has room.
  * Limits: objects of at most WQ__SLAB_MAX bytes, 32 GiB in all.
@@ -42,7 +42,7 @@ struct wq__block {
     uint32_t          live;        /* how many are in use */
     uint32_t          fresh;       /* unit where never used slots begin */
     uint32_t          freed;       /* unit of the last slot freed; 0: none. A
-                                      free slot begins with the unit of the next */
+                                      free slot begins with that of the next */
     uint32_t          pad;
 };
 
@@ -70,8 +70,8 @@ void wq__slab_init(struct wq__slab *s, const wq_allocator *mem, bool keeps);
 /* Give all blocks back, live objects included. */
 void wq__slab_fini(struct wq__slab *s);
 
-/* An uninitialised object of 1 .. WQ__SLAB_MAX bytes, aligned to eight. NULL: no
- * memory, nothing changed. */
+/* An uninitialised object of 1 .. WQ__SLAB_MAX bytes, aligned to eight. NULL:
+ * no memory, nothing changed. */
 void *wq__slab_alloc(struct wq__slab *s, size_t size, wq__ref *ref);
 
 void wq__slab_free(struct wq__slab *s, wq__ref ref);

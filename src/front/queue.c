@@ -29,6 +29,45 @@ wq_add(wq_queue *q, wq_key key)
 }
 
 wq_err
+wq_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
+{
+    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    if (err)
+        return err;
+    return q->backend->add_after ? q->backend->add_after(q, key, delay_ns)
+                                 : WQ_ENOTSUP;
+}
+
+wq_err
+wq_add_rate_limited(wq_queue *q, wq_key key)
+{
+    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    if (err)
+        return err;
+    return q->backend->add_rate_limited ? q->backend->add_rate_limited(q, key)
+                                        : WQ_ENOTSUP;
+}
+
+wq_err
+wq_forget(wq_queue *q, wq_key key)
+{
+    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    if (err)
+        return err;
+    return q->backend->forget ? q->backend->forget(q, key) : WQ_ENOTSUP;
+}
+
+unsigned
+wq_num_requeues(wq_queue *q, wq_key key)
+{
+    unsigned n = 0;
+    if (!q || check_key(key) || !q->backend->num_requeues ||
+        q->backend->num_requeues(q, key, &n))
+        return 0;
+    return n;
+}
+
+wq_err
 wq_get(wq_queue *q, wq_item **out)
 {
     return wq_get_within(q, WQ_FOREVER, out);

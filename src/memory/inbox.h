@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* inbox.h: how does a producer hand a key over while the lock is taken?
  *
- * A bounded ring of cells. A producer that finds the queue's lock taken puts its
- * key into the ring and goes on; whoever holds the lock next empties the ring
- * into the core before it does anything else. So producers neither wait for the
- * lock nor touch the core's cache lines, and the core is changed by batches.
+ * A bounded ring of cells. A producer that finds the queue's lock taken puts
+ * its key into the ring and goes on; whoever holds the lock next empties the
+ * ring into the core before it does anything else. So producers neither wait
+ * for the lock nor touch the core's cache lines, and the core is changed by
+ * batches.
  *
  * The inbox costs no memory until a producer first finds the lock taken.
  *
@@ -19,19 +20,22 @@
  *  I1  A position has one producer: tail is advanced by compare-and-swap, and
  *      never while closed, so closing and accepting exclude each other.
  *  I2  A cell is written only when it is empty: p < limit <= head + CELLS. The
- *      lock holder raises `limit` with release after it has read the cell's last
- *      content; the producer reads it with acquire before it writes.
+ *      lock holder raises `limit` with release after it has read the cell's
+ *      last content; the producer reads it with acquire before it writes.
  *  I3  A cell is read only when it is full: the producer sets turn = p + 1 with
  *      release after writing; the lock holder waits for that with acquire. The
- *      wait is for the few instructions between taking and filling; it is what a
- *      critical section costs, wq__relax() copes with a descheduled producer.
+ *      wait is for the few instructions between taking and filling; it is
+ *      what a critical section costs, wq__relax() copes with a descheduled
+ *      producer.
  *  I4  Nobody sleeps on a full inbox. A producer advances tail, then reads
  *      `sleeping`; a thread about to sleep raises `sleeping`, then reads tail.
  *      All four are sequentially consistent, so at least one sees the other:
  *      the producer then takes the lock and wakes, or the sleeper stays awake.
  *      (`sleeping` belongs to the queue: see memory.c.)
- *  I5  What was accepted is not lost: emptying stops at a key for which there is
- *      no memory and leaves it, and all later ones, where they are. Order stays.
+ *  I5  What was accepted is not lost: emptying stops at a key for which there
+ *  is
+ *      no memory and leaves it, and all later ones, where they are. Order
+ *      stays.
  *  I6  A thread's own keys stay in order: it either puts a key here, or takes
  *      the lock and empties the inbox before it adds the next one.
  */

@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c: how do many threads share one core?
+/* memory.c: what do the verbs do, when many threads share one core?
  *
- * The shell of the in-memory backend. Every verb is: enter (take the lock), empty
- * the inbox, ask the core, leave (decide whom to wake, release, wake). An add
- * that finds the lock taken goes through the inbox instead and does not wait.
- *
- * Who is woken is decided in one place, leave(), from the state alone: as many
- * sleeping getters as there are READY keys that nobody was woken for yet; all
- * drainers when no work is left. Whoever changes the state leaves through it, so
- * no change can forget to wake; if nobody sleeps it costs one comparison.
- *
- * Sleeping costs no processor time, and a wake-up is a system call only if
- * somebody sleeps. Before sleeping, one thread at a time spins for a moment: a
- * key that comes within it is taken without any system call on either side.
+ * Enter, catch up, ask the core, leave (gate.h). An add that finds the lock
+ * taken goes through the inbox instead and does not wait (inbox.h).
  */
 #include "memory/memory.h"
 
 #include <string.h>
 
 #include "core/mem.h"
-#include "port/random.h"
-#include "port/relax.h"
+#include "core/span.h"
+#include "memory/gate.h"
 #include "port/time.h"
 
 static struct wq__memory *
@@ -29,79 +19,14 @@ memory(wq_queue *q)
     return (struct wq__memory *)(void *)q; /* `base` is the first member */
 }
 
-/* ---- entering and leaving --------------------------------------------------- */
-
-static void
-enter(struct wq__memory *m)
-{
-    wq__lock_take(&m->lock);
-}
-
-/* How many getters would find something. Keys in an inbox that could not be
- * emptied are worth one: it will tell its caller that memory is lacking. */
-static size_t
-work(struct wq__memory *m)
-{
-    return wq__core_len(&m->core) + wq__inbox_holds(&m->inbox);
-}
-
-/* Getters to wake: for work that no getter is on its way for. */
-static struct wq__sleeper *
-take_getters(struct wq__memory *m, struct wq__sleeper *wake)
-{
-    while (m->getters.len && work(m) > m->woken) {
-        wake = wq__sleepers_take(&m->getters, WQ__WAKE_WORK, wake);
-        m->woken++;
-    }
-    return wake;
-}
-
 static bool
-all_work_is_done(struct wq__memory *m)
+memory_shutting_down(const wq_queue *q)
 {
-    return wq__core_idle(&m->core) && !wq__inbox_holds(&m->inbox);
+    return atomic_load_explicit(&memory((wq_queue *)q)->closed,
+                                memory_order_acquire);
 }
 
-/* Producers that use the inbox look at `sleeping`: it is raised before the
- * inbox is looked at for the last time (inbox.h, I4). */
-static void
-publish_sleeping(struct wq__memory *m)
-{
-    atomic_store(&m->sleeping, (uint32_t)m->getters.len);
-}
-
-/* Release the lock and wake `wake`, and whoever has something to do now. */
-static void
-leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
-{
-    wq__lock_assert_taken(&m->lock);
-    if (m->blocked) {
-        wake = take_getters(m, wake);
-        if (m->drainers.len && all_work_is_done(m))
-            wake = wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, wake);
-        publish_sleeping(m);
-    }
-    const bool work = wq__core_len(&m->core) != 0;
-    if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) != work)
-        atomic_store_explicit(&m->work_hint, work, memory_order_relaxed);
-    wq__lock_release(&m->lock);
-    wq__wake(wake);
-}
-
-static void
-leave(struct wq__memory *m)
-{
-    leave_waking(m, NULL);
-}
-
-/* Take in what producers handed over. An error leaves keys in the inbox. */
-static wq_err
-empty_inbox(struct wq__memory *m)
-{
-    return wq__inbox_empty(&m->inbox, &m->core);
-}
-
-/* ---- add -------------------------------------------------------------------- */
+/* ---- add ---------------------------------------------------------------- */
 
 /* The key was handed over. Getters that sleep must learn of it; if none does,
  * whoever takes the lock next finds it (inbox.h, I4). */
@@ -110,9 +35,9 @@ rouse(struct wq__memory *m)
 {
     if (atomic_load(&m->sleeping) == 0)
         return;
-    enter(m);
-    (void)empty_inbox(m); /* for lack of memory a getter is woken, too */
-    leave(m);
+    wq__gate_enter(m);
+    (void)wq__gate_catch_up(m); /* for lack of memory, a getter is woken too */
+    wq__gate_leave(m);
 }
 
 static wq_err
@@ -127,89 +52,115 @@ memory_add(wq_queue *q, wq_key key)
             rouse(m);
             return WQ_OK;
         }
-        enter(m);
+        wq__gate_enter(m);
         wq__inbox_open(&m->inbox); /* the lock is fought for: worth a ring */
     }
-    wq_err err = empty_inbox(m);
+    wq_err err = wq__gate_catch_up(m);
     if (!err)
         err = wq__core_add(&m->core, key, hash, &what);
-    leave(m);
+    wq__gate_leave(m);
     return err;
 }
 
-/* ---- sleeping --------------------------------------------------------------- */
-
-/* Look for work for about as long as a sleep would cost. */
-static void
-spin(struct wq__memory *m)
+/* `key` shall be READY in `delay_ns`, which is above 0. `*merged`: it waits
+ * by an earlier backoff, which stays. */
+static wq_err
+schedule(struct wq__memory *m, wq_key key, int64_t delay_ns, bool backoff,
+         bool *merged)
 {
-    enum { LOOKS = 200 };
+    const uint32_t hash = wq__core_hash(&m->core, key);
+    const int64_t  now = m->clock->now(m->clock);
+    enum wq__added what;
 
-    if (atomic_exchange_explicit(&m->spinning, true, memory_order_relaxed))
-        return;
-    leave(m);
-    const uint64_t tail =
-        atomic_load_explicit(&m->inbox.tail, memory_order_relaxed);
-    for (int i = 0; i < LOOKS; i++) {
-        if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) ||
-            atomic_load_explicit(&m->inbox.tail, memory_order_relaxed) != tail)
-            break;
-        wq__pause();
+    wq__gate_enter(m);
+    wq_err err = wq__gate_catch_up_to(m, now);
+    if (!err)
+        err = wq__core_add_after(&m->core, key, hash,
+                                 wq__span_add(now, delay_ns), backoff, &what);
+    *merged = !err && what == WQ__ADDED_LATER &&
+              wq__core_facets(&m->core, key, hash) & WQ__BACKOFF;
+    wq__gate_leave(m);
+    return err;
+}
+
+static wq_err
+memory_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
+{
+    bool merged;
+
+    if (delay_ns <= 0)
+        return memory_add(q, key);
+    return schedule(memory(q), key, delay_ns, false, &merged);
+}
+
+/* ---- rate limits -------------------------------------------------------- */
+
+/* With the lock: is there nothing to ask the limiter, by the queue's policy? Then
+ * `*err` is what the add came to. */
+static bool
+policy_settles(struct wq__memory *m, wq_key key, wq_err *err)
+{
+    const uint32_t hash = wq__core_hash(&m->core, key);
+    enum wq__added what;
+
+    *err = wq__gate_catch_up(m);
+    if (*err)
+        return true;
+    const unsigned facets = wq__core_facets(&m->core, key, hash);
+    if (m->retry_policy & WQ_RETRY_FAILURES_ONLY && !(facets & WQ__HELD)) {
+        *err = wq__core_add_respecting(&m->core, key, hash, &what);
+        return true;
     }
-    atomic_store_explicit(&m->spinning, false, memory_order_relaxed);
-    enter(m);
-}
-
-/* Sleep on `list`, where `self` is, until woken or `deadline_ns`, and come off
- * it. The lock is free meanwhile. */
-static enum wq__wake
-sleep_on(struct wq__memory *m, struct wq__sleepers *list,
-         struct wq__sleeper *self, int64_t deadline_ns)
-{
-    leave(m);
-    const bool woken = wq__sleeper_sleep(self, deadline_ns);
-    enter(m);
-    if (!woken && wq__sleeper_is_being_woken(self)) {
-        leave(m);
-        (void)wq__sleeper_sleep(self, WQ_FOREVER); /* any moment now */
-        enter(m);
-    }
-    return wq__sleeper_leave(list, self);
-}
-
-/* A verb that may sleep begins and ends with these: wq_destroy() waits for all
- * of them. The queue may be gone when the second returns. */
-static void
-begin_blocking(struct wq__memory *m)
-{
-    m->blocked++;
-}
-
-static void
-leave_for_good(struct wq__memory *m)
-{
-    struct wq__sleeper *wake = NULL;
-
-    if (--m->blocked == 0 && m->destroyer.len)
-        wake = wq__sleepers_take(&m->destroyer, WQ__WAKE_LOOK, NULL);
-    leave_waking(m, wake);
-}
-
-static int64_t
-deadline_of(int64_t timeout_ns)
-{
-    return timeout_ns == WQ_FOREVER
-               ? WQ_FOREVER
-               : wq__time_after(wq__time_now(), timeout_ns);
+    return m->retry_policy & WQ_RETRY_ONCE && facets & WQ__BACKOFF;
 }
 
 static bool
-is_past(int64_t deadline_ns)
+needs_no_limiter(struct wq__memory *m, wq_key key, wq_err *err)
 {
-    return deadline_ns != WQ_FOREVER && wq__time_now() >= deadline_ns;
+    wq__gate_enter(m);
+    const bool settled = policy_settles(m, key, err);
+    wq__gate_leave(m);
+    return settled;
 }
 
-/* ---- get -------------------------------------------------------------------- */
+static wq_err
+memory_add_rate_limited(wq_queue *q, wq_key key)
+{
+    struct wq__memory *m = memory(q);
+    bool               merged = false;
+    int64_t            delay_ns;
+    wq_err             err;
+
+    if (memory_shutting_down(q))
+        return WQ_ESHUTDOWN;
+    if (m->retry_policy && needs_no_limiter(m, key, &err))
+        return err;
+    err = wq__retry_delay(&m->retry, key, &delay_ns);
+    if (err)
+        return err;
+    err = delay_ns > 0 ? schedule(m, key, delay_ns, true, &merged)
+                       : memory_add(q, key);
+    /* Another thread may have been here between our look and our add. */
+    if (err || (merged && m->retry_policy & WQ_RETRY_ONCE))
+        wq__retry_undo(&m->retry, key);
+    return err;
+}
+
+static wq_err
+memory_forget(wq_queue *q, wq_key key)
+{
+    wq_limiter_forget(memory(q)->retry.limiter, key);
+    return WQ_OK;
+}
+
+static wq_err
+memory_num_requeues(wq_queue *q, wq_key key, unsigned *out)
+{
+    *out = wq_limiter_num_requeues(memory(q)->retry.limiter, key);
+    return WQ_OK;
+}
+
+/* ---- get and done ------------------------------------------------------- */
 
 /* A key, if there is one. WQ_ENOTFOUND: there may be one later. */
 static wq_err
@@ -217,53 +168,40 @@ try_get(struct wq__memory *m, wq_item **out)
 {
     if (m->destroying)
         return WQ_ESHUTDOWN;
-    const wq_err lack = empty_inbox(m);
+    const wq_err lack = wq__gate_catch_up(m);
     const wq_err err = wq__core_get(&m->core, out);
     if (err != WQ_ENOTFOUND)
         return err;
     if (lack)
-        return lack; /* keys are in the inbox, and no memory to take them in */
-    return m->core.shutting_down ? WQ_ESHUTDOWN : WQ_ENOTFOUND;
+        return lack; /* there are keys, and no memory to take them in */
+    return m->core.shutting_down && wq__core_empty(&m->core) ? WQ_ESHUTDOWN
+                                                             : WQ_ENOTFOUND;
 }
 
-static enum wq__wake
-sleep_unless_inbox_holds(struct wq__memory *m, int64_t deadline_ns)
+static int64_t
+deadline_of(struct wq__memory *m, int64_t timeout_ns)
 {
-    struct wq__sleeper self;
-
-    wq__sleeper_enter(&m->getters, &self);
-    publish_sleeping(m);
-    const enum wq__wake why =
-        wq__inbox_holds(&m->inbox)
-            ? wq__sleeper_leave(&m->getters, &self)
-            : sleep_on(m, &m->getters, &self, deadline_ns);
-    publish_sleeping(m);
-    return why;
+    return timeout_ns == WQ_FOREVER
+               ? WQ_FOREVER
+               : wq__span_add(m->clock->now(m->clock), timeout_ns);
 }
 
-static wq_err
-sleep_for_work(struct wq__memory *m, int64_t deadline_ns)
+static bool
+is_past(struct wq__memory *m, int64_t deadline_ns)
 {
-    if (m->interrupted) {
-        m->interrupted = false;
-        return WQ_EINTERRUPTED;
-    }
-    const enum wq__wake why = sleep_unless_inbox_holds(m, deadline_ns);
-    if (why == WQ__WAKE_WORK)
-        m->woken--;
-    return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
+    return deadline_ns != WQ_FOREVER && m->clock->now(m->clock) >= deadline_ns;
 }
 
 static wq_err
 wait_for_work(struct wq__memory *m, int64_t timeout_ns, wq_item **out)
 {
-    const int64_t deadline_ns = deadline_of(timeout_ns);
+    const int64_t deadline_ns = deadline_of(m, timeout_ns);
     wq_err        err;
 
-    spin(m);
+    wq__gate_spin(m);
     while ((err = try_get(m, out)) == WQ_ENOTFOUND) {
-        err = is_past(deadline_ns) ? WQ_ETIMEDOUT
-                                   : sleep_for_work(m, deadline_ns);
+        err = is_past(m, deadline_ns) ? WQ_ETIMEDOUT
+                                      : wq__gate_await_work(m, deadline_ns);
         if (err)
             break;
     }
@@ -275,28 +213,36 @@ memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
 {
     struct wq__memory *m = memory(q);
 
-    enter(m);
+    wq__gate_enter(m);
     wq_err err = try_get(m, out);
     if (err != WQ_ENOTFOUND || timeout_ns == 0) {
-        leave(m);
+        wq__gate_leave(m);
         return err == WQ_ENOTFOUND ? WQ_ETIMEDOUT : err;
     }
-    begin_blocking(m);
+    wq__gate_stay(m);
     err = wait_for_work(m, timeout_ns, out);
-    leave_for_good(m);
+    wq__gate_leave_for_good(m);
     return err;
 }
 
-/* ---- done ------------------------------------------------------------------- */
+/* What is due stands in line before a key that is READY again by a done. If it
+ * cannot be taken in now, it will be; the done itself does not depend on it. */
+static void
+let_the_due_go_first(struct wq__memory *m)
+{
+    if (m->core.waiting.len)
+        (void)wq__gate_catch_up(m);
+}
 
 static wq_err
 memory_done(wq_queue *q, wq_item *item)
 {
     struct wq__memory *m = memory(q);
 
-    enter(m);
+    wq__gate_enter(m);
+    let_the_due_go_first(m);
     const wq_err err = wq__core_done(&m->core, item);
-    leave(m);
+    wq__gate_leave(m);
     return err;
 }
 
@@ -306,9 +252,10 @@ memory_done_key(wq_queue *q, wq_key key)
     struct wq__memory *m = memory(q);
     const uint32_t     hash = wq__core_hash(&m->core, key);
 
-    enter(m);
+    wq__gate_enter(m);
+    let_the_due_go_first(m);
     const wq_err err = wq__core_done_key(&m->core, key, hash);
-    leave(m);
+    wq__gate_leave(m);
     return err;
 }
 
@@ -317,25 +264,35 @@ memory_len(wq_queue *q, size_t *out)
 {
     struct wq__memory *m = memory(q);
 
-    enter(m);
-    (void)empty_inbox(m); /* what there is no memory for counts one by one */
+    wq__gate_enter(m);
+    (void)wq__gate_catch_up(m); /* what there is no memory for counts singly */
     *out = wq__core_len(&m->core) + wq__inbox_len(&m->inbox);
-    leave(m);
+    wq__gate_leave(m);
     return WQ_OK;
 }
 
-/* ---- shutdown --------------------------------------------------------------- */
+/* ---- shutdown ----------------------------------------------------------- */
 
 /* What was accepted before this is taken in, or stays in the closed inbox for
- * the gets to come. Returns the getters to wake: they may have to go home. */
+ * the gets to come. Returns the getters: they may have to go home. */
 static struct wq__sleeper *
 stop_adds(struct wq__memory *m)
 {
+    atomic_store_explicit(&m->closed, true, memory_order_release);
     wq__inbox_close(&m->inbox);
-    (void)empty_inbox(m);
+    (void)wq__gate_catch_up(m);
     wq__core_shut_down(&m->core);
-    struct wq__sleeper *wake = take_getters(m, NULL);
-    return wq__sleepers_take_all(&m->getters, WQ__WAKE_LOOK, wake);
+    if (!m->keep_waiting)
+        wq__core_drop_waiting(&m->core);
+    return wq__gate_take_getters(m, WQ__WAKE_LOOK);
+}
+
+/* The same, and no drain goes on waiting. */
+static struct wq__sleeper *
+stop_all(struct wq__memory *m)
+{
+    m->shutdowns++;
+    return wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, stop_adds(m));
 }
 
 static void
@@ -343,27 +300,22 @@ memory_shutdown(wq_queue *q)
 {
     struct wq__memory *m = memory(q);
 
-    enter(m);
-    m->shutdowns++;
-    struct wq__sleeper *wake = stop_adds(m);
-    wake = wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, wake);
-    leave_waking(m, wake);
+    wq__gate_enter(m);
+    wq__gate_leave_waking(m, stop_all(m));
 }
 
 /* `shutdowns`: how many there were when the drain began. */
 static wq_err
 wait_for_drain(struct wq__memory *m, uint64_t shutdowns, int64_t timeout_ns)
 {
-    const int64_t deadline_ns = deadline_of(timeout_ns);
+    const int64_t deadline_ns = deadline_of(m, timeout_ns);
 
-    while (!all_work_is_done(m)) {
+    while (!wq__gate_is_drained(m)) {
         if (m->shutdowns != shutdowns)
             return WQ_EINTERRUPTED;
-        if (timeout_ns == 0 || is_past(deadline_ns))
+        if (timeout_ns == 0 || is_past(m, deadline_ns))
             return WQ_ETIMEDOUT;
-        struct wq__sleeper self;
-        wq__sleeper_enter(&m->drainers, &self);
-        (void)sleep_on(m, &m->drainers, &self, deadline_ns);
+        wq__gate_await_drain(m, deadline_ns);
     }
     return WQ_OK;
 }
@@ -373,26 +325,14 @@ memory_drain(wq_queue *q, int64_t timeout_ns)
 {
     struct wq__memory *m = memory(q);
 
-    enter(m);
-    begin_blocking(m);
+    wq__gate_enter(m);
+    wq__gate_stay(m);
     const uint64_t shutdowns = m->shutdowns;
-    leave_waking(m, stop_adds(m));
-    enter(m);
+    wq__gate_leave_waking(m, stop_adds(m));
+    wq__gate_enter(m);
     const wq_err err = wait_for_drain(m, shutdowns, timeout_ns);
-    leave_for_good(m);
+    wq__gate_leave_for_good(m);
     return err;
-}
-
-static bool
-memory_shutting_down(const wq_queue *q)
-{
-    /* The lock is no part of what a const queue promises to leave alone. */
-    struct wq__memory *m = memory((wq_queue *)q);
-
-    enter(m);
-    const bool shutting_down = m->core.shutting_down;
-    leave(m);
-    return shutting_down;
 }
 
 static void
@@ -400,48 +340,32 @@ memory_interrupt(wq_queue *q)
 {
     struct wq__memory *m = memory(q);
 
-    enter(m);
+    wq__gate_enter(m);
     if (m->getters.len == 0)
         m->interrupted = true;
-    leave_waking(m,
-                 wq__sleepers_take_all(&m->getters, WQ__WAKE_INTERRUPT, NULL));
+    wq__gate_leave_waking(m, wq__gate_take_getters(m, WQ__WAKE_INTERRUPT));
 }
 
-/* ---- life ------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
-/* Send every blocked thread home, and wait until the last one has left. */
-static void
-evacuate(struct wq__memory *m)
-{
-    struct wq__sleeper self;
-
-    m->destroying = true;
-    m->shutdowns++;
-    struct wq__sleeper *wake =
-        wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, stop_adds(m));
-    if (!m->blocked) {
-        leave_waking(m, wake);
-        return;
-    }
-    wq__sleeper_enter(&m->destroyer, &self);
-    leave_waking(m, wake);
-    (void)wq__sleeper_sleep(&self, WQ_FOREVER);
-    (void)wq__sleeper_leave(&m->destroyer, &self);
-}
+#define MEMORY_BYTES                                                           \
+    wq__mem_padded(sizeof(struct wq__memory), alignof(struct wq__memory))
 
 static void
 memory_destroy(wq_queue *q)
 {
     struct wq__memory *m = memory(q);
 
-    enter(m);
-    evacuate(m);
+    wq__gate_enter(m);
+    m->destroying = true;
+    wq__gate_evacuate(m, stop_all(m));
+
     wq__core_fini(&m->core);
     wq__inbox_fini(&m->inbox);
     wq__lock_fini(&m->lock);
+    wq__retry_fini(&m->retry);
     const wq_allocator mem = m->mem;
-    wq__mem_free(&mem, m->raw,
-                 wq__mem_padded(sizeof *m, alignof(struct wq__memory)));
+    wq__mem_free(&mem, m->raw, MEMORY_BYTES);
 }
 
 static const wq_backend memory_backend = {
@@ -451,12 +375,16 @@ static const wq_backend memory_backend = {
     .add = memory_add,
     .get = memory_get,
     .done = memory_done,
-    .done_key = memory_done_key,
     .len = memory_len,
     .shutdown = memory_shutdown,
-    .drain = memory_drain,
     .shutting_down = memory_shutting_down,
+    .done_key = memory_done_key,
+    .drain = memory_drain,
     .interrupt = memory_interrupt,
+    .add_after = memory_add_after,
+    .add_rate_limited = memory_add_rate_limited,
+    .forget = memory_forget,
+    .num_requeues = memory_num_requeues,
 };
 
 wq_err
@@ -465,22 +393,31 @@ wq__memory_create(const wq_config *config, struct wq__hash_key secret,
 {
     const wq_allocator mem =
         config->allocator ? *config->allocator : wq__mem_default;
-    void *raw = wq__mem_alloc(&mem, wq__mem_padded(sizeof(struct wq__memory),
-                                                   alignof(struct wq__memory)));
+    void *raw = wq__mem_alloc(&mem, MEMORY_BYTES);
     if (!raw)
         return WQ_ENOMEM;
 
     struct wq__memory *m = wq__mem_align(raw, alignof(struct wq__memory));
     memset(m, 0, sizeof *m);
+    m->base.backend = &memory_backend;
     m->raw = raw;
     m->mem = mem;
+    m->clock = config->clock ? config->clock : wq_clock_monotonic();
+    m->keep_waiting = config->waiting == WQ_WAITING_KEEP;
+    m->retry_policy = config->retry;
+    const wq_err err = wq__retry_init(&m->retry, config, m->clock);
+    if (err) {
+        wq__mem_free(&mem, raw, MEMORY_BYTES);
+        return err;
+    }
     wq__lock_init(&m->lock);
     atomic_init(&m->sleeping, 0);
     atomic_init(&m->work_hint, false);
+    atomic_init(&m->closed, false);
     atomic_init(&m->spinning, false);
     wq__core_init(&m->core, secret, config->order, &mem);
+    m->core.respect = config->retry & WQ_RETRY_RESPECT;
     wq__inbox_init(&m->inbox, &m->mem);
-    m->base.backend = &memory_backend;
     *out = &m->base;
     return WQ_OK;
 }

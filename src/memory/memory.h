@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.h: what do tests of the in-memory backend need to see of it?
+/* memory.h: what is an in-memory queue made of?
  *
- * Users reach it through wq_create(). Tests also force every hash to be equal,
- * take the lock to make producers use the inbox, and audit the core.
+ * The core, a lock around it, an inbox for producers that find the lock taken,
+ * and the threads that sleep in it. gate.c says how threads get in and out,
+ * memory.c what they do inside, create.c how one comes to be.
+ *
+ * Tests include this to take the lock themselves (producers then use the
+ * inbox), to make all hashes equal, and to audit the core.
  */
 #ifndef WQ_MEMORY_MEMORY_H
 #define WQ_MEMORY_MEMORY_H
@@ -12,18 +16,25 @@
 
 #include <wq/backend.h>
 
+#include "clock/clock.h"
 #include "core/core.h"
+#include "limit/retry.h"
 #include "memory/inbox.h"
 #include "memory/sleepers.h"
 #include "port/lock.h"
 
 struct wq__memory {
-    wq_queue     base; /* first: a wq_queue is the beginning of its backend */
-    void        *raw;  /* what to give back to the allocator */
-    wq_allocator mem;  /* a copy of the config's */
+    wq_queue         base;  /* first: a queue is the beginning of its backend */
+    void            *raw;   /* what to give back to the allocator */
+    wq_allocator     mem;   /* a copy of the config's */
+    wq_clock        *clock; /* not owned; never NULL */
+    bool             keep_waiting; /* what waits outlives the shutdown */
+    unsigned         retry_policy; /* enum wq_retry */
+    struct wq__retry retry;        /* owns the limiter; guards itself */
 
     /* Guards everything below except the inbox's own atomics. Lock order: it is
-     * the only lock; no other is taken while it is held. */
+     * taken before a clock's, never after; user code is not called under it,
+     * but for the allocator and the wq_order. */
     alignas(WQ__CACHE_LINE) struct wq__lock lock;
 
     /* How many threads are in `getters`. Written with the lock; read without
@@ -34,6 +45,10 @@ struct wq__memory {
      * may be out of date, since nothing but speed depends on it. */
     atomic_bool work_hint;
 
+    /* Has a shutdown begun? As core.shutting_down, for those without the lock;
+     * who must know for certain asks again with it. */
+    atomic_bool closed;
+
     /* At most one thread spins (relaxed: a wrong guess costs only speed). */
     atomic_bool spinning;
 
@@ -42,11 +57,18 @@ struct wq__memory {
 
     struct wq__core core;
 
-    struct wq__sleepers getters;   /* threads in wq_get() */
-    struct wq__sleepers drainers;  /* threads in wq_shutdown_with_drain() */
-    struct wq__sleepers destroyer; /* the thread in wq_destroy() */
-    size_t              woken;     /* getters woken for work and not back yet */
-    size_t blocked; /* threads in a verb that may sleep, past its first look */
+    /* Threads in verbs that may sleep, past their first look. */
+    size_t              blocked;
+    struct wq__sleepers getters;   /* those asleep in wq_get() */
+    struct wq__sleepers drainers;  /* those in wq_shutdown_with_drain() */
+    struct wq__sleepers destroyer; /* the one in wq_destroy() */
+    size_t              coming;    /* getters told to look, and not back yet */
+
+    /* The getter that sleeps until the earliest deadline, so that the others
+     * need not; NULL: none. */
+    struct wq__sleeper *keeper;
+    int64_t             keeper_until_ns;
+
     uint64_t shutdowns; /* calls of wq_shutdown(): each ends all drains */
 
     struct wq__inbox inbox;

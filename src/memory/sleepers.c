@@ -17,12 +17,6 @@ wq__sleeper_enter(struct wq__sleepers *list, struct wq__sleeper *s)
     list->len++;
 }
 
-bool
-wq__sleeper_sleep(struct wq__sleeper *s, int64_t deadline_ns)
-{
-    return wq__park(&s->parker, deadline_ns);
-}
-
 static void
 unlink_sleeper(struct wq__sleepers *list, struct wq__sleeper *s)
 {
@@ -42,12 +36,10 @@ wq__sleeper_leave(struct wq__sleepers *list, struct wq__sleeper *s)
 }
 
 struct wq__sleeper *
-wq__sleepers_take(struct wq__sleepers *list, enum wq__wake why,
-                  struct wq__sleeper *collection)
+wq__sleepers_take(struct wq__sleepers *list, struct wq__sleeper *s,
+                  enum wq__wake why, struct wq__sleeper *collection)
 {
-    struct wq__sleeper *s = list->first;
-
-    assert(s && why != WQ__WAKE_NOT);
+    assert(s->why == WQ__WAKE_NOT && why != WQ__WAKE_NOT);
     unlink_sleeper(list, s);
     s->why = why;
     s->next = collection;
@@ -58,8 +50,8 @@ struct wq__sleeper *
 wq__sleepers_take_all(struct wq__sleepers *list, enum wq__wake why,
                       struct wq__sleeper *collection)
 {
-    while (list->len)
-        collection = wq__sleepers_take(list, why, collection);
+    while (list->first)
+        collection = wq__sleepers_take(list, list->first, why, collection);
     return collection;
 }
 

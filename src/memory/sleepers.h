@@ -19,13 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clock/clock.h"
 #include "port/park.h"
 
 /* Why a sleeper was woken. */
 enum wq__wake {
     WQ__WAKE_NOT,       /* it was not, so far */
-    WQ__WAKE_WORK,      /* a key is there for it */
-    WQ__WAKE_LOOK,      /* things have changed: shut down, drained */
+    WQ__WAKE_LOOK,      /* things have changed: it shall look again */
     WQ__WAKE_INTERRUPT, /* it shall give up */
 };
 
@@ -43,8 +43,13 @@ struct wq__sleepers {
 /* With the lock: go on the list. */
 void wq__sleeper_enter(struct wq__sleepers *list, struct wq__sleeper *s);
 
-/* Without the lock: sleep until woken: true; or until `deadline_ns`: false. */
-bool wq__sleeper_sleep(struct wq__sleeper *s, int64_t deadline_ns);
+/* Without the lock: sleep until woken: true; or until `deadline_ns` on `clock`:
+ * false. */
+static inline bool
+wq__sleeper_sleep(struct wq__sleeper *s, wq_clock *clock, int64_t deadline_ns)
+{
+    return clock->park(clock, &s->parker, deadline_ns);
+}
 
 /* With the lock: was `s` taken off the list? Then a waker is about to wake it,
  * or has done so; sleep on, without limit, before leaving. */
@@ -58,11 +63,11 @@ wq__sleeper_is_being_woken(const struct wq__sleeper *s)
 enum wq__wake wq__sleeper_leave(struct wq__sleepers *list,
                                 struct wq__sleeper  *s);
 
-/* With the lock: take the first sleeper off the list and put it in front of
- * `collection`; returns the new collection. The list is not empty. */
+/* With the lock: take `s`, which is on the list, off it and put it in front of
+ * `collection`; returns the new collection. */
 struct wq__sleeper *wq__sleepers_take(struct wq__sleepers *list,
-                                      enum wq__wake        why,
-                                      struct wq__sleeper  *collection);
+                                      struct wq__sleeper *s, enum wq__wake why,
+                                      struct wq__sleeper *collection);
 
 /* The same with all of them. */
 struct wq__sleeper *wq__sleepers_take_all(struct wq__sleepers *list,

@@ -14,18 +14,33 @@ typedef int wq__futex_not_empty; /* a file must declare something */
 
 #include <wq/wq.h>
 
-bool
-wq__futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns)
+/* The BITSET form takes an absolute time. */
+static bool
+wait_until(_Atomic uint32_t *word, int op, uint32_t expected,
+           int64_t deadline_ns)
 {
     const struct timespec until = {
         .tv_sec = (time_t)(deadline_ns / 1000000000),
         .tv_nsec = (long)(deadline_ns % 1000000000),
     };
-    /* The BITSET form takes an absolute time on CLOCK_MONOTONIC. */
-    const long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE,
-                            expected, deadline_ns == WQ_FOREVER ? NULL : &until,
-                            NULL, FUTEX_BITSET_MATCH_ANY);
+    const long rc = syscall(SYS_futex, word, op, expected,
+                            deadline_ns == WQ_FOREVER ? NULL : &until, NULL,
+                            FUTEX_BITSET_MATCH_ANY);
     return rc == 0 || errno != ETIMEDOUT;
+}
+
+bool
+wq__futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns)
+{
+    return wait_until(word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline_ns);
+}
+
+bool
+wq__futex_wait_wall(_Atomic uint32_t *word, uint32_t expected,
+                    int64_t deadline_ns)
+{
+    return wait_until(word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME,
+                      expected, deadline_ns);
 }
 
 void

@@ -19,6 +19,10 @@
 bool wq__futex_wait(_Atomic uint32_t *word, uint32_t expected,
                     int64_t deadline_ns);
 
+/* The same with a deadline on the wall clock (CLOCK_REALTIME). */
+bool wq__futex_wait_wall(_Atomic uint32_t *word, uint32_t expected,
+                         int64_t deadline_ns);
+
 /* Wake one thread that sleeps on `word`. The word may be gone already, when the
  * sleeper saw its new value and left: the kernel then finds nobody, or wakes a
  * stranger who sleeps at the same address, which every futex user tolerates. */

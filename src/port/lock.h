@@ -2,17 +2,17 @@
 /* lock.h: how do threads take turns?
  *
  * A mutual-exclusion lock for short critical sections. Uncontended it is one
- * atomic instruction to take and one to release, inlined, without a system call.
- * Contended it spins for a moment, because our critical sections are shorter
- * than a sleep, and then sleeps in the kernel. It is not fair: a thread that is
- * running beats one that must be woken, which is what keeps throughput up when
- * there are more threads than processors.
+ * atomic instruction to take and one to release, inlined, without a system
+ * call. Contended it spins for a moment, because our critical sections are
+ * shorter than a sleep, and then sleeps in the kernel. It is not fair: a
+ * thread that is running beats one that must be woken, which is what keeps
+ * throughput up when there are more threads than processors.
  *
  *   word   0 free    1 taken    2 taken, and someone may sleep
  *
- * Memory order: taking acquires and releasing releases, so what one holder wrote
- * the next one sees. Sleeping is safe because a thread sleeps only while the word
- * is 2, and whoever turns a 2 into 0 wakes one sleeper.
+ * Memory order: taking acquires and releasing releases, so what one holder
+ * wrote the next one sees. Sleeping is safe because a thread sleeps only
+ * while the word is 2, and whoever turns a 2 into 0 wakes one sleeper.
  */
 #ifndef WQ_PORT_LOCK_H
 #define WQ_PORT_LOCK_H

@@ -6,10 +6,14 @@
 
 #if WQ__HAVE_FUTEX
 
+#include "port/time.h"
+
+enum { WOKEN = 1, ALARM = 2 };
+
 void
 wq__parker_init(struct wq__parker *p)
 {
-    atomic_init(&p->woken, 0);
+    atomic_init(&p->signs, 0);
 }
 
 void
@@ -18,22 +22,76 @@ wq__parker_fini(struct wq__parker *p)
     (void)p;
 }
 
+/* Has something happened? Then `*woken` says what park returns. */
+static bool
+read_signs(struct wq__parker *p, bool *woken)
+{
+    const uint32_t signs =
+        atomic_load_explicit(&p->signs, memory_order_acquire);
+
+    if (signs == ALARM)
+        atomic_fetch_and_explicit(&p->signs, ~(uint32_t)ALARM,
+                                  memory_order_relaxed);
+    *woken = signs & WOKEN;
+    return signs != 0;
+}
+
 bool
 wq__park(struct wq__parker *p, int64_t deadline_ns)
 {
-    while (!atomic_load_explicit(&p->woken, memory_order_acquire))
-        if (!wq__futex_wait(&p->woken, 0, deadline_ns))
-            return atomic_load_explicit(&p->woken, memory_order_acquire);
-    return true;
+    bool woken;
+
+    while (!read_signs(p, &woken))
+        if (!wq__futex_wait(&p->signs, 0, deadline_ns)) {
+            (void)read_signs(p, &woken); /* it may have come just now */
+            return woken;
+        }
+    return woken;
+}
+
+/* No futex sleeps by CLOCK_BOOTTIME. One that sleeps by the wall clock wakes up
+ * from a suspend in time, but is late when that clock is set back; looking at
+ * the right clock once a minute bounds that. */
+static int64_t
+wall_deadline(int64_t deadline_ns)
+{
+    const int64_t minute = INT64_C(60) * 1000000000;
+    const int64_t left = deadline_ns - wq__time_boottime();
+
+    return wq__time_wall() + (left < minute ? left : minute);
+}
+
+bool
+wq__park_boottime(struct wq__parker *p, int64_t deadline_ns)
+{
+    bool woken;
+
+    if (deadline_ns == WQ_FOREVER)
+        return wq__park(p, deadline_ns);
+    while (!read_signs(p, &woken) && wq__time_boottime() < deadline_ns)
+        (void)wq__futex_wait_wall(&p->signs, 0, wall_deadline(deadline_ns));
+    return woken;
+}
+
+static void
+give_sign(struct wq__parker *p, uint32_t sign)
+{
+    atomic_fetch_or_explicit(&p->signs, sign, memory_order_release);
+    /* Once it was told WOKEN the sleeper may return and its stack frame be
+     * gone: the wake names the address only (see futex.h). */
+    wq__futex_wake_one(&p->signs);
 }
 
 void
 wq__unpark(struct wq__parker *p)
 {
-    /* From here on the sleeper may return and its stack frame be gone: the wake
-     * names the address only (see futex.h). */
-    atomic_store_explicit(&p->woken, 1, memory_order_release);
-    wq__futex_wake_one(&p->woken);
+    give_sign(p, WOKEN);
+}
+
+void
+wq__alarm(struct wq__parker *p)
+{
+    give_sign(p, ALARM);
 }
 
 #else
@@ -51,7 +109,7 @@ wq__parker_init(struct wq__parker *p)
     (void)pthread_mutex_init(&p->mutex, NULL);
     (void)pthread_cond_init(&p->cond, &attr);
     (void)pthread_condattr_destroy(&attr);
-    p->woken = false;
+    p->woken = p->alarm = false;
 }
 
 void
@@ -71,22 +129,41 @@ wq__park(struct wq__parker *p, int64_t deadline_ns)
     int rc = 0;
 
     (void)pthread_mutex_lock(&p->mutex);
-    while (!p->woken && rc != ETIMEDOUT)
+    while (!p->woken && !p->alarm && rc != ETIMEDOUT)
         rc = deadline_ns == WQ_FOREVER
                  ? pthread_cond_wait(&p->cond, &p->mutex)
                  : pthread_cond_timedwait(&p->cond, &p->mutex, &until);
     const bool woken = p->woken;
+    p->alarm = false;
     (void)pthread_mutex_unlock(&p->mutex);
     return woken;
+}
+
+bool
+wq__park_boottime(struct wq__parker *p, int64_t deadline_ns)
+{
+    return wq__park(p, deadline_ns); /* wq__time_has_boottime() said no */
+}
+
+static void
+give_sign(struct wq__parker *p, bool *sign)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    *sign = true;
+    (void)pthread_cond_signal(&p->cond);
+    (void)pthread_mutex_unlock(&p->mutex);
 }
 
 void
 wq__unpark(struct wq__parker *p)
 {
-    (void)pthread_mutex_lock(&p->mutex);
-    p->woken = true;
-    (void)pthread_cond_signal(&p->cond);
-    (void)pthread_mutex_unlock(&p->mutex);
+    give_sign(p, &p->woken);
+}
+
+void
+wq__alarm(struct wq__parker *p)
+{
+    give_sign(p, &p->alarm);
 }
 
 #endif

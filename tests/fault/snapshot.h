@@ -4,8 +4,8 @@
  *     ready: a b; held: c#3 d#4*; waiting: e@50; fence 4
  *
  * READY keys in order, held ones by fence with a star when dirty, waiting ones
- * by deadline. Equal texts: nobody can tell the two moments apart (L6). Sizes of
- * tables are not in it, since growing them is no change.
+ * by deadline. Equal texts: nobody can tell the two moments apart (L6). Sizes
+ * of tables are not in it, since growing them is no change.
  */
 #ifndef WQ_TEST_SNAPSHOT_H
 #define WQ_TEST_SNAPSHOT_H

@@ -2,8 +2,8 @@
 /* test_api.c: what does a user see when the queue gets no memory?
  *
  * Every verb of wq.h, with every one of its allocations refused, once and for
- * good: the work is done or the answer is WQ_ENOMEM and nothing has changed (L6).
- * What was accepted before is still there (O-13).
+ * good: the work is done or the answer is WQ_ENOMEM and nothing has changed
+ * (L6). What was accepted before is still there (O-13).
  */
 #include "support/wq_test.h"
 
@@ -49,7 +49,7 @@ count_pending(void)
     return wq__core_len(&inside()->core) + wq__inbox_len(&inside()->inbox);
 }
 
-/* ---- making the scene --------------------------------------------------------- */
+/* ---- making the scene --------------------------------------------------- */
 
 static wq_err
 create(void)
@@ -116,7 +116,7 @@ setup(struct counting *mem)
     return &ctx;
 }
 
-/* ---- looking ------------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------ */
 
 static void
 expect_sound(void)
@@ -126,7 +126,8 @@ expect_sound(void)
         fail_msg("%s", broken);
 }
 
-/* Keys may have moved from the ring into the core, in order: no user sees that. */
+/* Keys may have moved from the ring into the core, in order: no user sees
+ * that. */
 static void
 unchanged(void *unused)
 {
@@ -207,7 +208,7 @@ sweep(const char *name, wq_err (*op)(void *), void (*done)(void *),
     });
 }
 
-/* ---- create ----------------------------------------------------------------------- */
+/* ---- create ------------------------------------------------------------- */
 
 static wq_err
 op_create(void *unused)
@@ -250,7 +251,7 @@ TEST(create_without_memory_makes_nothing)
     }
 }
 
-/* ---- add ---------------------------------------------------------------------------- */
+/* ---- add ---------------------------------------------------------------- */
 
 enum { SIZES = 40 };
 
@@ -309,7 +310,7 @@ TEST(add_behind_keys_handed_over_without_memory_loses_none)
     sweep("add behind keys handed over", op_add, all_come_out, false);
 }
 
-/* ---- get ---------------------------------------------------------------------------- */
+/* ---- get ---------------------------------------------------------------- */
 
 static wq_err
 op_get(void *unused)
@@ -346,7 +347,7 @@ TEST(get_of_keys_handed_over_to_a_plug_in_without_memory_loses_none)
           false);
 }
 
-/* ---- done --------------------------------------------------------------------------- */
+/* ---- done --------------------------------------------------------------- */
 
 static wq_err
 op_done(void *unused)
@@ -387,7 +388,7 @@ TEST(done_that_the_plug_in_has_no_memory_for_keeps_the_loan)
     sweep("done by key", op_done_key, one_is_done, false);
 }
 
-/* ---- length and shutdown ---------------------------------------------------------------- */
+/* ---- length and shutdown ------------------------------------------------ */
 
 static wq_err
 op_len(void *unused)

@@ -2,8 +2,9 @@
 /* test_core.c: what does the core do when it gets no memory?
  *
  * L6: every verb, with every one of its allocations refused, once and for good:
- * either it does its work or it says WQ_ENOMEM and has done nothing. Each verb is
- * tried on cores of many sizes, so that every table is once about to grow.
+ * either it does its work or it says WQ_ENOMEM and has done nothing. Each
+ * verb is tried on cores of many sizes, so that every table is once about to
+ * grow.
  */
 #include "support/wq_test.h"
 
@@ -37,7 +38,7 @@ static struct ctx   ctx;
 static const wq_key NEW_KEY = {"new", 3};
 static char         long_bytes[1000];
 
-/* ---- making the scene --------------------------------------------------------- */
+/* ---- making the scene --------------------------------------------------- */
 
 static wq_err
 add(wq_key key)
@@ -51,7 +52,7 @@ add_at(wq_key key, int64_t at)
 {
     enum wq__added what;
     return wq__core_add_after(&ctx.core, key, wq__core_hash(&ctx.core, key), at,
-                              &what);
+                              false, &what);
 }
 
 static wq_key
@@ -94,7 +95,7 @@ setup(struct counting *mem)
     return &ctx;
 }
 
-/* ---- looking ------------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------ */
 
 static void
 expect_sound(void)
@@ -151,7 +152,7 @@ sweep(const char *name, wq_err (*op)(void *), bool needs_none)
         fail_msg("%s", broken);
 }
 
-/* ---- operations ------------------------------------------------------------------ */
+/* ---- operations --------------------------------------------------------- */
 
 static wq_err
 op_add(void *unused)
@@ -257,7 +258,7 @@ op_shut_down(void *unused)
     return WQ_OK;
 }
 
-/* ---- the sweeps -------------------------------------------------------------------- */
+/* ---- the sweeps --------------------------------------------------------- */
 
 enum { SIZES = 70 }; /* tables of the core double five times on the way */
 
@@ -381,7 +382,7 @@ TEST(shutdown_needs_no_memory)
     sweep("shutdown", op_shut_down, true);
 }
 
-/* ---- the same behind a plug-in that needs memory ------------------------------------ */
+/* ---- the same behind a plug-in that needs memory ------------------------ */
 
 TEST(add_that_the_plug_in_has_no_memory_for_changes_nothing)
 {

@@ -10,12 +10,14 @@
 #include "model/model.h"
 #include "support/counting.h"
 
-/* ---- the operations ---------------------------------------------------------- */
+/* ---- the operations ----------------------------------------------------- */
 
 enum operation {
     ADD,         /* key */
+    ADD_BACKOFF, /* key, offset from now: it failed */
     ADMIT,       /* key: an add accepted before the shutdown */
     ADD_AFTER,   /* key, offset from now: small, often equal */
+    ADD_RESPECT, /* key: an add that respects a backoff */
     ADD_AT,      /* key, which extreme time */
     PASS,        /* how far: time passes and what is due is promoted */
     PASS_TO,     /* which extreme time, once */
@@ -29,6 +31,7 @@ enum operation {
     NO_PUSH,     /* which push the plug-in refuses */
     SHUT_DOWN,   /* */
     RENEW,       /* the core ends and another one begins */
+    DROP,        /* nothing waits any more */
     OPERATIONS,
 };
 
@@ -38,9 +41,11 @@ static const struct {
     const char *name;
     unsigned    weight; /* of 256 bytes, how many mean this */
 } operations[OPERATIONS] = {
-    [ADD] = {"add", 53},
+    [ADD] = {"add", 41},
+    [ADD_BACKOFF] = {"add_backoff", 12},
     [ADMIT] = {"admit", 6},
-    [ADD_AFTER] = {"add_after", 34},
+    [ADD_AFTER] = {"add_after", 28},
+    [ADD_RESPECT] = {"add_respecting", 6},
     [ADD_AT] = {"add_at", 8},
     [PASS] = {"pass", 14},
     [PASS_TO] = {"pass_to", 2},
@@ -53,7 +58,8 @@ static const struct {
     [NO_MEMORY] = {"no_memory", 8},
     [NO_PUSH] = {"no_push", 4},
     [SHUT_DOWN] = {"shut_down", 1},
-    [RENEW] = {"renew", 4},
+    [RENEW] = {"renew", 2},
+    [DROP] = {"drop_waiting", 2},
 };
 
 static const int64_t extremes[] = {
@@ -74,7 +80,7 @@ decode(uint8_t byte)
     return ADD;
 }
 
-/* ---- the world --------------------------------------------------------------- */
+/* ---- the world ---------------------------------------------------------- */
 
 enum {
     KEY_BYTES = 400, /* the longest key: beyond WQ__KEY_INLINE */
@@ -107,6 +113,7 @@ struct world {
     wq_order            order;
     bool                has_plug_in;
 
+    bool         respect;
     struct model model;
     int          keys; /* how many of the model's are used */
     int64_t      now;
@@ -134,7 +141,7 @@ read_key(struct world *w)
     return read_byte(w) % w->keys;
 }
 
-/* ---- keys -------------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------- */
 
 /* The bytes of key number `n`: every seventh is long, long ones differ only at
  * their end, and each short one begins like the next shorter. */
@@ -162,7 +169,7 @@ number_of(const struct world *w, wq_key key)
     return -1;
 }
 
-/* ---- the plug-in -------------------------------------------------------------- */
+/* ---- the plug-in -------------------------------------------------------- */
 
 static struct world *the_world; /* the plug-in tells it of refusals */
 
@@ -203,7 +210,7 @@ plug_in_len(void *self)
     return ((const struct plug_in *)self)->len;
 }
 
-/* ---- reports ------------------------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------ */
 
 static void
 say(struct core_prop_report *r, const char *text)
@@ -249,7 +256,7 @@ equal(struct world *w, const char *what, long long expected, long long got)
     (void)check(w, expected == got, what, expected, got);
 }
 
-/* ---- life ---------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 static void
 begin(struct world *w)
@@ -267,6 +274,7 @@ begin(struct world *w)
     wq__core_init(&w->core, w->secret, w->has_plug_in ? &w->order : NULL,
                   &w->mem.allocator);
     model_init(&w->model, order);
+    w->core.respect = w->model.respect = w->respect;
     memset(w->items, 0, sizeof w->items);
     memset(w->fences, 0, sizeof w->fences);
     w->stales = 0;
@@ -299,11 +307,12 @@ create(struct world *w, const uint8_t *data, size_t len,
         (struct wq__hash_key){.k0 = 7, .k1 = 8, .mask = masks[kind % 4]};
     w->has_plug_in = kind / 4 % 4 >= 2;
     w->plug_in.order = kind / 4 % 4 == 3 ? MODEL_LIFO : MODEL_FIFO;
+    w->respect = kind / 16 % 2;
     w->keys = 8 + read_byte(w) % (MODEL_KEYS - 7);
     begin(w);
 }
 
-/* ---- performing ---------------------------------------------------------------- */
+/* ---- performing --------------------------------------------------------- */
 
 /* The same answers in the core's words. */
 static wq_err
@@ -355,7 +364,9 @@ add_to_core(struct world *w, enum operation op, wq_key key, int64_t at,
         return wq__core_add(&w->core, key, hash, what);
     if (op == ADMIT)
         return wq__core_admit(&w->core, key, hash, what);
-    return wq__core_add_after(&w->core, key, hash, at, what);
+    if (op == ADD_RESPECT)
+        return wq__core_add_respecting(&w->core, key, hash, what);
+    return wq__core_add_after(&w->core, key, hash, at, op == ADD_BACKOFF, what);
 }
 
 static enum model_answer
@@ -366,7 +377,9 @@ add_to_model(struct world *w, enum operation op, int n, int64_t at,
         return model_add(&w->model, n, did);
     if (op == ADMIT)
         return model_admit(&w->model, n, did);
-    return model_add_after(&w->model, n, at, did);
+    if (op == ADD_RESPECT)
+        return model_add_respecting(&w->model, n, did);
+    return model_add_after(&w->model, n, at, op == ADD_BACKOFF, did);
 }
 
 static wq_err
@@ -515,9 +528,11 @@ read_arguments(struct world *w, struct trace *t)
     switch (t->op) {
     case ADD:
     case ADMIT:
+    case ADD_RESPECT:
     case DONE_KEY:
         t->a = read_key(w);
         break;
+    case ADD_BACKOFF:
     case ADD_AFTER:
     case ADD_AT:
         t->a = read_key(w);
@@ -530,6 +545,7 @@ read_arguments(struct world *w, struct trace *t)
     case GET:
     case SHUT_DOWN:
     case RENEW:
+    case DROP:
     case OPERATIONS:
         break;
     case PASS:
@@ -550,7 +566,9 @@ perform(struct world *w, const struct trace *t)
     switch (t->op) {
     case ADD:
     case ADMIT:
+    case ADD_RESPECT:
         return perform_add(w, t->op, t->a, 0);
+    case ADD_BACKOFF:
     case ADD_AFTER:
         return perform_add(w, t->op, t->a, w->now + t->b % 8 * STEP_UNIT);
     case ADD_AT:
@@ -588,13 +606,17 @@ perform(struct world *w, const struct trace *t)
         end(w);
         begin(w);
         return WQ_OK;
+    case DROP:
+        wq__core_drop_waiting(&w->core);
+        model_drop_waiting(&w->model);
+        return WQ_OK;
     case OPERATIONS:
         break;
     }
     return WQ_OK;
 }
 
-/* ---- looking -------------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------ */
 
 static void
 compare_numbers(struct world *w)
@@ -611,6 +633,27 @@ compare_numbers(struct world *w)
     equal(w, "next deadline", model_next_deadline(m),
           wq__core_next_deadline(c));
     equal(w, "shut down", m->shut, c->shutting_down);
+    equal(w, "empty", m->ready_len == 0 && model_waiting(m) == 0,
+          wq__core_empty(c));
+}
+
+/* What the core says of every key. */
+static void
+compare_facets(struct world *w)
+{
+    for (int n = 0; n < w->keys; n++) {
+        const struct model_key *k = &w->model.keys[n];
+        const wq_key            key = key_of(n);
+        unsigned                expected = 0;
+
+        expected |= model_is_ready(&w->model, n) ? WQ__READY : 0;
+        expected |= k->held ? WQ__HELD : 0;
+        expected |= k->dirty ? WQ__DIRTY : 0;
+        expected |= k->waiting ? WQ__WAITING : 0;
+        expected |= k->waiting && k->backoff ? WQ__BACKOFF : 0;
+        equal(w, "facets of a key", expected,
+              wq__core_facets(&w->core, key, wq__core_hash(&w->core, key)));
+    }
 }
 
 static void
@@ -636,6 +679,8 @@ step(struct world *w)
     t.answer = err;
     w->traces[w->report->steps++ % TRACE] = t;
     compare_numbers(w);
+    if (w->report->steps % 8 == 0)
+        compare_facets(w);
     audit(w);
 }
 

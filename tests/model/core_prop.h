@@ -12,8 +12,8 @@
  * outside agree, and the auditor finds all laws kept. At the end everything is
  * taken out and must come in the model's order, and no memory stays.
  *
- * There is no library that holds these files: a program that wants them includes
- * model/model.c and model/core_prop.c.
+ * There is no library that holds these files: a program that wants them
+ * includes model/model.c and model/core_prop.c.
  */
 #ifndef WQ_TEST_CORE_PROP_H
 #define WQ_TEST_CORE_PROP_H

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static bool
-is_ready(const struct model *m, int key)
+bool
+model_is_ready(const struct model *m, int key)
 {
     for (size_t i = 0; i < m->ready_len; i++)
         if (m->ready[i] == key)
@@ -30,8 +30,8 @@ model_init(struct model *m, enum model_order order)
     m->order = order;
 }
 
-enum model_answer
-model_admit(struct model *m, int key, enum model_effect *did)
+static enum model_answer
+admit(struct model *m, int key, bool respect, enum model_effect *did)
 {
     struct model_key *k = &m->keys[key];
 
@@ -40,12 +40,28 @@ model_admit(struct model *m, int key, enum model_effect *did)
         k->dirty = true;
         return MODEL_OK;
     }
-    if (is_ready(m, key)) { /* */
+    if (model_is_ready(m, key)) { /* */
+        *did = MODEL_MERGED;
+        return MODEL_OK;
+    }
+    if (respect && k->waiting && k->backoff) { /* O-16: it runs then */
         *did = MODEL_MERGED;
         return MODEL_OK;
     }
     *did = MODEL_NEW;
     return make_ready(m, key) ? MODEL_OK : MODEL_REFUSED;
+}
+
+enum model_answer
+model_admit(struct model *m, int key, enum model_effect *did)
+{
+    return admit(m, key, m->respect, did);
+}
+
+enum model_answer
+model_add_respecting(struct model *m, int key, enum model_effect *did)
+{
+    return m->shut ? MODEL_SHUT : admit(m, key, true, did);
 }
 
 enum model_answer
@@ -55,7 +71,8 @@ model_add(struct model *m, int key, enum model_effect *did)
 }
 
 enum model_answer
-model_add_after(struct model *m, int key, int64_t at, enum model_effect *did)
+model_add_after(struct model *m, int key, int64_t at, bool backoff,
+                enum model_effect *did)
 {
     struct model_key *k = &m->keys[key];
 
@@ -67,12 +84,14 @@ model_add_after(struct model *m, int key, int64_t at, enum model_effect *did)
     }
     *did = k->waiting ? MODEL_SOONER : MODEL_SCHEDULED; /* D-03 D-01 */
     k->waiting = true;
+    k->backoff = backoff;
     k->at = at;
     k->arrival = ++m->arrivals;
     return MODEL_OK;
 }
 
-/* Whose deadline is first; of equal ones, who got it first (L4). -1: nobody's. */
+/* Whose deadline is first; of equal ones, who got it first (L4). -1:
+ * nobody's. */
 static int
 first_waiting(const struct model *m)
 {
@@ -97,7 +116,7 @@ model_pass(struct model *m, int64_t now)
         enum model_effect ignored;
         if (first < 0 || m->keys[first].at > now)
             return MODEL_OK;
-        const enum model_answer answer = model_admit(m, first, &ignored);
+        const enum model_answer answer = admit(m, first, false, &ignored);
         if (answer != MODEL_OK)
             return answer;
         m->keys[first].waiting = false;
@@ -127,7 +146,8 @@ model_done(struct model *m, int key)
 
     if (!k->held)
         return MODEL_NOT_HELD;
-    if (k->dirty && !make_ready(m, key))
+    const bool later = m->respect && k->waiting && k->backoff; /* O-16 */
+    if (k->dirty && !later && !make_ready(m, key))
         return MODEL_REFUSED;
     k->held = k->dirty = false;
     return MODEL_OK;
@@ -137,6 +157,11 @@ void
 model_shut_down(struct model *m)
 {
     m->shut = true;
+}
+
+void
+model_drop_waiting(struct model *m)
+{
     for (int i = 0; i < MODEL_KEYS; i++)
         m->keys[i].waiting = false;
 }

@@ -4,7 +4,8 @@
  * The same questions the core answers, answered the slow way: by the facts of
  * docs/semantics.md and the laws of docs/design.md, with plain arrays that are
  * searched from end to end. It shares no code with the core and knows no
- * memory: keys are numbers, and whoever drives both gives each number its bytes.
+ * memory: keys are numbers, and whoever drives both gives each number its
+ * bytes.
  */
 #ifndef WQ_TEST_MODEL_H
 #define WQ_TEST_MODEL_H
@@ -39,6 +40,7 @@ enum model_effect {
 
 struct model_key {
     bool     held, dirty, waiting;
+    bool     backoff; /* while waiting: because it failed */
     int64_t  at;      /* while waiting */
     uint64_t arrival; /* when it got that deadline */
 };
@@ -50,6 +52,7 @@ struct model {
     size_t           ready_len;
     uint64_t         arrivals; /* deadlines given so far */
     bool             shut;
+    bool             respect; /* every add respects a backoff */
     int refuse; /* the push the ready order refuses: 1 is the next; 0: none */
 };
 
@@ -59,9 +62,13 @@ void model_init(struct model *m, enum model_order order);
 enum model_answer model_add(struct model *m, int key, enum model_effect *did);
 enum model_answer model_admit(struct model *m, int key, enum model_effect *did);
 
-/* [D-02 D-03 D-11 L5] */
+/* An add that respects a backoff, whatever others do. [O-16] */
+enum model_answer model_add_respecting(struct model *m, int key,
+                                       enum model_effect *did);
+
+/* [D-02 D-03 D-11 L5 O-16] */
 enum model_answer model_add_after(struct model *m, int key, int64_t at,
-                                  enum model_effect *did);
+                                  bool backoff, enum model_effect *did);
 
 /* The time is `now`. [D-05 D-08 D-10 L4] */
 enum model_answer model_pass(struct model *m, int64_t now);
@@ -72,10 +79,14 @@ enum model_answer model_get(struct model *m, int *key);
 /* [Q-18 Q-21] */
 enum model_answer model_done(struct model *m, int key);
 
-/* [Q-19 D-13] */
+/* */
 void model_shut_down(struct model *m);
 
+/* [D-13] */
+void model_drop_waiting(struct model *m);
+
 /* What can be seen from outside. */
+bool   model_is_ready(const struct model *m, int key);
 size_t model_held(const struct model *m);
 size_t model_dirty(const struct model *m);
 size_t model_waiting(const struct model *m);

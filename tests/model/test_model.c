@@ -59,9 +59,11 @@ play_many(uint8_t kind)
                   (unsigned long long)first, (unsigned long long)seed - 1);
 }
 
-/* The world's byte: mask of the hash, and four times the order. */
+/* The world's byte: mask of the hash, four times the order, and whether every
+ * add respects a backoff. */
 enum { SPREAD = 0, ALL_EQUAL = 1, TWO = 2, FOUR = 3 };
 enum { LINE = 0, FIFO_PLUG_IN = 8, LIFO_PLUG_IN = 12 };
+enum { RESPECT = 16 };
 
 /* L1 to L6 */
 TEST(core_agrees_with_the_model)
@@ -91,7 +93,14 @@ TEST(core_agrees_with_the_model_behind_a_lifo_plug_in)
     play_many(TWO | LIFO_PLUG_IN);
 }
 
-/* ---- the corpus ----------------------------------------------------------------- */
+/* O-16 */
+TEST(core_agrees_with_the_model_when_adds_respect_a_backoff)
+{
+    play_many(SPREAD | LINE | RESPECT);
+    play_many(SPREAD | FIFO_PLUG_IN | RESPECT);
+}
+
+/* ---- the corpus --------------------------------------------------------- */
 
 /* fuzz/corpus/core, seen from where this file lies. */
 static const char *
@@ -150,4 +159,5 @@ WQ_TESTS(test(core_agrees_with_the_model),
          test(core_agrees_with_the_model_when_hashes_have_two_bits),
          test(core_agrees_with_the_model_behind_a_fifo_plug_in),
          test(core_agrees_with_the_model_behind_a_lifo_plug_in),
+         test(core_agrees_with_the_model_when_adds_respect_a_backoff),
          test(every_kept_case_holds), test(no_bytes_at_all_are_a_life_too));

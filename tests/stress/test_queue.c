@@ -4,15 +4,17 @@
  * Producers and consumers run for a while and note what they saw; afterwards it
  * must add up:
  *
- *   L1  a key is in one pair of hands: a flag per key, raised by whoever has it;
- *   L3  an add that was accepted is followed by a get: a version per key, raised
+ *   L1  a key is in one pair of hands: a flag per key, raised by whoever has
+ *   it;
+ *   L3  an add that was accepted is followed by a get: a version per key,
+ *   raised
  *       before every add and read after every get. In the end the last version
  *       that was accepted has been read;
  *   the fence of a key grows; nothing is left; no memory is lost.
  *
- * WQ_STRESS_SECONDS says how long the whole program takes (about a second a test
- * unless set); WQ_SEED makes other random choices. A law that breaks, or 30
- * seconds in which nothing moves, ends the program with a message.
+ * WQ_STRESS_SECONDS says how long the whole program takes (about a second a
+ * test unless set); WQ_SEED makes other random choices. A law that breaks, or
+ * 30 seconds in which nothing moves, ends the program with a message.
  */
 #include "support/wq_test.h"
 
@@ -43,7 +45,7 @@ enum {
     SILENCE_S = 30, /* nothing moved for so long: somebody sleeps in vain */
 };
 
-/* ---- the end of the program ---------------------------------------------------- */
+/* ---- the end of the program --------------------------------------------- */
 
 static _Atomic uint64_t progress; /* raised by whoever gets something done */
 
@@ -142,7 +144,7 @@ share_ns(void)
     return (int64_t)(seconds * (double)SECOND / (double)wq_tests_len);
 }
 
-/* ---- what is played ------------------------------------------------------------- */
+/* ---- what is played ----------------------------------------------------- */
 
 struct plan {
     int    producers, consumers;
@@ -206,7 +208,7 @@ number_of(const wq_item *item)
     return number;
 }
 
-/* ---- producers ------------------------------------------------------------------- */
+/* ---- producers ---------------------------------------------------------- */
 
 /* False: the queue is shut down. */
 static bool
@@ -269,7 +271,7 @@ produce_own(void *unused)
     return NULL;
 }
 
-/* ---- consumers ------------------------------------------------------------------- */
+/* ---- consumers ---------------------------------------------------------- */
 
 static void
 take_in_hand(const wq_item *item, struct key *key)
@@ -343,7 +345,7 @@ consume_all(void *unused)
     }
 }
 
-/* ---- those who disturb ------------------------------------------------------------ */
+/* ---- those who disturb -------------------------------------------------- */
 
 static void *
 interrupt_all(void *unused)
@@ -373,7 +375,7 @@ look_all(void *unused)
     return NULL;
 }
 
-/* ---- a game from beginning to end --------------------------------------------------- */
+/* ---- a game from beginning to end --------------------------------------- */
 
 struct threads {
     pthread_t all[THREADS_MAX];
@@ -445,7 +447,7 @@ close_game(void)
 
     expect_equal("length at the end", 0, wq_len(game.q));
     expect_equal("held at the end", 0, m->core.held);
-    expect_equal("on their way at the end", 0, m->woken);
+    expect_equal("on their way at the end", 0, m->coming);
     const char *law = wq__core_check(&m->core);
     if (law)
         broken("%s", law);
@@ -542,7 +544,7 @@ TEST(everything_at_once_loses_nothing)
                        .by_key = true});
 }
 
-/* ---- shutdown at random moments ------------------------------------------------------ */
+/* ---- shutdown at random moments ----------------------------------------- */
 
 static void *
 drain_until_done(void *unused)
@@ -602,7 +604,7 @@ TEST(shutdown_at_any_moment_loses_nothing_that_was_accepted)
     printf("%d rounds\n", rounds);
 }
 
-/* ---- destroy with sleepers inside ------------------------------------------------------ */
+/* ---- destroy with sleepers inside --------------------------------------- */
 
 static void *
 get_once(void *unused)
@@ -705,7 +707,7 @@ TEST(destroy_waits_until_the_last_sleeper_has_left)
     printf("%d rounds\n", rounds);
 }
 
-/* ---- falling asleep ---------------------------------------------------------------------- */
+/* ---- falling asleep ----------------------------------------------------- */
 
 /* One key there and back: the consumer answers and goes to sleep; the producer
  * adds after a moment that is chosen so that it often falls just when the

@@ -93,7 +93,7 @@ counting_heal(struct counting *mem)
     atomic_store(&mem->fail_at, 0);
 }
 
-/* ---- the sweep ------------------------------------------------------------ */
+/* ---- the sweep ---------------------------------------------------------- */
 
 enum { ROUNDS_MAX = 1000 }; /* an operation that asks more often has gone mad */
 

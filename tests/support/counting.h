@@ -9,9 +9,10 @@
  *     ...
  *     assert_int_equal(mem.bytes, 0);           nothing leaked
  *
- * What is handed out is filled with rubbish, and what comes back is too: whoever
- * reads what it did not write, or what it gave away, sees it. A block that comes
- * back with another size than it was asked for with ends the program.
+ * What is handed out is filled with rubbish, and what comes back is too:
+ * whoever reads what it did not write, or what it gave away, sees it. A block
+ * that comes back with another size than it was asked for with ends the
+ * program.
  *
  * counting_sweep() refuses the first, then the second, ... allocation of an
  * operation until the operation no longer gets that far.

@@ -44,7 +44,8 @@ add_at(const char *s, int64_t at)
 {
     enum wq__added what;
     must(wq__core_add_after(&f.core, wq_str(s),
-                            wq__core_hash(&f.core, wq_str(s)), at, &what));
+                            wq__core_hash(&f.core, wq_str(s)), at, false,
+                            &what));
 }
 
 static void
@@ -328,11 +329,6 @@ TEST(auditor_sees_an_arrival_from_the_future)
           "an arrival number from the future");
 }
 
-TEST(auditor_sees_keys_that_wait_after_shutdown)
-{
-    SPOIL(f.core.shutting_down, true, "keys still wait after shutdown");
-}
-
 TEST(auditor_sees_a_plug_in_that_lost_a_key)
 {
     wq__core_fini(&f.core);
@@ -371,5 +367,4 @@ WQ_TESTS(audit_test(auditor_sees_a_key_ready_and_held),
          audit_test(auditor_sees_deadlines_out_of_order),
          audit_test(auditor_sees_equal_deadlines_out_of_order),
          audit_test(auditor_sees_an_arrival_from_the_future),
-         audit_test(auditor_sees_keys_that_wait_after_shutdown),
          audit_test(auditor_sees_a_plug_in_that_lost_a_key));

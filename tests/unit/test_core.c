@@ -64,7 +64,7 @@ close_core(void **state)
     return 0;
 }
 
-/* ---- words ------------------------------------------------------------------ */
+/* ---- words -------------------------------------------------------------- */
 
 static uint32_t
 hash_of(const char *s)
@@ -92,7 +92,8 @@ add_at(const char *s, int64_t at, enum wq__added expected)
 {
     enum wq__added what;
     assert_int_equal(
-        wq__core_add_after(&f.core, wq_str(s), hash_of(s), at, &what), WQ_OK);
+        wq__core_add_after(&f.core, wq_str(s), hash_of(s), at, false, &what),
+        WQ_OK);
     assert_int_equal(what, expected);
 }
 
@@ -132,7 +133,7 @@ expect_nothing_to_get(void)
     assert_null(item);
 }
 
-/* ---- the arrows ------------------------------------------------------------- */
+/* ---- the arrows --------------------------------------------------------- */
 
 TEST(new_core_is_empty_idle_and_costs_no_memory)
 {
@@ -290,7 +291,7 @@ TEST(keys_are_bytes_and_may_hold_any)
     expect_len(3);
 }
 
-/* ---- fences ----------------------------------------------------------------- */
+/* ---- fences ------------------------------------------------------------- */
 
 TEST(fence_grows_with_every_hand_out)
 {
@@ -305,7 +306,7 @@ TEST(fence_grows_with_every_hand_out)
     }
 }
 
-/* ---- long keys -------------------------------------------------------------- */
+/* ---- long keys ---------------------------------------------------------- */
 
 /* At and around the length where the bytes move out of the record. */
 TEST(keys_of_every_length_around_inline_live_alike)
@@ -363,7 +364,7 @@ TEST(long_key_gives_its_memory_back_at_done)
     assert_true(f.mem.bytes < with);
 }
 
-/* ---- done, misused ---------------------------------------------------------- */
+/* ---- done, misused ------------------------------------------------------ */
 
 /* Q-21, where we differ: an error, and nothing changed. */
 TEST(done_of_a_key_not_held_is_refused)
@@ -452,7 +453,7 @@ TEST(item_with_any_slot_is_refused)
     done(item);
 }
 
-/* ---- shutdown --------------------------------------------------------------- */
+/* ---- shutdown ----------------------------------------------------------- */
 
 /* Q-15 Q-16, where we differ: adds are refused aloud. */
 TEST(shut_down_core_refuses_adds)
@@ -463,9 +464,9 @@ TEST(shut_down_core_refuses_adds)
     assert_int_equal(
         wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), &what),
         WQ_ESHUTDOWN);
-    assert_int_equal(
-        wq__core_add_after(&f.core, wq_str("foo"), hash_of("foo"), 5, &what),
-        WQ_ESHUTDOWN);
+    assert_int_equal(wq__core_add_after(&f.core, wq_str("foo"), hash_of("foo"),
+                                        5, false, &what),
+                     WQ_ESHUTDOWN);
     assert_int_equal(what, WQ__ADDED_SOONER);
     assert_true(wq__core_idle(&f.core));
 }
@@ -534,6 +535,7 @@ TEST(shutdown_drops_what_waits)
     add_at("bar", 60 * MS, WQ__ADDED_SCHEDULED);
     add("bar");
     wq__core_shut_down(&f.core);
+    wq__core_drop_waiting(&f.core);
     assert_int_equal(wq__core_next_deadline(&f.core), WQ_FOREVER);
     pass_to(100 * MS);
     expect_len(1);
@@ -541,7 +543,7 @@ TEST(shutdown_drops_what_waits)
     assert_int_equal(f.core.recs.live, 0);
 }
 
-/* ---- waiting ---------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------ */
 
 /* D-01 */
 TEST(delayed_key_becomes_ready_once_when_its_time_has_come)
@@ -695,7 +697,7 @@ TEST(deadline_for_ever_never_comes)
     assert_int_equal(wq__core_next_deadline(&f.core), WQ_FOREVER);
 }
 
-/* ---- a plug-in decides the order -------------------------------------------- */
+/* ---- a plug-in decides the order ---------------------------------------- */
 
 TEST(plug_in_hands_out_the_newest_first)
 {

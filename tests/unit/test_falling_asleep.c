@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_falling_asleep.c: what becomes of a key that comes just when a getter has
- * looked for the last time and is about to sleep?
+/* test_falling_asleep.c: what becomes of a key that comes just when a getter
+ * has looked for the last time and is about to sleep?
  *
  * A getter with a time limit looks at the clock after it has found nothing and
  * before it goes to sleep, all with the lock in its hand. This program has a

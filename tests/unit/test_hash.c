@@ -11,7 +11,7 @@
 
 #include "core/hash.h"
 
-/* ---- the slow way ---------------------------------------------------------- */
+/* ---- the slow way ------------------------------------------------------- */
 
 static uint64_t
 rotl(uint64_t x, int by)
@@ -90,7 +90,7 @@ count_up(unsigned char *data, size_t len)
         data[i] = (unsigned char)i;
 }
 
-/* ---- the tests -------------------------------------------------------------- */
+/* ---- the tests ---------------------------------------------------------- */
 
 /* The last vector of the paper's appendix: 15 bytes, 00 to 0e. */
 TEST(slow_way_gives_the_vector_of_the_paper)

@@ -284,7 +284,7 @@ TEST(ring_that_could_not_be_emptied_accepts_only_what_fits)
     expect_numbers(0, WQ__INBOX_CELLS);
 }
 
-/* ---- with threads ----------------------------------------------------------- */
+/* ---- with threads ------------------------------------------------------- */
 
 enum { PRODUCERS = 3, EACH = 20000 };
 

@@ -71,7 +71,7 @@ close_queue(void **state)
     return 0;
 }
 
-/* ---- words ------------------------------------------------------------------ */
+/* ---- words -------------------------------------------------------------- */
 
 static void
 add(const char *key)
@@ -129,7 +129,7 @@ memory_again(void)
     counting_heal(&f.mem);
 }
 
-/* ---- through the inbox ------------------------------------------------------- */
+/* ---- through the inbox -------------------------------------------------- */
 
 TEST(add_that_finds_the_lock_taken_is_accepted_at_once)
 {
@@ -285,7 +285,7 @@ TEST(first_fight_for_the_lock_makes_the_ring)
     work_on("bar");
 }
 
-/* ---- no memory --------------------------------------------------------------- */
+/* ---- no memory ---------------------------------------------------------- */
 
 /* O-13: said yes to, so it comes out, in order, once there is memory. */
 TEST(keys_handed_over_survive_a_lack_of_memory_in_order)
@@ -431,7 +431,7 @@ TEST(add_succeeds_although_there_is_no_memory_for_the_ring)
     work_on("foo");
 }
 
-/* ---- hashes that are all equal ------------------------------------------------ */
+/* ---- hashes that are all equal ------------------------------------------ */
 
 /* O-11 */
 TEST(queue_stays_correct_when_all_hashes_are_equal)
@@ -477,7 +477,7 @@ TEST(two_queues_have_two_secrets)
     wq_destroy(b);
 }
 
-/* ---- memory after a burst ------------------------------------------------------ */
+/* ---- memory after a burst ----------------------------------------------- */
 
 enum { BURST = 1000000, BURST_KEY = 40 };
 
@@ -552,7 +552,7 @@ TEST(full_queue_is_destroyed_without_a_leak)
     assert_err(wq_get_within(f.q, 0, &item), WQ_OK);
 }
 
-/* ---- who is woken -------------------------------------------------------------- */
+/* ---- who is woken ------------------------------------------------------- */
 
 enum { GETTERS = 3 };
 
@@ -581,7 +581,7 @@ expect_nobody_inside(void)
 {
     assert_int_equal(f.m->getters.len, 0);
     assert_int_equal(f.m->sleeping, 0);
-    assert_int_equal(f.m->woken, 0);
+    assert_int_equal(f.m->coming, 0);
     assert_int_equal(f.m->blocked, 0);
 }
 

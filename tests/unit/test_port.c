@@ -8,6 +8,7 @@
 
 #include <wq/wq.h>
 
+#include "core/span.h"
 #include "port/lock.h"
 #include "port/park.h"
 #include "port/random.h"
@@ -17,7 +18,7 @@
 
 #define MS INT64_C(1000000)
 
-/* ---- lock ------------------------------------------------------------------- */
+/* ---- lock --------------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 50000 };
 
@@ -123,7 +124,7 @@ TEST(threads_that_sleep_for_the_lock_get_it_one_after_another)
     assert_int_equal(guarded.count, THREADS);
 }
 
-/* ---- parker ----------------------------------------------------------------- */
+/* ---- parker ------------------------------------------------------------- */
 
 static struct wq__parker parker;
 static int               written_before_unpark; /* not atomic on purpose */
@@ -195,7 +196,7 @@ TEST(many_sleeps_and_wake_ups_lose_none)
     wq__parker_init(&parker);
 }
 
-/* ---- clock and random numbers ------------------------------------------------ */
+/* ---- clock and random numbers ------------------------------------------- */
 
 TEST(time_never_goes_back)
 {
@@ -211,11 +212,11 @@ TEST(time_never_goes_back)
 
 TEST(time_after_ends_at_forever)
 {
-    assert_int_equal(wq__time_after(10, 5), 15);
-    assert_int_equal(wq__time_after(10, 0), 10);
-    assert_int_equal(wq__time_after(10, WQ_FOREVER), WQ_FOREVER);
-    assert_int_equal(wq__time_after(10, WQ_FOREVER - 10), WQ_FOREVER);
-    assert_int_equal(wq__time_after(10, WQ_FOREVER - 11), WQ_FOREVER - 1);
+    assert_int_equal(wq__span_add(10, 5), 15);
+    assert_int_equal(wq__span_add(10, 0), 10);
+    assert_int_equal(wq__span_add(10, WQ_FOREVER), WQ_FOREVER);
+    assert_int_equal(wq__span_add(10, WQ_FOREVER - 10), WQ_FOREVER);
+    assert_int_equal(wq__span_add(10, WQ_FOREVER - 11), WQ_FOREVER - 1);
 }
 
 TEST(random_numbers_differ)

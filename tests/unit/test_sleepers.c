@@ -32,14 +32,15 @@ leave(size_t who)
 TEST(last_to_sleep_is_first_to_wake)
 {
     for (size_t i = N; i-- > 0;) {
-        struct wq__sleeper *s = wq__sleepers_take(&list, WQ__WAKE_WORK, NULL);
+        struct wq__sleeper *s =
+            wq__sleepers_take(&list, list.first, WQ__WAKE_LOOK, NULL);
         assert_ptr_equal(s, &sleepers[i]);
         assert_null(s->next);
         assert_int_equal(list.len, i);
     }
     assert_null(list.first);
     for (size_t i = 0; i < N; i++)
-        assert_int_equal(leave(i), WQ__WAKE_WORK);
+        assert_int_equal(leave(i), WQ__WAKE_LOOK);
 }
 
 TEST(sleeper_may_leave_from_any_place)
@@ -50,8 +51,9 @@ TEST(sleeper_may_leave_from_any_place)
         assert_int_equal(list.len, N - 1);
         for (size_t i = N; i-- > 0;)
             if (i != hole)
-                assert_ptr_equal(wq__sleepers_take(&list, WQ__WAKE_LOOK, NULL),
-                                 &sleepers[i]);
+                assert_ptr_equal(
+                    wq__sleepers_take(&list, list.first, WQ__WAKE_LOOK, NULL),
+                    &sleepers[i]);
         assert_null(list.first);
     }
 }
@@ -59,16 +61,18 @@ TEST(sleeper_may_leave_from_any_place)
 TEST(sleeper_taken_off_knows_it_is_being_woken)
 {
     assert_false(wq__sleeper_is_being_woken(&sleepers[N - 1]));
-    wq__wake(wq__sleepers_take(&list, WQ__WAKE_INTERRUPT, NULL));
+    wq__wake(wq__sleepers_take(&list, list.first, WQ__WAKE_INTERRUPT, NULL));
     assert_true(wq__sleeper_is_being_woken(&sleepers[N - 1]));
-    assert_true(wq__sleeper_sleep(&sleepers[N - 1], WQ_FOREVER));
+    assert_true(
+        wq__sleeper_sleep(&sleepers[N - 1], wq_clock_monotonic(), WQ_FOREVER));
     assert_int_equal(leave(N - 1), WQ__WAKE_INTERRUPT);
     assert_int_equal(list.len, N - 1);
 }
 
 TEST(all_are_taken_into_one_collection)
 {
-    struct wq__sleeper *some = wq__sleepers_take(&list, WQ__WAKE_WORK, NULL);
+    struct wq__sleeper *some =
+        wq__sleepers_take(&list, list.first, WQ__WAKE_INTERRUPT, NULL);
     struct wq__sleeper *all = wq__sleepers_take_all(&list, WQ__WAKE_LOOK, some);
     size_t              n = 0;
 
@@ -78,8 +82,10 @@ TEST(all_are_taken_into_one_collection)
     assert_int_equal(list.len, 0);
     wq__wake(all);
     for (size_t i = 0; i < N; i++) {
-        assert_true(wq__sleeper_sleep(&sleepers[i], WQ_FOREVER));
-        assert_int_equal(leave(i), i == N - 1 ? WQ__WAKE_WORK : WQ__WAKE_LOOK);
+        assert_true(
+            wq__sleeper_sleep(&sleepers[i], wq_clock_monotonic(), WQ_FOREVER));
+        assert_int_equal(leave(i),
+                         i == N - 1 ? WQ__WAKE_INTERRUPT : WQ__WAKE_LOOK);
     }
 }
 
@@ -95,14 +101,15 @@ TEST(taking_all_from_an_empty_list_leaves_the_collection)
 
 TEST(sleep_ends_at_its_deadline)
 {
-    assert_false(wq__sleeper_sleep(&sleepers[0], 0));
+    assert_false(wq__sleeper_sleep(&sleepers[0], wq_clock_monotonic(), 0));
     assert_int_equal(leave(0), WQ__WAKE_NOT);
 }
 
 static int
 sleep_long(struct worker *self)
 {
-    return wq__sleeper_sleep(self->arg, WQ_FOREVER) ? 1 : 0;
+    return wq__sleeper_sleep(self->arg, wq_clock_monotonic(), WQ_FOREVER) ? 1
+                                                                          : 0;
 }
 
 TEST(collection_wakes_every_thread_in_it)
@@ -112,7 +119,7 @@ TEST(collection_wakes_every_thread_in_it)
     for (size_t i = 0; i < N; i++)
         workers[i] = worker_start(sleep_long, &sleepers[i]);
     worker_await_all_blocked(workers, N);
-    wq__wake(wq__sleepers_take_all(&list, WQ__WAKE_WORK, NULL));
+    wq__wake(wq__sleepers_take_all(&list, WQ__WAKE_LOOK, NULL));
     for (size_t i = 0; i < N; i++)
         assert_int_equal(worker_join(workers[i]), 1);
 }

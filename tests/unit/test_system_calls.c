@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_system_calls.c: does the queue bother the system when nobody sleeps?
  *
- * O-12. On Linux the port room sleeps and wakes through the C function syscall().
- * This program has one of its own, which counts before it passes on; the library,
- * linked in statically, finds it before the C library's.
+ * O-12. On Linux the port room sleeps and wakes through the C function
+ * syscall(). This program has one of its own, which counts before it passes
+ * on; the library, linked in statically, finds it before the C library's.
  */
 #define _GNU_SOURCE /* RTLD_NEXT, syscall() */
 

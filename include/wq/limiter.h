@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* limiter.h: how long shall a key wait before it is tried again?
+ *
+ * Two things live here. A wq_limiter is asked by wq_add_rate_limited() how long
+ * a key has to wait; it counts the failures of every key, or paces all keys
+ * together, or both:
+ *
+ *     wq_limiter *parts[] = {
+ *         wq_limiter_exponential(5 * MS, 60 * S),     // each key backs off
+ *         wq_limiter_bucket(10, 100),                 // all keys: 10 a second
+ *     };
+ *     wq_create(WQ_CONFIG(.limiter = wq_limiter_max_of(2, parts)), &q);
+ *
+ * The queue owns its limiter and one limiter serves one queue: a forget in one
+ * of two queues would reset the other.
+ *
+ * A wq_bucket is a token bucket on its own, for programs that want to pace
+ * something other than a queue: calls to a server, lines of a log, bytes.
+ *
+ * Times are nanoseconds, rates are events per second. Threads: every function
+ * may be called from any thread at any time, except wq_limiter_destroy() and
+ * wq_bucket_destroy(), which must be the last call.
+ *
+ * Numbers in brackets name the behaviours in docs/semantics.md.
+ */
+#ifndef WQ_LIMITER_H
+#define WQ_LIMITER_H
+
+#include <float.h>
+
+#include <wq/clock.h>
+#include <wq/wq.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* No limit: a rate at which everything passes and nothing is counted. [T-01] */
+#define WQ_RATE_INF DBL_MAX
+
+/* ---------------------------------------------------------------- limiters --
+ *
+ * What all constructors share. They return NULL and set errno when they fail:
+ *   EINVAL  an argument that makes no sense, named at each;
+ *   ENOMEM  no memory;
+ *   EIO     the system gave no random numbers (the hashes are keyed).
+ * The caller owns what they return and gives it to a queue, to another limiter,
+ * or to wq_limiter_destroy().
+ *
+ * A limiter that counts per key remembers a key from its first when() until its
+ * forget(): whoever never forgets keys that succeed leaks them. See `max_keys`
+ * and `ttl_ns` below for a net under that.
+ *
+ * When there is no memory for a new key, nothing is recorded and the key waits
+ * as long as it ever would: `max_ns`, `slow_ns`, or the time of one token. The
+ * next when() tries again. [L-25]
+ */
+
+/* Each key waits base_ns, then twice as long every time: base * 2^failures, at
+ * most max_ns.
+ *
+ * A base above max gives max from the first time. A base of 0 gives 0, until
+ * the factor is more than a number can hold: max from the 1025th time on.
+ * EINVAL: base_ns or max_ns is negative.
+ * Cost: O(1) a verb; 18 to 24 bytes for a key besides its own.  Since: 0.1.
+ * [L-01 L-02 L-03 L-04 L-05 L-27]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_exponential(int64_t base_ns,
+                                                       int64_t max_ns);
+
+/* By how much a delay is shortened at random, so that keys which failed
+ * together do not come back together. [L-20]
+ */
+typedef enum wq_jitter {
+    WQ_JITTER_NONE = 0, /* d */
+    WQ_JITTER_FULL,     /* anything from 0 to d: spreads best */
+    WQ_JITTER_EQUAL     /* anything from d/2 to d: never much too early */
+} wq_jitter;
+
+/* wq_limiter_exponential() with more to choose. Zero: the stated default. */
+typedef struct wq_exponential_options {
+    size_t    size;     /* sizeof(wq_exponential_options) */
+    int64_t   base_ns;  /* 0: 5 ms */
+    int64_t   max_ns;   /* 0: 1000 s */
+    wq_jitter jitter;   /* 0: none */
+    uint64_t  seed;     /* of the jitter, for tests that repeat; 0: random */
+    size_t    max_keys; /* as many keys are remembered; 0: any number. When
+                           one more comes, the one whose last when() was
+                           longest ago is forgotten */
+    int64_t   ttl_ns;   /* a key without a when() for so long is forgotten;
+                           0: never */
+    const wq_allocator *allocator; /* NULL: malloc and free. Copied; what it
+                                      points to must outlive the limiter */
+} wq_exponential_options;
+
+#ifndef __cplusplus
+#define WQ_EXPONENTIAL(...)                                                    \
+    (&(wq_exponential_options){.size = sizeof(wq_exponential_options),         \
+                               __VA_ARGS__})
+#endif
+
+/* As above, with options; NULL: all defaults. In C:
+ * wq_limiter_exponential_with(WQ_EXPONENTIAL(.jitter = WQ_JITTER_FULL)).
+ *
+ * Keys beyond max_keys and ttl_ns are forgotten in passing, during a when() of
+ * any key; an expired key counts as forgotten even before that. Time for ttl_ns
+ * is the limiter's clock (wq_limiter_set_clock()).
+ * EINVAL: as above; also an unknown jitter, a negative ttl_ns, an allocator
+ * that lacks a function, a wrong `size` (rules: see wq_create()).
+ * Cost: O(1) a verb; 8 bytes a key more with max_keys, 24 with ttl_ns.
+ * Since: 0.1.  [L-20 L-21 L-22 L-29]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_exponential_with(
+    const wq_exponential_options *options);
+
+/* Each key waits fast_ns for its first max_fast failures, and slow_ns after.
+ *
+ * EINVAL: fast_ns or slow_ns is negative.
+ * Cost: as wq_limiter_exponential().  Since: 0.1.  [L-06]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_fast_slow(int64_t  fast_ns,
+                                                     int64_t  slow_ns,
+                                                     unsigned max_fast);
+
+/* All keys together: a token bucket, one token a when(). Counts nothing per
+ * key: forget does nothing, num_requeues is 0.
+ *
+ * A rate of 0 or less lets `burst` keys pass, and no more ever (WQ_FOREVER). A
+ * burst of 0 lets none pass, except at WQ_RATE_INF.
+ * EINVAL: the rate is not a number, or infinite (say WQ_RATE_INF).
+ * Cost: O(1).  Since: 0.1.  [L-10 L-23 T-11 T-12]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_bucket(double   per_second,
+                                                  unsigned burst);
+
+/* A token bucket for each key: paces a key however it fares. Forget fills its
+ * bucket, num_requeues is 0. A bucket that is full again is forgotten in
+ * passing: it is as good as a new one.
+ *
+ * EINVAL: as wq_limiter_bucket().
+ * Cost: O(1); 42 to 48 bytes for a key besides its own.  Since: 0.1.
+ * [L-11 L-28]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_item_bucket(double   per_second,
+                                                       unsigned burst);
+
+/* The longest of what several limiters say. Every one is asked every time, and
+ * counts. num_requeues is the highest of theirs; forget, undo and set_clock go
+ * to all. Of no limiters at all, both are 0.
+ *
+ * Takes the children over, whether it succeeds or not: when it fails they are
+ * destroyed. So nested construction leaks nothing, and only the result needs a
+ * check. The array itself is copied.
+ *
+ * A child that is NULL makes the result NULL, with the errno its constructor
+ * left. EINVAL: n is not 0 and the array is NULL; a child has an owner already
+ * (it stays with that owner).
+ * Cost: that of the children.  Since: 0.1.  [L-07 L-08 L-24]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_max_of(size_t             n,
+                                                  wq_limiter *const *children);
+
+/* What `inner` says, but never more than max_ns. The rest goes to `inner`.
+ *
+ * Takes `inner` over as wq_limiter_max_of() does. EINVAL: max_ns is negative;
+ * `inner` has an owner already.
+ * Since: 0.1.  [L-09 L-24]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_with_max_wait(wq_limiter *inner,
+                                                         int64_t     max_ns);
+
+/* What a queue gets whose config names no limiter: the longer of exponential,
+ * 5 ms to 1000 s, and a bucket of 10 a second, burst 100.
+ *
+ * The bucket is for all keys of the queue together: after a burst of 100, a
+ * thousand failing keys need 100 s for one round.
+ * Since: 0.1.  [L-12]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_default(void);
+
+/* Without the bucket: exponential, 1 ms to 1000 s.  Since: 0.1.  [L-12] */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_default_item(void);
+
+/* ---------------------------------------------------------------- verbs -- */
+
+/* How long `key` shall wait now. Counts as one failure of the key, or takes a
+ * token: asking is not free. Never negative.
+ *
+ * WQ_FOREVER, and nothing recorded, for a NULL limiter or a key no queue would
+ * take (NULL, empty, longer than WQ_KEY_MAX).
+ * Threads: any.  Blocks: never.  Since: 0.1.  [R-02 R-03 L-25 L-26]
+ */
+WQ_API int64_t wq_limiter_when(wq_limiter *limiter, wq_key key);
+
+/* The key has succeeded, or was given up: forget its failures. Says nothing to
+ * the queue: a key that waits goes on waiting.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [R-02 L-01 L-06]
+ */
+WQ_API void wq_limiter_forget(wq_limiter *limiter, wq_key key);
+
+/* How many when() there were since the last forget, less those undone. 0 for a
+ * limiter that does not count.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [L-01 L-06 L-07]
+ */
+WQ_API unsigned wq_limiter_num_requeues(wq_limiter *limiter, wq_key key);
+
+/* The last when() of `key` came to nothing: say, the add it was for merged into
+ * an earlier one. Takes it back: one failure less, or one token returned, to
+ * whoever comes next. At most once for each when(); what is not there cannot be
+ * taken back. A limiter of your own without `undo` ignores it.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [L-30]
+ */
+WQ_API void wq_limiter_undo(wq_limiter *limiter, wq_key key);
+
+/* From now on time is what `clock` shows (NULL: monotonic). What was counted
+ * and reserved on the old clock keeps its age. A queue does this with its own
+ * clock when it takes a limiter over. The clock must outlive the limiter.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [L-23]
+ */
+WQ_API void wq_limiter_set_clock(wq_limiter *limiter, wq_clock *clock);
+
+/* Give everything back, children included. NULL is allowed. A limiter that
+ * belongs to a queue or to another limiter is left alone: that is its owner's.
+ * Threads: one, once.  Since: 0.1.  [L-24]
+ */
+WQ_API void wq_limiter_destroy(wq_limiter *limiter);
+
+/* ----------------------------------------------------- your own limiter -- */
+
+/* What a limiter can do. All functions get the `self` of wq_limiter_create().
+ * They are called without any lock of ours, by several threads at once: guard
+ * your own state. They may call back into the queue, though not destroy it.
+ */
+typedef struct wq_limiter_ops {
+    size_t size; /* sizeof(wq_limiter_ops) */
+    /* See wq_limiter_when(); a negative answer counts as 0. Required. */
+    int64_t (*when)(void *self, wq_key key);
+    /* See wq_limiter_forget(). NULL: there is nothing to forget. */
+    void (*forget)(void *self, wq_key key);
+    /* See wq_limiter_num_requeues(). NULL: always 0. */
+    unsigned (*num_requeues)(void *self, wq_key key);
+    /* The limiter is being destroyed. NULL: there is nothing to give back. */
+    void (*destroy)(void *self);
+    /* See wq_limiter_undo(). NULL: what was counted stays. */
+    void (*undo)(void *self, wq_key key);
+    /* See wq_limiter_set_clock(). NULL: needs no time, or has its own. */
+    void (*set_clock)(void *self, wq_clock *clock);
+} wq_limiter_ops;
+
+/* A limiter made of your functions. `ops` is copied; `self` is yours until the
+ * call succeeds, and then the limiter's, until `destroy` gets it.
+ *
+ * EINVAL: `ops` is NULL, lacks `when`, or has a wrong `size` (rules: see
+ * wq_create()).
+ * Since: 0.1.  [L-26]
+ */
+WQ_API WQ_NODISCARD wq_limiter *wq_limiter_create(const wq_limiter_ops *ops,
+                                                  void                 *self);
+
+/* ------------------------------------------------------------ token bucket --
+ *
+ * A bucket holds at most `burst` tokens and gains `limit` of them a second. It
+ * starts full. An event takes tokens; whoever finds too few waits, or reserves
+ * some of those to come: the count then is below zero, and a later caller waits
+ * longer. The same as the limiter of Go's golang.org/x/time/rate, to the
+ * nanosecond, apart from what docs/semantics.md lists.
+ *
+ *     wq_bucket *b = wq_bucket_create(10, 3, NULL);
+ *     if (wq_bucket_allow(b))               // now or not at all
+ *         log_line();
+ *     if (!wq_bucket_wait(b, WQ_FOREVER))   // as soon as may be
+ *         call_server();
+ *
+ * Functions that end in _at take the time from the caller instead of the
+ * bucket's clock. Time does not go back in a bucket: a time before that of its
+ * last change counts as that one. [T-06 T-17]
+ */
+typedef struct wq_bucket wq_bucket; /* opaque */
+
+/* The rate of one event every `interval_ns`; 0 or less: WQ_RATE_INF.
+ * Since: 0.1.  [T-03]
+ */
+WQ_API double wq_rate_every(int64_t interval_ns);
+
+/* A full bucket on `clock` (NULL: monotonic), which must outlive it.
+ *
+ * A limit of 0 or less: what is in the bucket is all there is. A limit of
+ * WQ_RATE_INF: everything passes, `burst` is ignored. NULL with errno:
+ *   EINVAL  `limit` is not a number, or infinite (say WQ_RATE_INF); `burst` is
+ *           negative;
+ *   ENOMEM  no memory.
+ * The caller owns it and gives it to wq_bucket_destroy().
+ * Since: 0.1.  [T-01 T-02 T-11 T-12 T-60]
+ */
+WQ_API WQ_NODISCARD wq_bucket *wq_bucket_create(double limit, int64_t burst,
+                                                wq_clock *clock);
+
+/* Give it back. NULL is allowed. Nobody may wait in it, and its reservations
+ * must not be used any more.
+ * Threads: one, once.  Since: 0.1.
+ */
+WQ_API void wq_bucket_destroy(wq_bucket *bucket);
+
+/* May one event (n events) happen now? True: the tokens are taken. False:
+ * nothing has changed; always so for n < 0 and for a NULL bucket. No tokens at
+ * all (n = 0) can be had while none are owed.
+ * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.
+ * [T-07 T-08 T-09 T-31 T-32]
+ */
+WQ_API bool wq_bucket_allow(wq_bucket *bucket);
+WQ_API bool wq_bucket_allow_n(wq_bucket *bucket, int64_t n);
+WQ_API bool wq_bucket_allow_n_at(wq_bucket *bucket, int64_t now_ns, int64_t n);
+
+/* A promise of tokens: the event may happen at `time_to_act_ns`. Plain data,
+ * used by one thread at a time; zeroed, it is a refused one. A copy names the
+ * same tokens: cancel only one of them.
+ */
+typedef struct wq_reservation {
+    wq_bucket *bucket;         /* whose tokens; NULL: refused */
+    int64_t    n;              /* how many; 0 once cancelled */
+    int64_t    time_to_act_ns; /* on the bucket's clock; WQ_FOREVER: never */
+    double     limit;          /* of the bucket when it was made */
+} wq_reservation;
+
+/* Reserve one token (n tokens), however long it takes until they are there; see
+ * wq_reservation_delay(). The caller waits for so long, or cancels.
+ *
+ * Returns WQ_OK; and nothing has changed, neither bucket nor *out:
+ *   WQ_EINVAL  NULL bucket or out; n < 0; n is more than the burst, which no
+ *              wait can help.
+ * At a limit of 0 a reservation succeeds for a time that never comes: its delay
+ * is WQ_FOREVER.
+ * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.
+ * [T-05 T-07 T-08 T-09 T-11 T-18 T-37 T-38]
+ */
+WQ_API WQ_NODISCARD wq_err wq_bucket_reserve(wq_bucket      *bucket,
+                                             wq_reservation *out);
+WQ_API WQ_NODISCARD wq_err wq_bucket_reserve_n(wq_bucket *bucket, int64_t n,
+                                               wq_reservation *out);
+WQ_API WQ_NODISCARD wq_err wq_bucket_reserve_n_at(wq_bucket *bucket,
+                                                  int64_t now_ns, int64_t n,
+                                                  wq_reservation *out);
+
+/* The same, but not if it takes longer than `max_wait_ns`.
+ *
+ * Returns as above, and
+ *   WQ_ETIMEDOUT  it would; nothing has changed;
+ *   WQ_EINVAL     also for a negative max_wait_ns.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [T-07 T-45]
+ */
+WQ_API WQ_NODISCARD wq_err wq_bucket_reserve_n_within(wq_bucket *bucket,
+                                                      int64_t    n,
+                                                      int64_t    max_wait_ns,
+                                                      wq_reservation *out);
+WQ_API WQ_NODISCARD wq_err wq_bucket_reserve_n_within_at(wq_bucket *bucket,
+                                                         int64_t    now_ns,
+                                                         int64_t    n,
+                                                         int64_t    max_wait_ns,
+                                                         wq_reservation *out);
+
+/* Was it granted? False for NULL and for a zeroed one.  Since: 0.1.  [T-10] */
+WQ_API bool wq_reservation_ok(const wq_reservation *r);
+
+/* How long until the event may happen: 0 when it may now. WQ_FOREVER for one
+ * that was refused.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [T-10 T-11]
+ */
+WQ_API int64_t wq_reservation_delay(const wq_reservation *r);
+WQ_API int64_t wq_reservation_delay_from(const wq_reservation *r,
+                                         int64_t               now_ns);
+
+/* The event will not happen: give back what others can still use. That is all
+ * of it when nobody reserved after this one; what later reservations already
+ * wait for does not come back. Nothing happens to one that was refused or
+ * cancelled before, whose time has passed, or that was made at WQ_RATE_INF, nor
+ * while that is the limit.
+ * Threads: any.  Blocks: never.  Since: 0.1.
+ * [T-13 T-14 T-19 T-39 T-40 T-41 T-42 T-62]
+ */
+WQ_API void wq_reservation_cancel(wq_reservation *r);
+WQ_API void wq_reservation_cancel_at(wq_reservation *r, int64_t now_ns);
+
+/* Take one token (n tokens) as soon as they are there, and sleep until then.
+ *
+ * Returns WQ_OK, and with all others nothing is taken:
+ *   WQ_EINVAL        NULL bucket, n < 0, n is more than the burst, negative
+ *                    timeout;
+ *   WQ_EINTERRUPTED  see wq_bucket_interrupt(); when it came while sleeping, as
+ *                    after wq_reservation_cancel();
+ *   WQ_ETIMEDOUT     it would take longer than timeout_ns (WQ_FOREVER: no
+ *                    limit); said at once, without sleeping.
+ * They are looked at in this order. A change of limit or burst does not move
+ * the time of those who sleep already.
+ * Threads: any.  Blocks: at most timeout_ns.  Since: 0.1.
+ * [T-15 T-16 T-46 T-47]
+ */
+WQ_API WQ_NODISCARD wq_err wq_bucket_wait(wq_bucket *bucket,
+                                          int64_t    timeout_ns);
+WQ_API WQ_NODISCARD wq_err wq_bucket_wait_n(wq_bucket *bucket, int64_t n,
+                                            int64_t timeout_ns);
+
+/* Every wait that sleeps now returns WQ_EINTERRUPTED. When none does, one
+ * interrupt is remembered, and the next wait returns it: so a thread that is
+ * just about to wait does not miss it.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [T-16 T-61]
+ */
+WQ_API void wq_bucket_interrupt(wq_bucket *bucket);
+
+/* Change the rate or the size. Tokens gained until now are counted by the old
+ * ones. More burst brings no tokens by itself; less takes away what no longer
+ * fits. Reservations keep their times.
+ *
+ * Returns WQ_OK;
+ *   WQ_EINVAL  NULL bucket; a limit or burst that wq_bucket_create() refuses.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [T-15 T-44 T-60]
+ */
+WQ_API wq_err wq_bucket_set_limit(wq_bucket *bucket, double limit);
+WQ_API wq_err wq_bucket_set_limit_at(wq_bucket *bucket, int64_t now_ns,
+                                     double limit);
+WQ_API wq_err wq_bucket_set_burst(wq_bucket *bucket, int64_t burst);
+WQ_API wq_err wq_bucket_set_burst_at(wq_bucket *bucket, int64_t now_ns,
+                                     int64_t burst);
+
+/* What is set; 0 for a NULL bucket.  Since: 0.1.  [T-15 T-30] */
+WQ_API double  wq_bucket_limit(wq_bucket *bucket);
+WQ_API int64_t wq_bucket_burst(wq_bucket *bucket);
+
+/* How many tokens there are; below zero when more are reserved than there were.
+ * Other threads change it at once: good for a display, not for decisions.
+ * 0 for a NULL bucket.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [T-01 T-04 T-06]
+ */
+WQ_API double wq_bucket_tokens(wq_bucket *bucket);
+WQ_API double wq_bucket_tokens_at(wq_bucket *bucket, int64_t now_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

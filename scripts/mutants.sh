@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Do the tests notice when a mechanism is broken? Breaks one at a time, in a copy
+# below build/mutants, and expects a test to fail.
+#
+#     mutants.sh [NAME...]    only these
+#
+# A mutant is a line of the table: its name, the file, and a sed command that
+# must change it. Takes about a minute each.
+set -eu
+cd "$(dirname "$0")/.."
+
+table='
+exclusion      src/core/core.c        s/if (rec->flags & WQ__HELD) {/if (0) {/
+dirty          src/core/core.c        s/if (rec->flags & WQ__DIRTY && /if (0 \&\& /
+merge          src/core/core.c        s/if (rec->flags & WQ__READY) {/if (0) {/
+respect        src/core/core.c        s/if (respect && waits_by_backoff(rec))/if (0)/
+sooner         src/core/core.c        s/if (at < wq__heap_at(/if (at > wq__heap_at(/
+stale-done     src/core/core.c        s/ || !loan->rec)/)/
+ties           src/core/heap.c        s/a->seq < b->seq/a->seq > b->seq/
+index-hole     src/core/index.c       s/>= ((i - hole)/> ((i - hole)/
+give-back      src/core/slab.c        s/if (c->empty \&\& !s->keeps)/if (0)/
+wake           src/memory/gate.c      s/^    wq__wake(wake);/    (void)wake;/
+last-look      src/memory/gate.c      s/wq__inbox_holds(&m->inbox)$/0/
+keeper         src/memory/gate.c      s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
+rouse          src/memory/memory.c    s/if (atomic_load(&m->sleeping) == 0)/if (1)/
+ring-limit     src/memory/inbox.c     s/in->head + WQ__INBOX_CELLS,/in->head + WQ__INBOX_CELLS + 1,/
+closed         src/memory/memory.c    s/^    wq__inbox_close(&m->inbox);//
+undo           src/memory/memory.c    s/^        wq__retry_undo(&m->retry, key);/        (void)0;/
+clock-step     src/clock/fake.c       s/^    alarm_sleepers(f);/    (void)f;/
+refused-key    src/layer/delaying.c   s/^    if (!taken)$/    if (0)/
+bucket-back    src/limit/tokens.c     s/return now > level->last_ns ? now : level->last_ns;/return now;/
+'
+
+scratch=build/mutants
+rm -rf "$scratch/tree"
+mkdir -p "$scratch/tree"
+scripts/files.sh | tar -cf - -T - | tar -xf - -C "$scratch/tree"
+
+# Succeeds if no test fails.
+survives() {
+    cmake --build "$scratch/build" --parallel "$(nproc)" >"$scratch/log" 2>&1 ||
+        return 1 # the compiler noticed
+    ctest --test-dir "$scratch/build" -j2 --timeout 30 --stop-on-failure \
+        -L 'unit|behaviour|model|fault|conformance|stress' >"$scratch/log" 2>&1
+}
+
+cmake -S "$scratch/tree" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Debug \
+    -DWQ_DEBUG=ON -DWQ_EXAMPLES=OFF -DWQ_BENCH=OFF >/dev/null
+survives || {
+    echo "mutants: the tests fail without any" >&2
+    tail "$scratch/log" >&2
+    exit 1
+}
+
+status=0
+echo "$table" | {
+    while read -r name file change; do
+        [ "$name" ] || continue
+        case " $* " in "  " | *" $name "*) ;; *) continue ;; esac
+        sed -i "$change" "$scratch/tree/$file"
+        if cmp -s "$file" "$scratch/tree/$file"; then
+            echo "mutants: $name: changes nothing in $file"
+            status=1
+        elif survives; then
+            echo "mutants: $name: SURVIVED"
+            status=1
+        else
+            killer=$(sed -n 's/.*Test *#[0-9]*: \([^ ]*\) .*\*\*\*.*/\1/p' \
+                "$scratch/log" | head -n 1)
+            echo "mutants: $name: killed by ${killer:-the compiler}"
+        fi
+        cp "$file" "$scratch/tree/$file" # with a new time: it is built again
+    done
+    exit $status
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* fake.c: a clock that moves only when it is told to; see <wq/clock.h>.
+ *
+ * A thread that sleeps until a deadline on this clock stands in a list; moving
+ * the clock gives an alarm to those that are due. Whether the deadline has come
+ * is looked at, and the list entered, under the lock under which time moves: a
+ * move is either seen before sleeping, or finds the sleeper. A sleeper leaves
+ * the list under that lock too, so an alarm never meets one that is gone.
+ *
+ * Cost: a move looks at every sleeper. Clocks of tests have few.
+ */
+#include "clock/clock.h"
+
+#include <stdlib.h>
+
+#include "core/span.h"
+#include "port/lock.h"
+#include "port/park.h"
+#include "port/time.h"
+
+/* A thread that sleeps: until a deadline, or until there are enough of
+ * those. */
+struct waiter {
+    struct waiter     *prev, *next;
+    struct wq__parker *parker; /* the thread's own */
+    int64_t            deadline_ns;
+    size_t             wanted; /* for the second kind */
+};
+
+struct list {
+    struct waiter *first;
+    size_t         len;
+};
+
+struct fake {
+    wq_clock        base; /* first: a wq_clock is the beginning of its kind */
+    struct wq__lock lock; /* guards all below; taken last, nothing under it */
+    int64_t         now_ns;
+    struct list     sleepers;  /* until a deadline */
+    struct list     observers; /* in wq_clock_fake_wait_for_waiters() */
+};
+
+static struct fake *
+fake(wq_clock *clock)
+{
+    return (struct fake *)(void *)clock;
+}
+
+static void
+enlist(struct list *l, struct waiter *w)
+{
+    w->prev = NULL;
+    w->next = l->first;
+    if (w->next)
+        w->next->prev = w;
+    l->first = w;
+    l->len++;
+}
+
+static void
+delist(struct list *l, struct waiter *w)
+{
+    *(w->prev ? &w->prev->next : &l->first) = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    l->len--;
+}
+
+static void
+alarm_observers(struct fake *f)
+{
+    for (struct waiter *w = f->observers.first; w; w = w->next)
+        if (f->sleepers.len >= w->wanted)
+            wq__alarm(w->parker);
+}
+
+static void
+alarm_sleepers(struct fake *f)
+{
+    for (struct waiter *w = f->sleepers.first; w; w = w->next)
+        if (w->deadline_ns <= f->now_ns)
+            wq__alarm(w->parker);
+}
+
+static int64_t
+fake_now(wq_clock *clock)
+{
+    struct fake *f = fake(clock);
+
+    wq__lock_take(&f->lock);
+    const int64_t now = f->now_ns;
+    wq__lock_release(&f->lock);
+    return now;
+}
+
+static bool
+fake_park(wq_clock *clock, struct wq__parker *p, int64_t deadline_ns)
+{
+    struct fake  *f = fake(clock);
+    struct waiter self = {.parker = p, .deadline_ns = deadline_ns};
+
+    if (deadline_ns == WQ_FOREVER)
+        return wq__park(p, WQ_FOREVER);
+    wq__lock_take(&f->lock);
+    if (deadline_ns <= f->now_ns) {
+        wq__lock_release(&f->lock);
+        return wq__park(p, 0); /* says whether it was woken; does not sleep */
+    }
+    enlist(&f->sleepers, &self);
+    alarm_observers(f);
+    wq__lock_release(&f->lock);
+
+    const bool woken = wq__park(p, WQ_FOREVER);
+
+    wq__lock_take(&f->lock);
+    delist(&f->sleepers, &self);
+    wq__lock_release(&f->lock);
+    return woken;
+}
+
+static void
+fake_destroy(wq_clock *clock)
+{
+    wq__lock_fini(&fake(clock)->lock);
+    free(clock);
+}
+
+/* Moving a clock that cannot be moved is ignored. */
+static bool
+is_fake(const wq_clock *clock)
+{
+    return clock && clock->now == fake_now;
+}
+
+wq_clock *
+wq_clock_fake_create(int64_t now_ns)
+{
+    struct fake *f = malloc(sizeof *f);
+    if (!f)
+        return NULL;
+
+    *f = (struct fake){
+        .base = {fake_now, fake_park, fake_destroy},
+        .now_ns = now_ns,
+    };
+    wq__lock_init(&f->lock);
+    return &f->base;
+}
+
+void
+wq_clock_fake_set(wq_clock *clock, int64_t now_ns)
+{
+    struct fake *f = fake(clock);
+
+    if (!is_fake(clock))
+        return;
+    wq__lock_take(&f->lock);
+    f->now_ns = now_ns;
+    alarm_sleepers(f);
+    wq__lock_release(&f->lock);
+}
+
+void
+wq_clock_fake_step(wq_clock *clock, int64_t by_ns)
+{
+    struct fake *f = fake(clock);
+
+    if (!is_fake(clock))
+        return;
+    wq__lock_take(&f->lock);
+    f->now_ns = wq__span_add(f->now_ns, by_ns);
+    alarm_sleepers(f);
+    wq__lock_release(&f->lock);
+}
+
+size_t
+wq_clock_fake_waiters(wq_clock *clock)
+{
+    struct fake *f = fake(clock);
+
+    if (!is_fake(clock))
+        return 0;
+    wq__lock_take(&f->lock);
+    const size_t len = f->sleepers.len;
+    wq__lock_release(&f->lock);
+    return len;
+}
+
+void
+wq_clock_fake_wait_for_waiters(wq_clock *clock, size_t n)
+{
+    struct fake      *f = fake(clock);
+    struct wq__parker parker;
+    struct waiter     self = {.parker = &parker, .wanted = n};
+
+    if (!is_fake(clock))
+        return;
+    wq__parker_init(&parker);
+    wq__lock_take(&f->lock);
+    enlist(&f->observers, &self);
+    while (f->sleepers.len < n) {
+        wq__lock_release(&f->lock);
+        (void)wq__park(&parker, WQ_FOREVER);
+        wq__lock_take(&f->lock);
+    }
+    delist(&f->observers, &self);
+    wq__lock_release(&f->lock);
+    wq__parker_fini(&parker);
+}

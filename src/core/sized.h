@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* sized.h: how is a struct read that a program of another age filled in?
+ *
+ * Its first member tells its size. An older program has fewer members: those it
+ * lacks are zero, which means the default. A newer one has more: they must be
+ * zero, for we cannot do what they ask. Cost: O(size).
+ */
+#ifndef WQ_CORE_SIZED_H
+#define WQ_CORE_SIZED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Read `from` into `out`, which has `known` bytes. False: the size is wrong, or
+ * something is set that we do not know. */
+static inline bool
+wq__sized_read(const void *from, size_t known, void *out)
+{
+    const size_t size = *(const size_t *)from;
+    const size_t absurd = 4096; /* no struct of ours will ever be so large */
+
+    if (size < sizeof size || size > absurd || size % sizeof(void *) != 0)
+        return false;
+    for (size_t i = known; i < size; i++)
+        if (((const unsigned char *)from)[i])
+            return false;
+    memset(out, 0, known);
+    memcpy(out, from, size < known ? size : known);
+    return true;
+}
+
+#endif

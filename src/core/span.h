@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* span.h: what is the distance of two times, when it may be too far to tell?
+ *
+ * Sums and differences of times that stop at the ends of int64_t instead of
+ * wrapping. A few instructions each; relies on nothing.
+ */
+#ifndef WQ_CORE_SPAN_H
+#define WQ_CORE_SPAN_H
+
+#include <stdint.h>
+
+static inline int64_t
+wq__span_add(int64_t a, int64_t b)
+{
+    if (b > 0 && a > INT64_MAX - b)
+        return INT64_MAX;
+    if (b < 0 && a < INT64_MIN - b)
+        return INT64_MIN;
+    return a + b;
+}
+
+static inline int64_t
+wq__span_sub(int64_t a, int64_t b)
+{
+    if (b < 0 && a > INT64_MAX + b)
+        return INT64_MAX;
+    if (b > 0 && a < INT64_MIN + b)
+        return INT64_MIN;
+    return a - b;
+}
+
+#endif

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/* delaying.c: how does a queue that knows no time gain delays?
+ *
+ * wq_delaying_wrap(): keys that wait stay here, in a core used for its WAITING
+ * facet; a key that is due is added to the inner queue. No thread does that:
+ * each verb hands over what is due first, and one of the gets that sleep in
+ * the inner queue, the keeper, sleeps no longer than until the next deadline.
+ * When an earlier deadline comes up, or the keeper leaves, the gets are
+ * interrupted, and go back in; if the inner queue cannot be interrupted they
+ * look every SLICE.
+ *
+ * A key that is being handed over is HELD in our core meanwhile: two threads do
+ * not hand over the same key, and if the inner queue refuses it (no memory)
+ * it is READY here again, not lost. No lock is held while the inner queue,
+ * somebody's code, is called (L7).
+ */
+#include <assert.h>
+#include <string.h>
+
+#include <wq/backend.h>
+
+#include "clock/clock.h"
+#include "core/config.h"
+#include "core/core.h"
+#include "core/mem.h"
+#include "core/span.h"
+#include "port/lock.h"
+#include "port/random.h"
+#include "port/relax.h"
+#include "port/time.h"
+
+/* For inner queues that cannot be interrupted: a new deadline is noticed so
+ * much too late at most. */
+#define SLICE_NS INT64_C(10000000)
+
+struct delaying {
+    wq_queue        base;  /* first: a queue is the beginning of its backend */
+    wq_queue       *inner; /* owned */
+    wq_allocator    mem;   /* a copy of the config's */
+    wq_clock       *clock; /* not owned; the inner queue's time-outs too */
+    struct wq__lock lock;  /* guards all below; nothing is called under it */
+    struct wq__core core;  /* keys that wait, or are due and not handed over */
+    size_t          blocked; /* gets that may be asleep in `inner` */
+    const void     *keeper;  /* the one of them that keeps time; NULL: none */
+    int64_t         keeper_until_ns;
+    uint64_t        interrupts;  /* calls of wq_interrupt() */
+    bool            interrupted; /* one of them is remembered */
+};
+
+static struct delaying *
+delaying(wq_queue *q)
+{
+    return (struct delaying *)(void *)q;
+}
+
+static void
+enter(struct delaying *d)
+{
+    wq__lock_take(&d->lock);
+}
+
+static void
+leave(struct delaying *d)
+{
+    wq__lock_release(&d->lock);
+}
+
+/* ---- handing over ------------------------------------------------------- */
+
+/* The next key that is due, or NULL. With the lock. */
+static wq_item *
+take_due(struct delaying *d)
+{
+    wq_item *item = NULL;
+
+    if (d->core.waiting.len)
+        (void)wq__core_promote(&d->core, d->clock->now(d->clock));
+    /* Without memory it stays READY here, for the next one who looks. */
+    return wq__core_get(&d->core, &item) ? NULL : item;
+}
+
+/* The inner queue has taken the key, or has not: then it is due still. */
+static void
+put_back(struct delaying *d, wq_item *item, bool taken)
+{
+    enum wq__added what;
+
+    if (!taken)
+        (void)wq__core_admit(&d->core, item->key,
+                             wq__core_hash(&d->core, item->key), &what);
+    const wq_err err = wq__core_done(&d->core, item);
+    assert(!err);
+    (void)err;
+}
+
+/* Give the inner queue all that is due. */
+static void
+hand_over(struct delaying *d)
+{
+    bool     taken = true;
+    wq_item *item;
+
+    enter(d);
+    while (taken && (item = take_due(d))) {
+        leave(d);
+        const wq_err err = d->inner->backend->add(d->inner, item->key);
+        enter(d);
+        taken = err == WQ_OK || err == WQ_ESHUTDOWN; /* then it is dropped */
+        put_back(d, item, taken);
+    }
+    leave(d);
+}
+
+/* ---- the keeper of time ------------------------------------------------- */
+
+static void
+interrupt_inner(struct delaying *d)
+{
+    if (d->inner->backend->interrupt)
+        d->inner->backend->interrupt(d->inner);
+}
+
+/* Is there a deadline until which no get sleeps? With the lock. */
+static bool
+deadline_is_unwatched(struct delaying *d)
+{
+    const int64_t next = wq__core_next_deadline(&d->core);
+
+    return next != WQ_FOREVER && (!d->keeper || d->keeper_until_ns > next);
+}
+
+/* The get that `self` stands for is over. If it kept time, another must. It
+ * counts as blocked to the end: wq_destroy() waits for that. */
+static wq_err
+leave_inner(struct delaying *d, const void *self, wq_err err)
+{
+    enter(d);
+    if (d->keeper == self)
+        d->keeper = NULL;
+    const bool hand_on = d->blocked > 1 && deadline_is_unwatched(d);
+    leave(d);
+    if (hand_on)
+        interrupt_inner(d);
+    enter(d);
+    d->blocked--;
+    leave(d);
+    return err;
+}
+
+/* ---- add ---------------------------------------------------------------- */
+
+static wq_err
+delaying_add(wq_queue *q, wq_key key)
+{
+    struct delaying *d = delaying(q);
+
+    hand_over(d);
+    return d->inner->backend->add(d->inner, key);
+}
+
+static wq_err
+delaying_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
+{
+    if (delay_ns <= 0)
+        return delaying_add(q, key);
+
+    struct delaying *d = delaying(q);
+    const int64_t    at = wq__span_add(d->clock->now(d->clock), delay_ns);
+    enum wq__added   what;
+
+    enter(d);
+    const wq_err err = wq__core_add_after(
+        &d->core, key, wq__core_hash(&d->core, key), at, false, &what);
+    const bool interrupt = d->blocked && deadline_is_unwatched(d);
+    leave(d);
+    if (interrupt)
+        interrupt_inner(d);
+    return err;
+}
+
+/* ---- get ---------------------------------------------------------------- */
+
+/* The time until `until`, on our clock. */
+static int64_t
+time_left(struct delaying *d, int64_t until)
+{
+    if (until == WQ_FOREVER)
+        return WQ_FOREVER;
+    const int64_t left = wq__span_sub(until, d->clock->now(d->clock));
+    return left > 0 ? left : 0;
+}
+
+/* How long the get that `self` stands for may sleep in the inner queue; it may
+ * become the keeper. With the lock. */
+static int64_t
+time_to_sleep(struct delaying *d, const void *self, int64_t deadline_ns)
+{
+    const int64_t next = wq__core_next_deadline(&d->core);
+    int64_t       until = deadline_ns;
+
+    if (d->keeper == self)
+        d->keeper = NULL;
+    if (!d->keeper && next != WQ_FOREVER) {
+        d->keeper = self;
+        d->keeper_until_ns = next;
+        until = next < until ? next : until;
+    }
+    const int64_t left = time_left(d, until);
+    /* A key that the inner queue refused is offered again soon. */
+    const bool look_soon =
+        !d->inner->backend->interrupt || wq__core_len(&d->core);
+    return look_soon && left > SLICE_NS ? SLICE_NS : left;
+}
+
+/* One stay in the inner queue, with what is due handed over before. */
+static wq_err
+get_once(struct delaying *d, const void *self, int64_t deadline_ns,
+         wq_item **out)
+{
+    hand_over(d);
+    enter(d);
+    const int64_t sleep_ns = time_to_sleep(d, self, deadline_ns);
+    leave(d);
+    return d->inner->backend->get(d->inner, sleep_ns, out);
+}
+
+static bool
+was_interrupted(struct delaying *d, uint64_t interrupts)
+{
+    enter(d);
+    const bool was = d->interrupts != interrupts;
+    leave(d);
+    return was;
+}
+
+/* What there is now, without sleeping: WQ_ETIMEDOUT when there is nothing. */
+static wq_err
+try_get(struct delaying *d, wq_item **out)
+{
+    hand_over(d);
+    const wq_err err = d->inner->backend->get(d->inner, 0, out);
+    return err == WQ_EINTERRUPTED ? WQ_ETIMEDOUT : err;
+}
+
+/* An interrupt of the inner queue that was not asked for by our caller's
+ * interrupt is our own: a deadline, or the keeper, has changed. */
+static wq_err
+wait_for_work(struct delaying *d, uint64_t interrupts, int64_t deadline_ns,
+              wq_item **out)
+{
+    const char self = 0; /* its address stands for this get */
+
+    for (;;) {
+        const wq_err err = get_once(d, &self, deadline_ns, out);
+        if (err != WQ_ETIMEDOUT && err != WQ_EINTERRUPTED)
+            return leave_inner(d, &self, err);
+        if (was_interrupted(d, interrupts))
+            return leave_inner(d, &self, WQ_EINTERRUPTED);
+        if (time_left(d, deadline_ns) == 0)
+            return leave_inner(d, &self, try_get(d, out));
+    }
+}
+
+static wq_err
+delaying_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
+{
+    struct delaying *d = delaying(q);
+    const wq_err     err = try_get(d, out);
+
+    if (timeout_ns == 0 || err != WQ_ETIMEDOUT)
+        return err;
+
+    enter(d);
+    const bool     interrupted = d->interrupted;
+    const uint64_t interrupts = d->interrupts;
+    d->interrupted = false;
+    d->blocked += !interrupted;
+    leave(d);
+    if (interrupted)
+        return WQ_EINTERRUPTED;
+    return wait_for_work(
+        d, interrupts,
+        timeout_ns == WQ_FOREVER
+            ? WQ_FOREVER
+            : wq__span_add(d->clock->now(d->clock), timeout_ns),
+        out);
+}
+
+static void
+delaying_interrupt(wq_queue *q)
+{
+    struct delaying *d = delaying(q);
+
+    enter(d);
+    d->interrupts++;
+    if (!d->blocked)
+        d->interrupted = true;
+    const bool blocked = d->blocked;
+    leave(d);
+    if (blocked && d->inner->backend->interrupt)
+        d->inner->backend->interrupt(d->inner);
+}
+
+/* ---- passed on ---------------------------------------------------------- */
+
+static wq_err
+delaying_done(wq_queue *q, wq_item *item)
+{
+    struct delaying *d = delaying(q);
+
+    hand_over(d);
+    return d->inner->backend->done(d->inner, item);
+}
+
+static wq_err
+delaying_done_key(wq_queue *q, wq_key key)
+{
+    struct delaying *d = delaying(q);
+
+    hand_over(d);
+    return wq_done_key(d->inner, key);
+}
+
+static wq_err
+delaying_len(wq_queue *q, size_t *out)
+{
+    struct delaying *d = delaying(q);
+
+    hand_over(d);
+    return d->inner->backend->len(d->inner, out);
+}
+
+static void
+stop_waiting(struct delaying *d)
+{
+    hand_over(d); /* what was due before the shutdown comes through */
+    enter(d);
+    wq__core_shut_down(&d->core);
+    wq__core_drop_waiting(&d->core);
+    leave(d);
+}
+
+static void
+delaying_shutdown(wq_queue *q)
+{
+    struct delaying *d = delaying(q);
+
+    stop_waiting(d);
+    d->inner->backend->shutdown(d->inner);
+}
+
+static wq_err
+delaying_drain(wq_queue *q, int64_t timeout_ns)
+{
+    struct delaying *d = delaying(q);
+
+    if (!d->inner->backend->drain)
+        return WQ_ENOTSUP;
+    stop_waiting(d);
+    return d->inner->backend->drain(d->inner, timeout_ns);
+}
+
+static bool
+delaying_shutting_down(const wq_queue *q)
+{
+    const wq_queue *inner = delaying((wq_queue *)q)->inner;
+    return inner->backend->shutting_down(inner);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+/* Wait until every get has left: it still looks at us when the inner queue has
+ * let it go. */
+static void
+evacuate(struct delaying *d)
+{
+    size_t blocked = 1;
+
+    d->inner->backend->shutdown(d->inner);
+    for (unsigned round = 0; blocked; round++) {
+        enter(d);
+        blocked = d->blocked;
+        leave(d);
+        wq__relax(round);
+    }
+}
+
+static void
+delaying_destroy(wq_queue *q)
+{
+    struct delaying *d = delaying(q);
+
+    evacuate(d);
+    d->inner->backend->destroy(d->inner);
+    wq__core_fini(&d->core);
+    wq__lock_fini(&d->lock);
+    const wq_allocator mem = d->mem;
+    wq__mem_free(&mem, d, sizeof *d);
+}
+
+static const wq_backend delaying_backend = {
+    .size = sizeof(wq_backend),
+    .name = "delaying",
+    .destroy = delaying_destroy,
+    .add = delaying_add,
+    .get = delaying_get,
+    .done = delaying_done,
+    .len = delaying_len,
+    .shutdown = delaying_shutdown,
+    .shutting_down = delaying_shutting_down,
+    .done_key = delaying_done_key,
+    .drain = delaying_drain,
+    .interrupt = delaying_interrupt,
+    .add_after = delaying_add_after,
+};
+
+static wq_err
+wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
+{
+    uint64_t     random[2];
+    const wq_err err = wq__random(random, sizeof random);
+    if (err)
+        return err;
+    const wq_allocator mem =
+        config->allocator ? *config->allocator : wq__mem_default;
+    struct delaying *d = wq__mem_alloc(&mem, sizeof *d);
+    if (!d)
+        return WQ_ENOMEM;
+
+    memset(d, 0, sizeof *d);
+    d->base.backend = &delaying_backend;
+    d->inner = inner;
+    d->mem = mem;
+    d->clock = config->clock ? config->clock : wq_clock_monotonic();
+    wq__lock_init(&d->lock);
+    wq__core_init(&d->core, wq__hash_key_of(random), NULL, &mem);
+    *out = &d->base;
+    return WQ_OK;
+}
+
+wq_err
+wq_delaying_wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
+{
+    struct wq__config checked;
+
+    if (!inner || !out)
+        return WQ_EINVAL;
+    const wq_err err = wq__config_read(config, &checked);
+    if (err)
+        return err;
+    if (checked.user.order || checked.user.retry ||
+        checked.user.waiting != WQ_WAITING_DROP)
+        return WQ_ENOTSUP;
+    return wrap(inner, &checked.user, out);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* rate_limiting.c: how does a queue that knows delays gain rate limits?
+ *
+ * wq_rate_limiting_wrap(): asks a limiter how long a key shall wait, and lets
+ * the inner queue do the waiting. Everything else is the inner queue's.
+ */
+#include <string.h>
+
+#include <wq/backend.h>
+#include <wq/limiter.h>
+
+#include "core/config.h"
+#include "core/mem.h"
+#include "limit/retry.h"
+
+struct limiting {
+    wq_queue         base;  /* first: a queue is the beginning of its backend */
+    wq_queue        *inner; /* owned */
+    wq_allocator     mem;   /* a copy of the config's */
+    struct wq__retry retry; /* owns the limiter, which guards itself */
+};
+
+static struct limiting *
+limiting(wq_queue *q)
+{
+    return (struct limiting *)(void *)q;
+}
+
+static wq_queue *
+inner(wq_queue *q)
+{
+    return limiting(q)->inner;
+}
+
+/* ---- what it adds ------------------------------------------------------- */
+
+static wq_err
+limiting_add_rate_limited(wq_queue *q, wq_key key)
+{
+    struct limiting *l = limiting(q);
+    int64_t          delay_ns;
+
+    if (wq_shutting_down(l->inner))
+        return WQ_ESHUTDOWN;
+    wq_err err = wq__retry_delay(&l->retry, key, &delay_ns);
+    if (err)
+        return err;
+    err = wq_add_after(l->inner, key, delay_ns);
+    if (err)
+        wq__retry_undo(&l->retry, key);
+    return err;
+}
+
+static wq_err
+limiting_forget(wq_queue *q, wq_key key)
+{
+    wq_limiter_forget(limiting(q)->retry.limiter, key);
+    return WQ_OK;
+}
+
+static wq_err
+limiting_num_requeues(wq_queue *q, wq_key key, unsigned *out)
+{
+    *out = wq_limiter_num_requeues(limiting(q)->retry.limiter, key);
+    return WQ_OK;
+}
+
+/* ---- passed on ---------------------------------------------------------- */
+
+static wq_err
+limiting_add(wq_queue *q, wq_key key)
+{
+    return wq_add(inner(q), key);
+}
+
+static wq_err
+limiting_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
+{
+    return wq_add_after(inner(q), key, delay_ns);
+}
+
+static wq_err
+limiting_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
+{
+    return wq_get_within(inner(q), timeout_ns, out);
+}
+
+static wq_err
+limiting_done(wq_queue *q, wq_item *item)
+{
+    return wq_done(inner(q), item);
+}
+
+static wq_err
+limiting_done_key(wq_queue *q, wq_key key)
+{
+    return wq_done_key(inner(q), key);
+}
+
+static wq_err
+limiting_len(wq_queue *q, size_t *out)
+{
+    return inner(q)->backend->len(inner(q), out);
+}
+
+static void
+limiting_shutdown(wq_queue *q)
+{
+    wq_shutdown(inner(q));
+}
+
+static wq_err
+limiting_drain(wq_queue *q, int64_t timeout_ns)
+{
+    return wq_shutdown_with_drain_within(inner(q), timeout_ns);
+}
+
+static bool
+limiting_shutting_down(const wq_queue *q)
+{
+    return wq_shutting_down(inner((wq_queue *)q));
+}
+
+static void
+limiting_interrupt(wq_queue *q)
+{
+    wq_interrupt(inner(q));
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void
+limiting_destroy(wq_queue *q)
+{
+    struct limiting *l = limiting(q);
+
+    wq_destroy(l->inner);
+    wq__retry_fini(&l->retry);
+    const wq_allocator mem = l->mem;
+    wq__mem_free(&mem, l, sizeof *l);
+}
+
+static const wq_backend limiting_backend = {
+    .size = sizeof(wq_backend),
+    .name = "rate-limiting",
+    .destroy = limiting_destroy,
+    .add = limiting_add,
+    .get = limiting_get,
+    .done = limiting_done,
+    .len = limiting_len,
+    .shutdown = limiting_shutdown,
+    .shutting_down = limiting_shutting_down,
+    .done_key = limiting_done_key,
+    .drain = limiting_drain,
+    .interrupt = limiting_interrupt,
+    .add_after = limiting_add_after,
+    .add_rate_limited = limiting_add_rate_limited,
+    .forget = limiting_forget,
+    .num_requeues = limiting_num_requeues,
+};
+
+static wq_err
+wrap(wq_queue *around, const wq_config *config, wq_queue **out)
+{
+    const wq_allocator mem =
+        config->allocator ? *config->allocator : wq__mem_default;
+    struct limiting *l = wq__mem_alloc(&mem, sizeof *l);
+    if (!l)
+        return WQ_ENOMEM;
+
+    memset(l, 0, sizeof *l);
+    l->base.backend = &limiting_backend;
+    l->inner = around;
+    l->mem = mem;
+    const wq_err err = wq__retry_init(&l->retry, config, config->clock);
+    if (err) {
+        wq__mem_free(&mem, l, sizeof *l);
+        return err;
+    }
+    *out = &l->base;
+    return WQ_OK;
+}
+
+wq_err
+wq_rate_limiting_wrap(wq_queue *around, const wq_config *config, wq_queue **out)
+{
+    struct wq__config checked;
+
+    if (!around || !out)
+        return WQ_EINVAL;
+    const wq_err err = wq__config_read(config, &checked);
+    if (err)
+        return err;
+    /* What the inner queue knows of a key cannot be asked from outside. */
+    if (!around->backend->add_after || checked.user.order ||
+        checked.user.retry || checked.user.waiting != WQ_WAITING_DROP)
+        return WQ_ENOTSUP;
+    return wrap(around, &checked.user, out);
+}

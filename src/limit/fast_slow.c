@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* fast_slow.c: has a key failed too often for a quick retry?
+ *
+ * A short delay for the first few failures and a long one after. O(1); relies
+ * on failures.h to count and to lock.
+ */
+#include "limit/limiter.h"
+
+#include <errno.h>
+
+#include "core/mem.h"
+#include "limit/failures.h"
+
+struct fast_slow {
+    wq_limiter          base;
+    struct wq__failures failures;
+    int64_t             fast_ns, slow_ns;
+    unsigned            max_fast; /* so many failures are retried fast */
+};
+
+static int64_t
+when(void *self, wq_key key)
+{
+    struct fast_slow *f = self;
+    uint32_t          before;
+
+    if (!wq__failures_add(&f->failures, key, &before))
+        return f->slow_ns;
+    return before < f->max_fast ? f->fast_ns : f->slow_ns;
+}
+
+static void
+forget(void *self, wq_key key)
+{
+    struct fast_slow *f = self;
+    wq__failures_forget(&f->failures, key);
+}
+
+static unsigned
+num_requeues(void *self, wq_key key)
+{
+    struct fast_slow *f = self;
+    return wq__failures_count(&f->failures, key);
+}
+
+static void
+undo(void *self, wq_key key)
+{
+    struct fast_slow *f = self;
+    wq__failures_undo(&f->failures, key);
+}
+
+static void
+destroy(void *self)
+{
+    struct fast_slow *f = self;
+    wq__failures_fini(&f->failures);
+}
+
+static const wq_limiter_ops ops = {
+    .size = sizeof ops,
+    .when = when,
+    .forget = forget,
+    .num_requeues = num_requeues,
+    .destroy = destroy,
+    .undo = undo,
+    .set_clock = wq__limiter_ignore_clock, /* its keys do not expire */
+};
+
+wq_limiter *
+wq__limiter_fast_slow(const wq_allocator *mem, int64_t fast_ns, int64_t slow_ns,
+                      unsigned max_fast)
+{
+    struct wq__hash_key secret;
+
+    if (fast_ns < 0 || slow_ns < 0)
+        return wq__limiter_refuse(EINVAL);
+    if (!wq__limiter_secret(&secret))
+        return NULL;
+    struct fast_slow *f = wq__limiter_alloc(mem, sizeof *f, &ops);
+    if (!f)
+        return NULL;
+
+    f->fast_ns = fast_ns;
+    f->slow_ns = slow_ns;
+    f->max_fast = max_fast;
+    wq__failures_init(&f->failures, &f->base.mem, secret, 0, 0);
+    return &f->base;
+}
+
+wq_limiter *
+wq_limiter_fast_slow(int64_t fast_ns, int64_t slow_ns, unsigned max_fast)
+{
+    return wq__limiter_fast_slow(&wq__mem_default, fast_ns, slow_ns, max_fast);
+}

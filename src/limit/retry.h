@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* retry.h: may this key be tried again, and when?
+ *
+ * What a queue that rate-limits does with its limiter: owns it, lets it tell
+ * the queue's time, gives a key up after too many tries. Any thread; no lock
+ * of a queue may be held, since limiters and callbacks are user code (L7).
+ */
+#ifndef WQ_LIMIT_RETRY_H
+#define WQ_LIMIT_RETRY_H
+
+#include <wq/limiter.h>
+#include <wq/wq.h>
+
+struct wq__retry {
+    wq_limiter *limiter; /* owned */
+    unsigned    max;     /* tries before a key is given up; 0: any number */
+    void (*on_give_up)(void *ctx, wq_key key, unsigned retries); /* or NULL */
+    void *ctx;                                                   /* its first */
+};
+
+/* Take the limiter of `config` over (NULL: the default one). WQ_EINVAL: it has
+ * an owner already; WQ_ENOMEM; WQ_EIO. On error it is the caller's as
+ * before. */
+wq_err wq__retry_init(struct wq__retry *r, const wq_config *config,
+                      wq_clock *clock);
+void   wq__retry_fini(struct wq__retry *r);
+
+/* How long `key` shall wait; counts. WQ_EGIVENUP: it has been forgotten, and
+ * the callback told. */
+wq_err wq__retry_delay(struct wq__retry *r, wq_key key, int64_t *delay_ns);
+
+/* The delay was not used. */
+static inline void
+wq__retry_undo(struct wq__retry *r, wq_key key)
+{
+    wq_limiter_undo(r->limiter, key);
+}
+
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c: what is known of each key? See table.h.
+ *
+ * An entry in the slab:
+ *
+ *   value | newer, older (if ordered) | length - 1, 2 bytes | key, or a pointer
+ *
+ * The pointer stands in for a key with which the entry would be larger than the
+ * slab allows; that such a key is meant is seen from its length.
+ */
+#include "limit/table.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/mem.h"
+
+enum {
+#if WQ_DEBUG
+    CAP_FIRST = 2, /* rare paths become daily ones */
+#else
+    CAP_FIRST = 8,
+#endif
+    SIZE_BYTES = 2, /* WQ_KEY_MAX - 1 fits */
+};
+
+_Static_assert(WQ_KEY_MAX - 1 <= UINT16_MAX, "a length fits two bytes");
+
+/* References have 32 bits and name units of eight bytes: there are never so
+ * many entries, and the sums below do not overflow. */
+#define CAP_MAX (UINT32_C(1) << 30)
+
+struct wq__table_slot {
+    uint32_t hash;
+    wq__ref  entry; /* 0: the slot is free */
+};
+
+/* Neighbours in the order of use; 0: none. */
+struct links {
+    wq__ref newer, older;
+};
+
+/* ---- entries ------------------------------------------------------------- */
+
+static struct links *
+links(const struct wq__table *t, wq__ref entry)
+{
+    char *e = wq__slab_at(&t->slab, entry);
+    return (struct links *)(void *)(e + t->links_at);
+}
+
+/* Where the key begins, or the pointer to it. */
+static uint32_t
+key_at(const struct wq__table *t)
+{
+    return t->size_at + SIZE_BYTES;
+}
+
+static bool
+is_long(const struct wq__table *t, size_t len)
+{
+    return key_at(t) + len > WQ__SLAB_MAX;
+}
+
+static size_t
+entry_bytes(const struct wq__table *t, size_t len)
+{
+    return key_at(t) + (is_long(t, len) ? sizeof(void *) : len);
+}
+
+wq_key
+wq__table_key(const struct wq__table *t, wq__ref entry)
+{
+    const char *e = wq__slab_at(&t->slab, entry);
+    wq_key      key = {e + key_at(t), 0};
+    uint16_t    size;
+
+    memcpy(&size, e + t->size_at, sizeof size);
+    key.len = (size_t)size + 1;
+    if (is_long(t, key.len))
+        memcpy(&key.data, e + key_at(t), sizeof key.data);
+    return key;
+}
+
+static bool
+has_key(const struct wq__table *t, wq__ref entry, wq_key key)
+{
+    const wq_key own = wq__table_key(t, entry);
+    return own.len == key.len && memcmp(own.data, key.data, key.len) == 0;
+}
+
+static void
+free_entry(struct wq__table *t, wq__ref entry)
+{
+    const wq_key key = wq__table_key(t, entry);
+
+    if (is_long(t, key.len)) {
+        void *copy; /* ours, and not const */
+        memcpy(&copy, (char *)wq__slab_at(&t->slab, entry) + key_at(t),
+               sizeof copy);
+        wq__mem_free(t->mem, copy, key.len);
+    }
+    wq__slab_free(&t->slab, entry);
+}
+
+static wq__ref
+make_entry(struct wq__table *t, wq_key key)
+{
+    const uint16_t size = (uint16_t)(key.len - 1);
+    wq__ref        entry;
+    char *e = wq__slab_alloc(&t->slab, entry_bytes(t, key.len), &entry);
+
+    if (!e)
+        return 0;
+    memset(e, 0, t->size_at);
+    memcpy(e + t->size_at, &size, sizeof size);
+    if (!is_long(t, key.len)) {
+        memcpy(e + key_at(t), key.data, key.len);
+        return entry;
+    }
+
+    void *copy = wq__mem_alloc(t->mem, key.len);
+    if (!copy) {
+        wq__slab_free(&t->slab, entry);
+        return 0;
+    }
+    memcpy(copy, key.data, key.len);
+    memcpy(e + key_at(t), &copy, sizeof copy);
+    return entry;
+}
+
+/* ---- order of use -------------------------------------------------------- */
+
+static void
+push_newest(struct wq__table *t, wq__ref entry)
+{
+    *links(t, entry) = (struct links){.older = t->newest};
+    *(t->newest ? &links(t, t->newest)->newer : &t->oldest) = entry;
+    t->newest = entry;
+}
+
+static void
+unlink_entry(struct wq__table *t, wq__ref entry)
+{
+    const struct links l = *links(t, entry);
+
+    *(l.newer ? &links(t, l.newer)->older : &t->newest) = l.older;
+    *(l.older ? &links(t, l.older)->newer : &t->oldest) = l.newer;
+}
+
+/* ---- slots --------------------------------------------------------------- */
+
+/* The slot a hash wants: hashes are spread over any number of slots evenly. */
+static uint32_t
+home(uint32_t cap, uint32_t hash)
+{
+    return (uint32_t)((uint64_t)hash * cap >> 32);
+}
+
+static uint32_t
+next(uint32_t cap, uint32_t i)
+{
+    return i + 1 == cap ? 0 : i + 1;
+}
+
+/* How far slot `i` is from where `hash` wants to be. */
+static uint32_t
+distance(uint32_t cap, uint32_t i, uint32_t hash)
+{
+    const uint32_t h = home(cap, hash);
+    return i >= h ? i - h : i + cap - h;
+}
+
+/* Does whoever has `hash`, at slot `i` and `d` slots from home, come before the
+ * one that is there? Those farther from home go first, and of those from one
+ * home the lower hash. So along a run hashes only grow, unless it began before
+ * the end of the table: most answers need no multiplication. */
+static bool
+comes_before(const struct wq__table_slot *slots, uint32_t cap, uint32_t i,
+             uint32_t hash, uint32_t d)
+{
+    if (d <= i && slots[i].hash <= hash)
+        return false;
+    const uint32_t other = distance(cap, i, slots[i].hash);
+    return other < d || (other == d && slots[i].hash > hash);
+}
+
+/* Put `slot` in where it belongs. Those behind it move on by one, up to the
+ * first free slot. */
+static void
+place(struct wq__table_slot *slots, uint32_t cap, struct wq__table_slot slot)
+{
+    uint32_t i = home(cap, slot.hash);
+
+    for (uint32_t d = 0;
+         slots[i].entry && !comes_before(slots, cap, i, slot.hash, d); d++)
+        i = next(cap, i);
+    while (slot.entry) {
+        const struct wq__table_slot displaced = slots[i];
+        slots[i] = slot;
+        slot = displaced;
+        i = next(cap, i);
+    }
+}
+
+/* How many pairs, at the beginning, come from a run that began at the end. */
+static uint32_t
+wrapped(const struct wq__table_slot *slots, uint32_t cap)
+{
+    uint32_t n = 0;
+
+    while (n < cap && slots[n].entry && home(cap, slots[n].hash) > n)
+        n++;
+    return n;
+}
+
+/* Copy all pairs of `from` to `to`, which is empty. Those that are wrapped come
+ * last; then all come in the order of their hashes, which is their order in
+ * `to` as well: each goes home or, if that is taken, behind the one before.
+ * Only those for which the end is too near must look for a place. */
+static void
+copy(const struct wq__table_slot *from, uint32_t from_cap,
+     struct wq__table_slot *to, uint32_t to_cap)
+{
+    const uint32_t first = wrapped(from, from_cap);
+    uint32_t       end = 0; /* behind the last one */
+
+    for (uint32_t k = 0; k < from_cap; k++) {
+        const uint32_t i =
+            k < from_cap - first ? first + k : first + k - from_cap;
+        if (!from[i].entry)
+            continue;
+        const uint32_t wanted = home(to_cap, from[i].hash);
+        const uint32_t at = wanted > end ? wanted : end;
+        if (at < to_cap) {
+            to[at] = from[i];
+            end = at + 1;
+        } else {
+            place(to, to_cap, from[i]);
+        }
+    }
+}
+
+static bool
+resize(struct wq__table *t, uint32_t cap)
+{
+    struct wq__table_slot *slots = wq__mem_array(t->mem, cap, sizeof *slots);
+    if (!slots)
+        return false;
+
+    memset(slots, 0, cap * sizeof *slots);
+    copy(t->slots, t->cap, slots, cap);
+    wq__mem_free(t->mem, t->slots, t->cap * sizeof *slots);
+    t->slots = slots;
+    t->cap = cap;
+    return true;
+}
+
+/* Make room for one more. False: no memory. */
+static bool
+reserve(struct wq__table *t)
+{
+    if ((uint64_t)(t->len + 1) * 8 <= (uint64_t)t->cap * 7)
+        return true;
+    if (t->cap < CAP_MAX &&
+        resize(t, t->cap ? t->cap + (t->cap + 1) / 2 : CAP_FIRST))
+        return true;
+    /* A table that cannot grow gets slower. One slot stays free: it ends every
+     * search. */
+    return t->len + 1 < t->cap;
+}
+
+static void
+shrink(struct wq__table *t)
+{
+    if (t->cap > CAP_FIRST && t->len < t->cap / 4)
+        (void)resize(t, t->cap / 2); /* failing only keeps it large */
+}
+
+/* Take the slot of `entry` out; those after it move nearer to their homes. */
+static void
+displace(struct wq__table *t, wq__ref entry, uint32_t hash)
+{
+    uint32_t hole = home(t->cap, hash);
+
+    while (t->slots[hole].entry != entry) {
+        assert(t->slots[hole].entry);
+        hole = next(t->cap, hole);
+    }
+    for (uint32_t i = next(t->cap, hole);
+         t->slots[i].entry && distance(t->cap, i, t->slots[i].hash) > 0;
+         i = next(t->cap, i)) {
+        t->slots[hole] = t->slots[i];
+        hole = i;
+    }
+    t->slots[hole].entry = 0;
+}
+
+/* ---- what the table offers ----------------------------------------------- */
+
+void
+wq__table_init(struct wq__table *t, const wq_allocator *mem,
+               struct wq__hash_key secret, uint32_t value_bytes, bool ordered)
+{
+    assert(value_bytes % 4 == 0 && value_bytes > 0);
+    *t = (struct wq__table){
+        .mem = mem,
+        .secret = secret,
+        .links_at = ordered ? value_bytes : 0,
+        .size_at = value_bytes + (ordered ? (uint32_t)sizeof(struct links) : 0),
+    };
+    wq__slab_init(&t->slab, mem, false);
+}
+
+void
+wq__table_fini(struct wq__table *t)
+{
+    if (!t->mem)
+        return;
+    for (uint32_t i = 0; i < t->cap; i++)
+        if (t->slots[i].entry)
+            free_entry(t, t->slots[i].entry);
+    wq__mem_free(t->mem, t->slots, t->cap * sizeof *t->slots);
+    wq__slab_fini(&t->slab);
+    *t = (struct wq__table){0};
+}
+
+uint32_t
+wq__table_hash(const struct wq__table *t, wq_key key)
+{
+    return wq__hash(&t->secret, key);
+}
+
+wq__ref
+wq__table_find(const struct wq__table *t, wq_key key, uint32_t hash)
+{
+    if (t->len == 0)
+        return 0;
+
+    uint32_t i = home(t->cap, hash);
+    for (uint32_t d = 0; t->slots[i].entry; i = next(t->cap, i), d++) {
+        const struct wq__table_slot slot = t->slots[i];
+        if (slot.hash == hash && has_key(t, slot.entry, key))
+            return slot.entry;
+        if (comes_before(t->slots, t->cap, i, hash, d))
+            return 0;
+    }
+    return 0;
+}
+
+wq__ref
+wq__table_insert(struct wq__table *t, wq_key key, uint32_t hash)
+{
+    const wq__ref entry = reserve(t) ? make_entry(t, key) : 0;
+    if (!entry)
+        return 0;
+
+    place(t->slots, t->cap, (struct wq__table_slot){hash, entry});
+    t->len++;
+    if (t->links_at)
+        push_newest(t, entry);
+    return entry;
+}
+
+void
+wq__table_remove(struct wq__table *t, wq__ref entry, uint32_t hash)
+{
+    displace(t, entry, hash);
+    t->len--;
+    if (t->links_at)
+        unlink_entry(t, entry);
+    free_entry(t, entry);
+    shrink(t);
+}
+
+void
+wq__table_touch(struct wq__table *t, wq__ref entry)
+{
+    assert(t->links_at);
+    if (entry == t->newest)
+        return;
+    unlink_entry(t, entry);
+    push_newest(t, entry);
+}
+
+void
+wq__table_drop_oldest(struct wq__table *t)
+{
+    const wq_key   key = wq__table_key(t, t->oldest);
+    const uint32_t hash = wq__table_hash(t, key);
+
+    assert(t->links_at && t->oldest);
+    wq__table_remove(t, t->oldest, hash);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* timeline.h: how does a limiter change its clock without losing count?
+ *
+ * A limiter lives on a time of its own: that of a clock, shifted. When the
+ * clock is changed the shift changes with it, so that the limiter's time goes
+ * on from where it was, and what was noted on it stays as old as it is. The
+ * shift stops at the ends of int64_t. Cost: one reading of the clock.
+ *
+ * Relies on the caller's lock.
+ */
+#ifndef WQ_LIMIT_TIMELINE_H
+#define WQ_LIMIT_TIMELINE_H
+
+#include <stdint.h>
+
+#include <wq/clock.h>
+
+#include "core/span.h"
+
+/* Zeroed: the monotonic clock, unshifted. */
+struct wq__timeline {
+    wq_clock *clock; /* not owned; NULL: monotonic */
+    int64_t   shift_ns;
+};
+
+static inline int64_t
+wq__timeline_now(const struct wq__timeline *t)
+{
+    return wq__span_add(wq_clock_now(t->clock), t->shift_ns);
+}
+
+static inline void
+wq__timeline_follow(struct wq__timeline *t, wq_clock *clock)
+{
+    const int64_t now = wq__timeline_now(t);
+
+    t->clock = clock;
+    t->shift_ns = wq__span_sub(now, wq_clock_now(clock));
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* tokens.c: how many tokens are there at a time? See tokens.h. */
+#include "limit/tokens.h"
+
+#include <math.h>
+
+#include <wq/limiter.h>
+
+#include "core/span.h"
+
+enum { NS_A_SECOND = 1000000000 };
+
+/* The least double that is beyond int64_t: INT64_MAX itself is none. */
+static const double beyond_int64 = 9223372036854775808.0;
+
+bool
+wq__rate_is_sound(double limit)
+{
+    return isfinite(limit);
+}
+
+double
+wq__seconds(int64_t ns)
+{
+    const int64_t whole = ns / NS_A_SECOND;
+    const double  part = (double)(ns % NS_A_SECOND) / 1e9;
+
+    return (double)whole + part;
+}
+
+double
+wq__rate_tokens(double limit, int64_t ns)
+{
+    return limit <= 0 ? 0 : wq__seconds(ns) * limit;
+}
+
+int64_t
+wq__rate_duration(double limit, double tokens)
+{
+    if (limit <= 0)
+        return WQ_FOREVER;
+    const double seconds = tokens / limit;
+    const double ns = seconds * 1e9;
+    return ns >= beyond_int64 ? WQ_FOREVER : (int64_t)ns;
+}
+
+double
+wq_rate_every(int64_t interval_ns)
+{
+    return interval_ns <= 0 ? WQ_RATE_INF : 1 / wq__seconds(interval_ns);
+}
+
+struct wq__level
+wq__level_full(const struct wq__rate *rate)
+{
+    return (struct wq__level){(double)rate->burst, INT64_MIN};
+}
+
+int64_t
+wq__level_time(const struct wq__level *level, int64_t now)
+{
+    return now > level->last_ns ? now : level->last_ns;
+}
+
+double
+wq__level_at(const struct wq__rate *rate, const struct wq__level *level,
+             int64_t now)
+{
+    const int64_t time = wq__level_time(level, now);
+    const int64_t elapsed = wq__span_sub(time, level->last_ns);
+    const double  gained = wq__rate_tokens(rate->limit, elapsed);
+    const double  tokens = level->tokens + gained;
+    const double  most = (double)rate->burst;
+
+    return tokens > most ? most : tokens;
+}
+
+void
+wq__level_settle(const struct wq__rate *rate, struct wq__level *level,
+                 int64_t now)
+{
+    level->tokens = wq__level_at(rate, level, now);
+    level->last_ns = wq__level_time(level, now);
+}
+
+enum wq__take
+wq__level_take(const struct wq__rate *rate, struct wq__level *level,
+               int64_t now, int64_t n, int64_t max_wait, int64_t *time_to_act)
+{
+    if (rate->limit == WQ_RATE_INF) {
+        *time_to_act = now;
+        return WQ__TAKE_OK;
+    }
+
+    const int64_t time = wq__level_time(level, now);
+    const double  left = wq__level_at(rate, level, now) - (double)n;
+    const int64_t wait = left < 0 ? wq__rate_duration(rate->limit, -left) : 0;
+    if (n > rate->burst)
+        return WQ__TAKE_TOO_MANY;
+    if (wait > max_wait)
+        return WQ__TAKE_TOO_LATE;
+
+    *level = (struct wq__level){left, time};
+    *time_to_act = wq__span_add(time, wait);
+    /* What never comes must not come to a clock that shows less than zero. */
+    if (wait == WQ_FOREVER)
+        *time_to_act = WQ_FOREVER;
+    return WQ__TAKE_OK;
+}
+
+void
+wq__level_give(const struct wq__rate *rate, struct wq__level *level,
+               int64_t now, double tokens)
+{
+    level->tokens = wq__level_at(rate, level, now) + tokens;
+    level->last_ns = wq__level_time(level, now);
+}

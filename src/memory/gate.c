@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* gate.c: entering, sleeping, waking, leaving; see gate.h. */
+#include "memory/gate.h"
+
+#include "port/relax.h"
+
+/* ---- whom to wake ------------------------------------------------------- */
+
+static struct wq__sleeper *
+take_getter(struct wq__memory *m, struct wq__sleeper *getter,
+            struct wq__sleeper *wake)
+{
+    m->coming++;
+    return wq__sleepers_take(&m->getters, getter, WQ__WAKE_LOOK, wake);
+}
+
+/* How many getters would find something. Keys in an inbox that could not be
+ * emptied are worth one: it will tell its caller that memory is lacking. */
+static size_t
+work(struct wq__memory *m)
+{
+    return wq__core_len(&m->core) + wq__inbox_holds(&m->inbox);
+}
+
+/* Does a sleeper, or one that is coming, know of the earliest deadline? */
+static bool
+deadline_is_watched(struct wq__memory *m)
+{
+    const int64_t next = wq__core_next_deadline(&m->core);
+
+    return next == WQ_FOREVER || m->coming ||
+           (m->keeper && m->keeper_until_ns <= next);
+}
+
+/* The keeper, if there is one, sleeps for too long. It may have been taken off
+ * the list, interrupted; then it hands over when it leaves. */
+static struct wq__sleeper *
+take_new_keeper(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    if (!m->keeper)
+        return take_getter(m, m->getters.first, wake);
+    if (wq__sleeper_is_being_woken(m->keeper))
+        return wake;
+    return take_getter(m, m->keeper, wake);
+}
+
+/* Can no more key come? */
+static bool
+has_ended(struct wq__memory *m)
+{
+    return m->core.shutting_down && wq__core_empty(&m->core) &&
+           !wq__inbox_holds(&m->inbox);
+}
+
+static struct wq__sleeper *
+take_getters(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    const size_t n = has_ended(m) ? SIZE_MAX : work(m);
+
+    while (m->getters.len && n > m->coming)
+        wake = take_getter(m, m->getters.first, wake);
+    if (m->getters.len && !deadline_is_watched(m))
+        wake = take_new_keeper(m, wake);
+    return wake;
+}
+
+static struct wq__sleeper *
+take_whom_it_concerns(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    wake = take_getters(m, wake);
+    if (m->drainers.len && wq__gate_is_drained(m))
+        wake = wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, wake);
+    return wake;
+}
+
+struct wq__sleeper *
+wq__gate_take_getters(struct wq__memory *m, enum wq__wake why)
+{
+    if (why == WQ__WAKE_LOOK)
+        m->coming += m->getters.len;
+    return wq__sleepers_take_all(&m->getters, why, NULL);
+}
+
+bool
+wq__gate_is_drained(struct wq__memory *m)
+{
+    return wq__core_idle(&m->core) && wq__core_empty(&m->core) &&
+           !wq__inbox_holds(&m->inbox);
+}
+
+/* ---- entering and leaving ----------------------------------------------- */
+
+/* Producers that use the inbox look at `sleeping`: it is raised before the
+ * inbox is looked at for the last time (inbox.h, I4). */
+static void
+publish_sleeping(struct wq__memory *m)
+{
+    atomic_store(&m->sleeping, (uint32_t)m->getters.len);
+}
+
+void
+wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    wq__lock_assert_taken(&m->lock);
+    if (m->blocked) {
+        wake = take_whom_it_concerns(m, wake);
+        publish_sleeping(m);
+    }
+    const bool hint = wq__core_len(&m->core) != 0;
+    if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) != hint)
+        atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
+    wq__lock_release(&m->lock);
+    wq__wake(wake);
+}
+
+void
+wq__gate_leave_for_good(struct wq__memory *m)
+{
+    struct wq__sleeper *wake = NULL;
+
+    if (--m->blocked == 0 && m->destroyer.len)
+        wake = wq__sleepers_take_all(&m->destroyer, WQ__WAKE_LOOK, NULL);
+    wq__gate_leave_waking(m, wake);
+}
+
+wq_err
+wq__gate_catch_up_to(struct wq__memory *m, int64_t now_ns)
+{
+    const wq_err err = wq__core_promote(&m->core, now_ns);
+    return err ? err : wq__inbox_empty(&m->inbox, &m->core);
+}
+
+wq_err
+wq__gate_catch_up(struct wq__memory *m)
+{
+    if (m->core.waiting.len)
+        return wq__gate_catch_up_to(m, m->clock->now(m->clock));
+    return wq__inbox_empty(&m->inbox, &m->core);
+}
+
+/* ---- sleeping ----------------------------------------------------------- */
+
+void
+wq__gate_spin(struct wq__memory *m)
+{
+    enum { LOOKS = 200 }; /* some 4 us: what a sleep and a wake-up cost */
+
+    if (atomic_exchange_explicit(&m->spinning, true, memory_order_relaxed))
+        return;
+    wq__gate_leave(m);
+    const uint64_t tail =
+        atomic_load_explicit(&m->inbox.tail, memory_order_relaxed);
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) ||
+            atomic_load_explicit(&m->inbox.tail, memory_order_relaxed) != tail)
+            break;
+        wq__pause();
+    }
+    atomic_store_explicit(&m->spinning, false, memory_order_relaxed);
+    wq__gate_enter(m);
+}
+
+/* Sleep on `list`, where `self` is, until woken or `deadline_ns`, and come off
+ * it. The lock is free meanwhile. */
+static enum wq__wake
+sleep_on(struct wq__memory *m, struct wq__sleepers *list,
+         struct wq__sleeper *self, int64_t deadline_ns)
+{
+    wq__gate_leave(m);
+    const bool woken = wq__sleeper_sleep(self, m->clock, deadline_ns);
+    wq__gate_enter(m);
+    if (!woken && wq__sleeper_is_being_woken(self)) {
+        wq__gate_leave(m);
+        (void)wq__sleeper_sleep(self, m->clock, WQ_FOREVER); /* any moment */
+        wq__gate_enter(m);
+    }
+    return wq__sleeper_leave(list, self);
+}
+
+/* One getter sleeps until the earliest deadline on behalf of all. */
+static enum wq__wake
+sleep_and_keep_time(struct wq__memory *m, struct wq__sleeper *self,
+                    int64_t deadline_ns)
+{
+    const int64_t next = wq__core_next_deadline(&m->core);
+
+    if (next != WQ_FOREVER && !m->keeper) {
+        m->keeper = self;
+        m->keeper_until_ns = next;
+        if (next < deadline_ns)
+            deadline_ns = next;
+    }
+    const enum wq__wake why = sleep_on(m, &m->getters, self, deadline_ns);
+    if (m->keeper == self)
+        m->keeper = NULL;
+    return why;
+}
+
+static enum wq__wake
+sleep_unless_inbox_holds(struct wq__memory *m, int64_t deadline_ns)
+{
+    struct wq__sleeper self;
+
+    wq__sleeper_enter(&m->getters, &self);
+    publish_sleeping(m);
+    const enum wq__wake why = wq__inbox_holds(&m->inbox)
+                                  ? wq__sleeper_leave(&m->getters, &self)
+                                  : sleep_and_keep_time(m, &self, deadline_ns);
+    publish_sleeping(m);
+    return why;
+}
+
+wq_err
+wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
+{
+    if (m->interrupted) {
+        m->interrupted = false;
+        return WQ_EINTERRUPTED;
+    }
+    const enum wq__wake why = sleep_unless_inbox_holds(m, deadline_ns);
+    if (why == WQ__WAKE_LOOK)
+        m->coming--;
+    return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
+}
+
+void
+wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns)
+{
+    struct wq__sleeper self;
+
+    wq__sleeper_enter(&m->drainers, &self);
+    (void)sleep_on(m, &m->drainers, &self, deadline_ns);
+}
+
+void
+wq__gate_evacuate(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    struct wq__sleeper self;
+
+    if (!m->blocked) {
+        wq__gate_leave_waking(m, wake);
+        return;
+    }
+    wq__sleeper_enter(&m->destroyer, &self);
+    wq__gate_leave_waking(m, wake);
+    (void)wq__sleeper_sleep(&self, m->clock, WQ_FOREVER);
+    (void)wq__sleeper_leave(&m->destroyer, &self);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* gate.h: how do threads get into the core, sleep there, and get out?
+ *
+ * Every verb is: enter (take the lock), catch up (take in what producers handed
+ * over and what is due), ask the core, leave. leave() decides whom to wake,
+ * from the state alone, releases the lock and wakes them. Whoever changes the
+ * state leaves through it, so no change can forget to wake; while nobody is
+ * blocked it costs one comparison.
+ *
+ *   READY keys (or an inbox that could not be emptied), and getters asleep
+ *                         as many getters as nobody is coming for yet
+ *   a deadline nobody sleeps until, and getters asleep
+ *                         one getter, to sleep until then instead
+ *   shut down, and no key left that could come
+ *                         all getters, to go home
+ *   no work left          all drainers
+ *
+ * Sleeping costs no processor time, and waking is a system call only if
+ * somebody sleeps. Before a getter sleeps it spins for a moment, if no other
+ * one does: a key that comes within it is taken without a system call on
+ * either side.
+ */
+#ifndef WQ_MEMORY_GATE_H
+#define WQ_MEMORY_GATE_H
+
+#include "memory/memory.h"
+
+static inline void
+wq__gate_enter(struct wq__memory *m)
+{
+    wq__lock_take(&m->lock);
+}
+
+/* Release the lock; wake the collection `wake` (may be NULL) and whoever has
+ * something to do now. */
+void wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake);
+
+static inline void
+wq__gate_leave(struct wq__memory *m)
+{
+    wq__gate_leave_waking(m, NULL);
+}
+
+/* What is due becomes READY, then what was handed over is taken in. An error
+ * leaves the rest where it is; nothing is lost. Reads the clock only if a key
+ * waits. */
+wq_err wq__gate_catch_up(struct wq__memory *m);
+
+/* The same for a caller who knows what time it is. */
+wq_err wq__gate_catch_up_to(struct wq__memory *m, int64_t now_ns);
+
+/* A verb that may sleep says so before it first releases the lock, and leaves
+ * by the second of these: wq_destroy() waits for all of them. The queue may
+ * be gone when that returns. */
+static inline void
+wq__gate_stay(struct wq__memory *m)
+{
+    m->blocked++;
+}
+
+void wq__gate_leave_for_good(struct wq__memory *m);
+
+/* Look for work for about as long as a sleep would cost. The lock is free
+ * meanwhile. */
+void wq__gate_spin(struct wq__memory *m);
+
+/* Sleep until there may be work: WQ_OK; or until interrupted: WQ_EINTERRUPTED.
+ * Returns WQ_OK also at `deadline_ns`. The lock is free meanwhile. */
+wq_err wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns);
+
+/* Sleep until all work may be done, a shutdown, or `deadline_ns`. */
+void wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns);
+
+/* Is nothing left to do, now or (what waits) later, inside or in the inbox? */
+bool wq__gate_is_drained(struct wq__memory *m);
+
+/* Take all getters off their list, to look again (or give up). */
+struct wq__sleeper *wq__gate_take_getters(struct wq__memory *m,
+                                          enum wq__wake      why);
+
+/* Send every blocked thread home; returns, without the lock, when the last one
+ * has left. `wake` is woken too. */
+void wq__gate_evacuate(struct wq__memory *m, struct wq__sleeper *wake);
+
+#endif

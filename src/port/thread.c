@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* thread.c: threads of the system; see thread.h. */
+#include "port/thread.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+/* Counts down to the start that is refused, and stays at 1; 0: none is. */
+static atomic_uint refuse_at;
+
+void
+wq__thread_refuse(unsigned nth)
+{
+    atomic_store(&refuse_at, nth);
+}
+
+static bool
+is_refused(void)
+{
+    unsigned at = atomic_load(&refuse_at);
+
+    while (at > 1 && !atomic_compare_exchange_weak(&refuse_at, &at, at - 1))
+        ;
+    return at == 1;
+}
+
+void
+wq__thread_name(char out[WQ__THREAD_NAME_MAX], const char *name,
+                const char *suffix)
+{
+    const size_t room = WQ__THREAD_NAME_MAX - 1 - strlen(suffix);
+
+    out[0] = '\0';
+    if (name[0])
+        (void)snprintf(out, WQ__THREAD_NAME_MAX, "%.*s%s", (int)room, name,
+                       suffix);
+}
+
+/* A name is a help for people; a system that knows none is no failure. */
+static void
+take_name(const char *name)
+{
+    if (!name[0])
+        return;
+#if defined(__linux__)
+    (void)pthread_setname_np(pthread_self(), name);
+#elif defined(__APPLE__)
+    (void)pthread_setname_np(name);
+#endif
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct wq__thread *t = arg;
+
+    take_name(t->name); /* here, so that no work is done without it */
+    t->run(t->arg);
+    return NULL;
+}
+
+wq_err
+wq__thread_start(struct wq__thread *t, void (*run)(void *arg), void *arg,
+                 const char *name)
+{
+    t->run = run;
+    t->arg = arg;
+    (void)snprintf(t->name, sizeof t->name, "%s", name);
+    const int rc =
+        is_refused() ? EAGAIN : pthread_create(&t->id, NULL, thread_main, t);
+    if (rc == 0)
+        return WQ_OK;
+    return rc == EAGAIN || rc == ENOMEM ? WQ_ENOMEM : WQ_EIO;
+}
+
+void
+wq__thread_join(struct wq__thread *t)
+{
+    (void)pthread_join(t->id, NULL); /* fails only for threads not started */
+}
+
+unsigned
+wq__thread_processors(void)
+{
+#if defined(__linux__)
+    cpu_set_t set; /* holds 1024; where there are more, the call fails */
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+#endif
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* config.h: is this a config a pool can be made of?
+ *
+ * A checked copy of what the user filled in, with the defaults in place.
+ */
+#ifndef WQ_WORKERS_CONFIG_H
+#define WQ_WORKERS_CONFIG_H
+
+#include <wq/workers.h>
+
+#include "core/sized.h"
+
+struct wq__workers_config {
+    wq_workers_config user; /* `threads` is not 0; `allocator` is of no use */
+    wq_allocator      allocator;
+};
+
+struct wq__parallel_options {
+    wq_parallel_options user; /* `chunk` is not 0; `allocator` is of no use */
+    wq_allocator        allocator;
+};
+
+/* WQ_EINVAL: NULL, a size is wrong, a function is missing, a time is
+ * negative. */
+wq_err wq__workers_config_read(const wq_workers_config   *config,
+                               struct wq__workers_config *out);
+
+/* The same for wq_parallelize(); NULL: all defaults. */
+wq_err wq__parallel_options_read(const wq_parallel_options   *options,
+                                 struct wq__parallel_options *out);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* stats.c: what is a pool doing, and what has it done? */
+#include <string.h>
+
+#include "core/sized.h"
+#include "workers/pool.h"
+
+/* The lock is no part of what a const pool promises to leave alone. */
+static wq_workers *
+unconst(const wq_workers *pool)
+{
+    return (wq_workers *)pool;
+}
+
+unsigned
+wq_workers_count(const wq_workers *pool)
+{
+    if (!pool)
+        return 0;
+    wq__lock_take(&unconst(pool)->lock);
+    const unsigned target = pool->target;
+    wq__lock_release(&unconst(pool)->lock);
+    return target;
+}
+
+static void
+read_counts(const wq_workers *pool, wq_workers_counts *out)
+{
+    uint64_t counts[WQ__COUNTS];
+    size_t   busy = 0;
+
+    memcpy(counts, pool->counts, sizeof counts);
+    for (struct wq__worker *w = pool->hired; w; w = w->next) {
+        for (int i = 0; i < WQ__COUNTS; i++)
+            counts[i] += atomic_load(&w->counts[i]);
+        busy += atomic_load(&w->phase) == WQ__WORKING;
+    }
+    *out = (wq_workers_counts){
+        .size = out->size,
+        .threads = pool->hired_len,
+        .busy = busy,
+        .done = counts[WQ__DONE],
+        .retried = counts[WQ__RETRIED],
+        .postponed = counts[WQ__POSTPONED],
+        .dropped = counts[WQ__DROPPED],
+        .errors = counts[WQ__ERRORS],
+    };
+}
+
+wq_err
+wq_workers_stats(const wq_workers *pool, wq_workers_counts *out)
+{
+    wq_workers_counts counts;
+
+    if (!pool || !out || !wq__sized_read(out, sizeof counts, &counts))
+        return WQ_EINVAL;
+    wq__lock_take(&unconst(pool)->lock);
+    read_counts(pool, &counts);
+    wq__lock_release(&unconst(pool)->lock);
+    memcpy(out, &counts,
+           counts.size < sizeof counts ? counts.size : sizeof counts);
+    return WQ_OK;
+}

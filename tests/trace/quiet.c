@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* quiet.c: what a queue does while strace watches; see quiet.sh.
+ *
+ *     quiet cycle    add, get, done by one thread, 100,000 times
+ *     quiet hour     one thread sleeps in wq_get() for two seconds, while a key
+ *                    waits that is due in an hour
+ */
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include <wq/wq.h>
+
+static int
+cycle(wq_queue *q)
+{
+    wq_item *item;
+
+    for (int i = 0; i < 100000; i++)
+        if (wq_add_str(q, "key") || wq_get(q, &item) || wq_done(q, item))
+            return 1;
+    return 0;
+}
+
+static void *
+get(void *q)
+{
+    wq_item *item;
+    return wq_get(q, &item) == WQ_ESHUTDOWN ? NULL : q;
+}
+
+static int
+hour(wq_queue *q)
+{
+    const struct timespec nap = {.tv_sec = 2};
+    pthread_t             thread;
+    void                 *failed;
+
+    if (wq_add_after(q, wq_str("key"), INT64_C(3600000000000)) ||
+        pthread_create(&thread, NULL, get, q))
+        return 1;
+    (void)nanosleep(&nap, NULL);
+    wq_shutdown(q);
+    return pthread_join(thread, &failed) || failed;
+}
+
+int
+main(int argc, char **argv)
+{
+    wq_queue *q;
+
+    if (argc != 2 || wq_create(NULL, &q))
+        return 2;
+    const int status = strcmp(argv[1], "hour") == 0 ? hour(q) : cycle(q);
+    wq_destroy(q);
+    return status;
+}
