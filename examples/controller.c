@@ -36,8 +36,8 @@ struct object {
 static struct object objects[OBJECTS];
 static wq_queue     *queue;
 
-static volatile sig_atomic_t stop;
-static atomic_ulong          events, runs, failures, given_up, overlaps;
+static atomic_bool  stop; /* lock-free: a signal handler may set it */
+static atomic_ulong events, runs, failures, given_up, overlaps;
 
 static double
 seconds(void)
@@ -69,7 +69,7 @@ watch(void *arg)
 {
     unsigned seed = (unsigned)(uintptr_t)arg;
 
-    while (!stop) {
+    while (!atomic_load(&stop)) {
         /* A burst: one object is changed many times, say by a rollout. */
         struct object *object = &objects[draw(&seed, OBJECTS)];
         for (unsigned n = 1 + draw(&seed, 40); n > 0; n--) {
@@ -138,7 +138,7 @@ static void
 on_signal(int number)
 {
     (void)number;
-    stop = 1;
+    atomic_store(&stop, true);
 }
 
 static void
@@ -223,11 +223,11 @@ main(int argc, char **argv)
     const double begin = seconds();
     start(workers, WORKERS, work);
     start(watchers, WATCHERS, watch);
-    while (!stop && seconds() - begin < duration) {
+    while (!atomic_load(&stop) && seconds() - begin < duration) {
         progress(duration - (seconds() - begin));
         rest(50000);
     }
-    stop = 1;
+    atomic_store(&stop, true);
     join(watchers, WATCHERS);
     (void)wq_shutdown_with_drain(queue); /* workers finish what is there */
     join(workers, WORKERS);
