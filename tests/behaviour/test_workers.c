@@ -299,7 +299,7 @@ TEST(every_key_is_handled_once_and_done)
 {
     wq_queue   *q = *state;
     struct room room = make_room(q);
-    char        key[8];
+    char        key[16];
 
     open_stage(&room.handlers);
     start(&room, &(wq_workers_config){.threads = 4});
