@@ -4,13 +4,13 @@
  * Producers and consumers run for a while and note what they saw; afterwards it
  * must add up:
  *
- *   L1  a key is in one pair of hands: a flag per key, raised by whoever has
- *   it;
- *   L3  an add that was accepted is followed by a get: a version per key,
- *   raised
- *       before every add and read after every get. In the end the last version
- *       that was accepted has been read;
- *   the fence of a key grows; nothing is left; no memory is lost.
+ *   L1  A key is in one pair of hands: each key has a flag that its holder
+ *       raises.
+ *   L3  An add that was accepted is followed by a get: each key has a version,
+ *       raised before every add and read after every get. In the end the last
+ *       version that was accepted has been read.
+ *
+ * The fence of a key grows; nothing is left; no memory is lost.
  *
  * WQ_STRESS_SECONDS says how long the whole program takes (about a second a
  * test unless set); WQ_SEED makes other random choices. A law that breaks, or
@@ -710,9 +710,9 @@ TEST(destroy_waits_until_the_last_sleeper_has_left)
 /* ---- falling asleep ----------------------------------------------------- */
 
 /* One key there and back: the consumer answers and goes to sleep; the producer
- * adds after a moment that is chosen so that it often falls just when the
- * consumer falls asleep. Nobody else uses the queue, so that a wake-up that is
- * lost is lost for good, and the watchdog says so (I4). */
+ * adds just when that happens. It aims: found asleep, it comes a little earlier
+ * the next time, found awake, a little later. Nobody else uses the queue, so that
+ * a wake-up that is lost is lost for good, and the watchdog says so (I4). */
 static struct {
     _Atomic uint64_t sent, answered;
 } ball;
@@ -750,14 +750,33 @@ open_ring(void)
 }
 
 static void
-serve(uint64_t n, struct dice *dice, size_t longest)
+await_answer(uint64_t n)
 {
-    while (atomic_load(&ball.answered) != n)
-        (void)sched_yield();
-    spin_for(dice_roll(dice, longest));
+    for (unsigned round = 0; atomic_load(&ball.answered) != n; round++)
+        if (round % 4096 < 4000)
+            wq__pause(); /* answers come within microseconds */
+        else
+            (void)sched_yield();
+}
+
+/* `aim` is the moment to wait after the answer, in pauses; the throw scatters
+ * around it. */
+static void
+serve(uint64_t n, struct dice *dice, size_t *aim)
+{
+    enum { SCATTER = 16, AIM_MAX = 4096 };
+    const struct wq__memory *m = (const struct wq__memory *)(void *)game.q;
+
+    await_answer(n);
+    spin_for(*aim + dice_roll(dice, SCATTER));
     atomic_store(&ball.sent, n + 1);
+    const bool late = atomic_load(&m->sleeping) != 0;
     if (!add(0))
         broken("the ball was refused");
+    if (late && *aim > 0)
+        --*aim;
+    else if (!late && *aim < AIM_MAX)
+        ++*aim;
 }
 
 static void
@@ -768,6 +787,7 @@ ping_pong(int consumers)
     const int64_t   until = wq__time_now() + share_ns();
     struct dice     dice = dice_from(dice_env_seed(1));
     uint64_t        n = 0;
+    size_t          aim = 0;
 
     open_game(&(struct plan){.keys = 1, .consumers = consumers});
     open_ring();
@@ -775,15 +795,14 @@ ping_pong(int consumers)
     for (int i = 0; i < consumers; i++)
         add_thread(&threads, answer);
     for (; n % 64 || wq__time_now() < until; n++)
-        serve(n, &dice, (size_t)64 << n / 64 % 8);
-    while (atomic_load(&ball.answered) != n)
-        (void)sched_yield();
+        serve(n, &dice, &aim);
+    await_answer(n);
     wq_shutdown(game.q);
     join_all(&threads);
     stop_watchdog(watchdog);
     const struct wq__memory *m = (const struct wq__memory *)(void *)game.q;
-    printf("%llu times there and back, %llu through the ring\n",
-           (unsigned long long)n, (unsigned long long)m->inbox.head);
+    printf("%llu times there and back, %llu through the ring, aim %zu\n",
+           (unsigned long long)n, (unsigned long long)m->inbox.head, aim);
     close_game();
 }
 
