@@ -284,18 +284,56 @@ TEST(step_is_not_missed_by_a_thread_that_is_about_to_sleep)
     assert_err(worker_join(w), WQ_OK);
 }
 
-/* C-08: many steps a round, and others who look at the queue. */
+/* What goes on beside a worker until its rounds are over. */
+struct bustle {
+    struct timed *t;
+    atomic_bool   is_over;
+};
+
+/* It does not starve the worker: every now and then it lets others run. */
+static bool
+goes_on(struct bustle *b, unsigned *turns)
+{
+    if (++*turns % 4 == 0)
+        (void)sched_yield();
+    return !atomic_load(&b->is_over);
+}
+
+static int
+keep_stepping(struct worker *self)
+{
+    struct bustle *b = self->arg;
+
+    for (unsigned turns = 0; goes_on(b, &turns);)
+        step(b->t, 1);
+    return 0;
+}
+
+/* Makes what is due READY, and wakes whoever sleeps. */
+static int
+keep_looking(struct worker *self)
+{
+    struct bustle *b = self->arg;
+
+    for (unsigned turns = 0; goes_on(b, &turns);)
+        (void)wq_len(b->t->q);
+    return 0;
+}
+
+/* C-08: a sleeper is woken by the clock, by the clock again, and by another
+ * thread, all at the same time. */
 TEST(steps_in_quick_succession_lose_nobody)
 {
-    struct rounds r = {.t = *state, .wanted = 500, .delay_ns = 10};
+    struct rounds  r = {.t = *state, .wanted = 3000, .delay_ns = 5};
+    struct bustle  b = {.t = *state};
+    struct worker *beside[4];
 
-    struct worker *w = worker_start(wait_for_each, &r);
-    while (!worker_has_ended(w)) {
-        step(r.t, 1);
-        (void)wq_len(r.t->q); /* makes the key READY, and wakes too */
-    }
-
-    assert_err(worker_join(w), WQ_OK);
+    for (int i = 0; i < 4; i++)
+        beside[i] = worker_start(i % 2 ? keep_stepping : keep_looking, &b);
+    assert_err(worker_join(worker_start(wait_for_each, &r)), WQ_OK);
+    atomic_store(&b.is_over, true);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(worker_join(beside[i]), 0);
 }
 
 /* ---- who sleeps ---------------------------------------------------------- */
