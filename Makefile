@@ -28,10 +28,10 @@ build: ## build the library, as shipped, in build/release
 
 test: ## build and run all tests, then try out what would be shipped
 	$(Q)scripts/deps.sh build test
-	$(build) dev
 	$(build) release -DWQ_TESTS=ON
-	$(ctest) --preset dev
 	$(ctest) --preset release -L shipped
+	$(build) dev
+	$(ctest) --preset dev
 
 test-%: ## run the tests of another preset: test-asan test-tsan test-clang ...
 	$(Q)scripts/deps.sh build test $(filter clang,$*)
@@ -72,7 +72,7 @@ format: ## lay out all C as .clang-format says
 
 install: ## install to PREFIX (/usr/local), below DESTDIR if set
 	$(Q)scripts/deps.sh build
-	$(build) release -DWQ_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	$(build) release -DWQ_TESTS=OFF "-DCMAKE_INSTALL_PREFIX=$(PREFIX)"
 	$(Q)cmake --install build/release
 
 deps: ## install all tools any target needs

@@ -54,7 +54,7 @@ main(void)
 {
     wq_limiter *backoff = wq_limiter_exponential(1000000, 8000000);
 
-    if (wq_create(WQ_CONFIG(.limiter = backoff), &queue) ||
+    if (!backoff || wq_create(WQ_CONFIG(.limiter = backoff), &queue) ||
         wq_add_str(queue, "default/works") ||
         wq_add_str(queue, "default/flaky") ||
         wq_add_str(queue, "default/broken"))

@@ -50,7 +50,7 @@ main(void)
     wq_queue   *q;
     wq_workers *pool;
 
-    if (sem_init(&settled, 0, 0) ||
+    if (!backoff || sem_init(&settled, 0, 0) ||
         wq_create(WQ_CONFIG(.limiter = backoff), &q) ||
         wq_workers_start(q,
                          WQ_WORKERS(.threads = 4, .handler = reconcile,

@@ -16,12 +16,20 @@ fi
 if [ "${CI:-}" = true ]; then
     set -- "$@" -DWQ_WERROR=ON
 fi
-quiet=/dev/null verbose=
-if [ "${V:-0}" != 0 ]; then
-    quiet=/dev/stdout verbose=--verbose
-fi
 
 echo "build: $preset"
-cmake --preset "$preset" "$@" >"$quiet"
-# shellcheck disable=SC2086 # no word at all when quiet
-cmake --build --preset "$preset" --parallel "${JOBS:-$(nproc)}" $verbose
+if [ "${V:-0}" != 0 ]; then
+    cmake --preset "$preset" "$@"
+    exec cmake --build --preset "$preset" --parallel "${JOBS:-$(nproc)}" \
+        --verbose
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+{
+    cmake --preset "$preset" "$@" &&
+        cmake --build --preset "$preset" --parallel "${JOBS:-$(nproc)}"
+} >"$log" 2>&1 || {
+    cat "$log"
+    exit 1
+}
+grep -A5 'warning:' "$log" || true

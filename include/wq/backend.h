@@ -54,7 +54,8 @@ typedef struct wq_backend {
 
     /* Or NULL. */
     wq_err (*done_key)(wq_queue *q, wq_key key);
-    wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* shuts down, waits */
+    wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* shuts down, waits.
+                       NULL: callers shut down and wait for their workers */
     void (*interrupt)(wq_queue *q);                   /* NULL: no effect */
     wq_err (*add_after)(wq_queue *q, wq_key key, int64_t delay_ns);
     wq_err (*add_rate_limited)(wq_queue *q, wq_key key);

@@ -57,8 +57,11 @@ WQ_API void wq_clock_fake_set(wq_clock *clock, int64_t now_ns);
  */
 WQ_API void wq_clock_fake_step(wq_clock *clock, int64_t by_ns);
 
-/* How many threads sleep until a deadline on this clock.  Since: 0.1. [C-05
- * C-08]
+/* How many threads sleep until a time on this clock: gets with a time-out,
+ * waits in a bucket, and of the gets without one at most one per queue, which
+ * keeps time for the others while some key of the queue waits. Gets of a
+ * queue where nothing waits sleep without a time, and do not count.
+ * Since: 0.1.  [C-05 C-08]
  */
 WQ_API size_t wq_clock_fake_waiters(wq_clock *clock);
 

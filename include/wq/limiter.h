@@ -9,7 +9,9 @@
  *         wq_limiter_exponential(5 * MS, 60 * S),     // each key backs off
  *         wq_limiter_bucket(10, 100),                 // all keys: 10 a second
  *     };
- *     wq_create(WQ_CONFIG(.limiter = wq_limiter_max_of(2, parts)), &q);
+ *     wq_limiter *both = wq_limiter_max_of(2, parts);
+ *     if (!both || wq_create(WQ_CONFIG(.limiter = both), &q))
+ *         ...
  *
  * The queue owns its limiter and one limiter serves one queue: a forget in one
  * of two queues would reset the other.

@@ -25,7 +25,9 @@
  *
  * and then, always last, wq_done(). A key that is to come back and cannot
  * (there is no memory, the queue is shut down, it was retried as often as
- * allowed) goes to on_drop() with the reason. No key disappears in silence.
+ * allowed) goes to on_drop() with the reason. One thing happens in silence, and
+ * to the queue rather than the pool: unless it was made with WQ_WAITING_KEEP, a
+ * shutdown (so a drain, too) drops keys that wait for a retry or a later time.
  *
  * One worker calls the handler for one key at a time, and no two for the same
  * key: what the queue promises holds here. The callbacks (handler, on_drop,
@@ -241,15 +243,16 @@ WQ_API WQ_NODISCARD wq_err wq_workers_resize(wq_workers *pool,
 WQ_API wq_err wq_workers_stop(wq_workers *pool);
 
 /* wq_shutdown_with_drain_within() of the queue, then wq_workers_stop(): all
- * that was added is worked on, what fails goes to on_drop().
+ * that is READY, held or dirty is worked on; what fails meanwhile cannot be
+ * retried any more and goes to on_drop(). Keys that were waiting already are
+ * dropped, or with WQ_WAITING_KEEP worked on at their time.
  *
  * If it ends with an error but WQ_ENOTSUP, the queue is shut down and the
  * workers go on: threads cannot be killed, and a handler that hangs hangs.
  * Drain again to wait longer; stop, and only the items in hand are waited for.
- * A pool paused by wq_workers_resize() does not drain. Waiting keys: see
- * wq_waiting.
+ * A pool paused by wq_workers_resize() does not drain.
  *
- * Returns WQ_OK            all work is done and all threads have ended;
+ * Returns WQ_OK            that work is done and all threads have ended;
  *         WQ_ETIMEDOUT     work remains after `timeout_ns` (queue's clock);
  *         WQ_EINTERRUPTED  wq_shutdown() was called meanwhile. Work remains;
  *         WQ_ENOTSUP       the backend cannot drain: nothing was done;

@@ -216,15 +216,17 @@ enum wq_retry {
  * the queue.
  */
 typedef struct wq_config {
-    size_t              size;        /* sizeof(wq_config) */
-    const wq_order     *order;       /* NULL: first come, first served */
-    const wq_allocator *allocator;   /* NULL: malloc and free */
-    wq_clock           *clock;       /* not owned; NULL: wq_clock_monotonic() */
-    wq_waiting          waiting;     /* 0: WQ_WAITING_DROP */
-    wq_limiter         *limiter;     /* NULL: wq_limiter_default(). Owned by the
-                                      queue once wq_create() has succeeded */
-    unsigned            retry;       /* enum wq_retry; 0: as client-go */
-    unsigned            max_retries; /* then give up; 0: never */
+    size_t              size;      /* sizeof(wq_config) */
+    const wq_order     *order;     /* NULL: first come, first served */
+    const wq_allocator *allocator; /* NULL: malloc and free */
+    wq_clock           *clock;     /* not owned; NULL: wq_clock_monotonic() */
+    wq_waiting          waiting;   /* 0: WQ_WAITING_DROP */
+    /* NULL: wq_limiter_default(). Owned by the queue once wq_create() has
+     * succeeded. A limiter's constructor returns NULL when it fails: check
+     * that first, or a mistake becomes the default. */
+    wq_limiter *limiter;
+    unsigned    retry;       /* enum wq_retry; 0: as client-go */
+    unsigned    max_retries; /* then give up; 0: never */
     /* A key was given up after `retries`; called by wq_add_rate_limited(),
      * without a lock. NULL: nobody wants to know. */
     void (*on_give_up)(void *ctx, wq_key key, unsigned retries);
@@ -250,6 +252,8 @@ typedef struct wq_queue wq_queue; /* opaque */
  *   WQ_EINVAL  `out` is NULL; a `size` field is 0, cut off in the middle of a
  *              field, or larger than this release knows with something set
  *              there; an order or allocator lacks a required function;
+ *              `waiting` or `retry` has a value that is not one of its own;
+ *              `limiter` belongs to another queue or limiter;
  *   WQ_ENOMEM  no memory;
  *   WQ_EIO     the system gave no random numbers (the hash is keyed).
  * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02]
@@ -349,7 +353,7 @@ WQ_API unsigned wq_num_requeues(wq_queue *q, wq_key key);
  *
  * Returns WQ_OK;
  *   WQ_ESHUTDOWN     the queue is shut down and empty;
- *   WQ_EINTERRUPTED  see wq_interrupt();
+ *   WQ_EINTERRUPTED  see wq_interrupt(): look at your flag, and call again;
  *   WQ_EINVAL        NULL queue or out;
  *   WQ_ENOMEM        no memory for the loan; the key stays first in line;
  *   WQ_ESTATE        a wq_order gave a key that is not READY, or none.
@@ -358,8 +362,8 @@ WQ_API unsigned wq_num_requeues(wq_queue *q, wq_key key);
  */
 WQ_API WQ_NODISCARD wq_err wq_get(wq_queue *q, wq_item **out);
 
-/* wq_get() that gives up after `timeout_ns`: 0 tries once, WQ_FOREVER never
- * gives up.
+/* wq_get() that gives up after `timeout_ns`, on the queue's clock: 0 tries
+ * once, WQ_FOREVER never gives up.
  *
  * Returns as wq_get(), and
  *   WQ_ETIMEDOUT  no key came in time;
@@ -423,8 +427,8 @@ WQ_API void wq_shutdown(wq_queue *q);
  */
 WQ_API wq_err wq_shutdown_with_drain(wq_queue *q);
 
-/* wq_shutdown_with_drain() that gives up waiting after `timeout_ns` (0: asks
- * once). The queue stays shut down.
+/* wq_shutdown_with_drain() that gives up waiting after `timeout_ns`, on the
+ * queue's clock (0: asks once). The queue stays shut down.
  *
  * Returns as above, and
  *   WQ_ETIMEDOUT  work remains;

@@ -52,24 +52,26 @@ run() {
 
 pkgconfig_c() {
     need pkg-config
-    # shellcheck disable=SC2046,SC2086 # flags are words
-    $CC -std=c11 $strict "$here/consumer.c" -o c $(flags --cflags --libs)
+    eval "set -- $(flags --cflags --libs)" # pkg-config quotes for the shell
+    # shellcheck disable=SC2086 # flags are words
+    $CC -std=c11 $strict "$here/consumer.c" -o c "$@"
     run ./c shared
 }
 
 pkgconfig_cxx() {
     need pkg-config
     need "$CXX"
-    # shellcheck disable=SC2046,SC2086
-    $CXX -std=c++17 $strict "$here/consumer.cc" -o cxx $(flags --cflags --libs)
+    eval "set -- $(flags --cflags --libs)"
+    # shellcheck disable=SC2086
+    $CXX -std=c++17 $strict "$here/consumer.cc" -o cxx "$@"
     run ./cxx shared
 }
 
 pkgconfig_static_c() {
     need pkg-config
-    # shellcheck disable=SC2046,SC2086
-    $CC -std=c11 $strict -static "$here/consumer.c" -o c \
-        $(flags --static --cflags --libs)
+    eval "set -- $(flags --static --cflags --libs)"
+    # shellcheck disable=SC2086
+    $CC -std=c11 $strict -static "$here/consumer.c" -o c "$@"
     run ./c static
 }
 
