@@ -6,7 +6,7 @@
 # Environment of every test: a sanitizer's finding must be loud and final.
 # handle_*=2 keeps crashes for ASan, although cmocka asks for them too.
 set(WQ_TEST_ENVIRONMENT
-  "ASAN_OPTIONS=detect_leaks=1:handle_segv=2:handle_sigbus=2:handle_sigfpe=2"
+  "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:handle_segv=2:handle_sigbus=2:handle_sigfpe=2"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:handle_segv=2"
   "UBSAN_OPTIONS=print_stacktrace=1"
 )

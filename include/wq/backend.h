@@ -88,7 +88,9 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * that one. On error it is the caller's as before.
  *
  * Of `config` (NULL: all defaults) they use the allocator and the clock, which
- * must be the one by which the inner queue measures its time-outs; the second
+ * must be the one by which the inner queue measures its time-outs (a step of a
+ * fake clock between a layer's look at it and the inner queue's sleep is slept
+ * over: time-outs are lengths of time, not moments); the second
  * also `limiter`, `max_retries` and `on_give_up`. They start no thread. A get
  * that sleeps in an inner queue without `interrupt` learns of a new, earlier
  * deadline within 10 ms.

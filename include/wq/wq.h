@@ -173,7 +173,9 @@ typedef struct wq_order {
     size_t size; /* sizeof(wq_order) */
     void  *self; /* first argument of all */
     /* `key` has become READY. Any error (say WQ_ENOMEM) is handed to the
-     * caller of the verb at work, and nothing has changed. */
+     * caller of the add or done at work, and nothing has changed. A key that
+     * becomes READY because its time has come and is refused waits on, and is
+     * offered again some 10 ms later. */
     wq_err (*push)(void *self, wq_key key, int priority);
     /* `key`, READY already, was added again. May be NULL. */
     void (*touch)(void *self, wq_key key);
@@ -355,7 +357,8 @@ WQ_API unsigned wq_num_requeues(wq_queue *q, wq_key key);
  *   WQ_ESHUTDOWN     the queue is shut down and empty;
  *   WQ_EINTERRUPTED  see wq_interrupt(): look at your flag, and call again;
  *   WQ_EINVAL        NULL queue or out;
- *   WQ_ENOMEM        no memory for the loan; the key stays first in line;
+ *   WQ_ENOMEM        no memory for the loan, or to take in what producers
+ *                    handed over; nothing is lost, and the order stays;
  *   WQ_ESTATE        a wq_order gave a key that is not READY, or none.
  * Threads: any.  Blocks: until there is a key.  Cost: O(1).  Since: 0.1.
  * [Q-04 Q-06 Q-07 Q-10 Q-13 Q-17 Q-26]
@@ -392,7 +395,8 @@ WQ_API wq_err wq_done(wq_queue *q, wq_item *item);
 /* wq_done() by key, for callers that did not keep the item: client-go's
  * Done(item).
  *
- * Returns as wq_done(); WQ_ESTATE when `key` is not held.
+ * Returns as wq_done(); WQ_ESTATE when `key` is not held; WQ_EINVAL and
+ * WQ_ETOOLONG for a bad key; WQ_ENOTSUP if the backend knows items only.
  * Threads: any.  Blocks: never.  Since: 0.1.  [Q-21 O-06]
  */
 WQ_API wq_err wq_done_key(wq_queue *q, wq_key key);
@@ -421,6 +425,7 @@ WQ_API void wq_shutdown(wq_queue *q);
  * Returns WQ_OK            all work is done;
  *         WQ_EINTERRUPTED  wq_shutdown() was called meanwhile: the second
  *                          SIGTERM. Work remains;
+ *         WQ_ENOTSUP       the backend cannot drain: nothing was done;
  *         WQ_EINVAL        NULL queue.
  * Threads: any but a worker that holds an item (it would wait for itself).
  * Blocks: yes.  Since: 0.1.  [Q-07 Q-09 Q-10 Q-20 Q-22 O-07]

@@ -16,7 +16,6 @@
 #include "core/span.h"
 #include "port/lock.h"
 #include "port/park.h"
-#include "port/time.h"
 
 /* A thread that sleeps: until a deadline, or until there are enough of
  * those. */
@@ -24,6 +23,7 @@ struct waiter {
     struct waiter     *prev, *next;
     struct wq__parker *parker; /* the thread's own */
     int64_t            deadline_ns;
+    bool               due;    /* taken off the list by the clock */
     size_t             wanted; /* for the second kind */
 };
 
@@ -74,12 +74,18 @@ alarm_observers(struct fake *f)
             wq__alarm(w->parker);
 }
 
+/* Who is due sleeps no more, and is not counted and not alarmed again. */
 static void
 alarm_sleepers(struct fake *f)
 {
-    for (struct waiter *w = f->sleepers.first; w; w = w->next)
-        if (w->deadline_ns <= f->now_ns)
-            wq__alarm(w->parker);
+    for (struct waiter *next, *w = f->sleepers.first; w; w = next) {
+        next = w->next;
+        if (w->deadline_ns > f->now_ns)
+            continue;
+        delist(&f->sleepers, w);
+        w->due = true;
+        wq__alarm(w->parker); /* it needs the lock to leave */
+    }
 }
 
 static int64_t
@@ -113,7 +119,8 @@ fake_park(wq_clock *clock, struct wq__parker *p, int64_t deadline_ns)
     const bool woken = wq__park(p, WQ_FOREVER);
 
     wq__lock_take(&f->lock);
-    delist(&f->sleepers, &self);
+    if (!self.due)
+        delist(&f->sleepers, &self);
     wq__lock_release(&f->lock);
     return woken;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "core/span.h"
 
 /* ---- records ------------------------------------------------------------ */
 
@@ -248,20 +249,23 @@ stop_waiting(struct wq__core *c, wq__ref ref)
     mark_backoff(c, ref, false);
 }
 
-wq_err
+void
 wq__core_promote(struct wq__core *c, int64_t now)
 {
     const struct wq__wait *first;
+    const int64_t          again = wq__span_add(now, WQ__OFFER_AGAIN_NS);
 
     while ((first = wq__heap_first(&c->waiting)) && first->at <= now) {
         const wq__ref  ref = first->ref;
         enum wq__added what;
-        wq_err         err = add_known(c, ref, false, &what);
-        if (err)
-            return err;
-        stop_waiting(c, ref);
+
+        if (!add_known(c, ref, false, &what))
+            stop_waiting(c, ref);
+        else if (again > now)
+            wq__heap_change(&c->waiting, ref, again);
+        else
+            return; /* at the end of time there is no later */
     }
-    return WQ_OK;
 }
 
 int64_t

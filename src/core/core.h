@@ -98,9 +98,11 @@ wq_err wq__core_add_after(struct wq__core *c, wq_key key, uint32_t hash,
 /* Which facets has `key`? enum wq__flag; 0: absent. */
 unsigned wq__core_facets(const struct wq__core *c, wq_key key, uint32_t hash);
 
-/* All deadlines that are not after `now` act as adds, in order. An error (from
- * a wq_order) leaves the rest waiting. */
-wq_err wq__core_promote(struct wq__core *c, int64_t now);
+/* All deadlines that are not after `now` act as adds, in order. A key that a
+ * wq_order refuses does not hold up the others: it waits on, and is offered
+ * again WQ__OFFER_AGAIN_NS later. */
+enum { WQ__OFFER_AGAIN_NS = 10000000 }; /* 10 ms: soon, but no spinning */
+void wq__core_promote(struct wq__core *c, int64_t now);
 
 /* The earliest deadline; WQ_FOREVER when nothing waits. */
 int64_t wq__core_next_deadline(const struct wq__core *c);

@@ -27,7 +27,6 @@
 #include "port/lock.h"
 #include "port/random.h"
 #include "port/relax.h"
-#include "port/time.h"
 
 /* For inner queues that cannot be interrupted: a new deadline is noticed so
  * much too late at most. */
@@ -38,13 +37,15 @@ struct delaying {
     wq_queue       *inner; /* owned */
     wq_allocator    mem;   /* a copy of the config's */
     wq_clock       *clock; /* not owned; the inner queue's time-outs too */
-    struct wq__lock lock;  /* guards all below; nothing is called under it */
+    struct wq__lock lock;  /* guards all below; the clock and the allocator
+                              are called under it, the inner queue is not */
     struct wq__core core;  /* keys that wait, or are due and not handed over */
     size_t          blocked; /* gets that may be asleep in `inner` */
     const void     *keeper;  /* the one of them that keeps time; NULL: none */
     int64_t         keeper_until_ns;
     uint64_t        interrupts;  /* calls of wq_interrupt() */
     bool            interrupted; /* one of them is remembered */
+    bool            destroying;  /* whoever comes back is sent home */
 };
 
 static struct delaying *
@@ -74,7 +75,7 @@ take_due(struct delaying *d)
     wq_item *item = NULL;
 
     if (d->core.waiting.len)
-        (void)wq__core_promote(&d->core, d->clock->now(d->clock));
+        wq__core_promote(&d->core, d->clock->now(d->clock));
     /* Without memory it stays READY here, for the next one who looks. */
     return wq__core_get(&d->core, &item) ? NULL : item;
 }
@@ -129,14 +130,20 @@ deadline_is_unwatched(struct delaying *d)
     return next != WQ_FOREVER && (!d->keeper || d->keeper_until_ns > next);
 }
 
-/* The get that `self` stands for is over. If it kept time, another must. It
- * counts as blocked to the end: wq_destroy() waits for that. */
+/* The get that `self` stands for is over, and began when there had been so many
+ * `interrupts`. If it kept time, another must; an interrupt that came when it
+ * had its key already is remembered for the next. It counts as blocked to the
+ * end: wq_destroy() waits for that. */
 static wq_err
-leave_inner(struct delaying *d, const void *self, wq_err err)
+leave_inner(struct delaying *d, const void *self, uint64_t interrupts,
+            wq_err err)
 {
     enter(d);
     if (d->keeper == self)
         d->keeper = NULL;
+    if (err != WQ_EINTERRUPTED && d->interrupts != interrupts &&
+        d->blocked == 1)
+        d->interrupted = true;
     const bool hand_on = d->blocked > 1 && deadline_is_unwatched(d);
     leave(d);
     if (hand_on)
@@ -200,7 +207,7 @@ time_to_sleep(struct delaying *d, const void *self, int64_t deadline_ns)
 
     if (d->keeper == self)
         d->keeper = NULL;
-    if (!d->keeper && next != WQ_FOREVER) {
+    if (deadline_is_unwatched(d)) {
         d->keeper = self;
         d->keeper_until_ns = next;
         until = next < until ? next : until;
@@ -233,6 +240,19 @@ was_interrupted(struct delaying *d, uint64_t interrupts)
     return was;
 }
 
+/* While the queue is being destroyed no key is handed out any more. */
+static wq_err
+give_unless_destroying(struct delaying *d, wq_item *item)
+{
+    enter(d);
+    const bool destroying = d->destroying;
+    leave(d);
+    if (!destroying)
+        return WQ_OK;
+    (void)d->inner->backend->done(d->inner, item);
+    return WQ_ESHUTDOWN;
+}
+
 /* What there is now, without sleeping: WQ_ETIMEDOUT when there is nothing. */
 static wq_err
 try_get(struct delaying *d, wq_item **out)
@@ -251,13 +271,20 @@ wait_for_work(struct delaying *d, uint64_t interrupts, int64_t deadline_ns,
     const char self = 0; /* its address stands for this get */
 
     for (;;) {
-        const wq_err err = get_once(d, &self, deadline_ns, out);
-        if (err != WQ_ETIMEDOUT && err != WQ_EINTERRUPTED)
-            return leave_inner(d, &self, err);
-        if (was_interrupted(d, interrupts))
-            return leave_inner(d, &self, WQ_EINTERRUPTED);
-        if (time_left(d, deadline_ns) == 0)
-            return leave_inner(d, &self, try_get(d, out));
+        wq_item *item = NULL;
+        wq_err   err = get_once(d, &self, deadline_ns, &item);
+        if (err == WQ_ETIMEDOUT || err == WQ_EINTERRUPTED) {
+            if (was_interrupted(d, interrupts))
+                return leave_inner(d, &self, interrupts, WQ_EINTERRUPTED);
+            if (time_left(d, deadline_ns) > 0)
+                continue;
+            err = try_get(d, &item);
+        }
+        if (!err)
+            err = give_unless_destroying(d, item);
+        if (!err)
+            *out = item;
+        return leave_inner(d, &self, interrupts, err);
     }
 }
 
@@ -297,8 +324,8 @@ delaying_interrupt(wq_queue *q)
         d->interrupted = true;
     const bool blocked = d->blocked;
     leave(d);
-    if (blocked && d->inner->backend->interrupt)
-        d->inner->backend->interrupt(d->inner);
+    if (blocked)
+        interrupt_inner(d);
 }
 
 /* ---- passed on ---------------------------------------------------------- */
@@ -333,7 +360,8 @@ delaying_len(wq_queue *q, size_t *out)
 static void
 stop_waiting(struct delaying *d)
 {
-    hand_over(d); /* what was due before the shutdown comes through */
+    hand_over(d); /* what is due comes through, unless it was refused before or
+                     another thread is just handing it over */
     enter(d);
     wq__core_shut_down(&d->core);
     wq__core_drop_waiting(&d->core);
@@ -376,6 +404,9 @@ evacuate(struct delaying *d)
 {
     size_t blocked = 1;
 
+    enter(d);
+    d->destroying = true;
+    leave(d);
     d->inner->backend->shutdown(d->inner);
     for (unsigned round = 0; blocked; round++) {
         enter(d);

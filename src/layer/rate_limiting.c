@@ -172,7 +172,7 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
     l->base.backend = &limiting_backend;
     l->inner = around;
     l->mem = mem;
-    const wq_err err = wq__retry_init(&l->retry, config, config->clock);
+    const wq_err err = wq__retry_init(&l->retry, config, config->clock, &mem);
     if (err) {
         wq__mem_free(&mem, l, sizeof *l);
         return err;

@@ -4,24 +4,24 @@
 
 #include <errno.h>
 
-#include "core/mem.h"
 #include "limit/limiter.h"
 
 /* The default limiter, or why there is none. */
 static wq_err
 make_default(const wq_allocator *mem, wq_limiter **out)
 {
-    *out = wq__limiter_default(mem ? mem : &wq__mem_default);
+    *out = wq__limiter_default(mem);
     if (*out)
         return WQ_OK;
     return errno == EIO ? WQ_EIO : WQ_ENOMEM;
 }
 
 wq_err
-wq__retry_init(struct wq__retry *r, const wq_config *config, wq_clock *clock)
+wq__retry_init(struct wq__retry *r, const wq_config *config, wq_clock *clock,
+               const wq_allocator *mem)
 {
     wq_limiter *limiter = config->limiter;
-    wq_err err = limiter ? WQ_OK : make_default(config->allocator, &limiter);
+    wq_err      err = limiter ? WQ_OK : make_default(mem, &limiter);
 
     if (err)
         return err;

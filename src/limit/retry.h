@@ -18,11 +18,11 @@ struct wq__retry {
     void *ctx;                                                   /* its first */
 };
 
-/* Take the limiter of `config` over (NULL: the default one). WQ_EINVAL: it has
- * an owner already; WQ_ENOMEM; WQ_EIO. On error it is the caller's as
- * before. */
+/* Take the limiter of `config` over (NULL: the default one, made of `mem`).
+ * WQ_EINVAL: it has an owner already; WQ_ENOMEM; WQ_EIO. On error it is the
+ * caller's as before. */
 wq_err wq__retry_init(struct wq__retry *r, const wq_config *config,
-                      wq_clock *clock);
+                      wq_clock *clock, const wq_allocator *mem);
 void   wq__retry_fini(struct wq__retry *r);
 
 /* How long `key` shall wait; counts. WQ_EGIVENUP: it has been forgotten, and

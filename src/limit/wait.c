@@ -69,7 +69,8 @@ sleep_for(wq_bucket *b, wq_reservation *r)
         wq__bucket_cancel(b, r, wq_clock_now(b->clock));
     if (interrupted && !woken) {
         wq__lock_release(&b->lock);
-        (void)wq__park(&self.parker, WQ_FOREVER); /* the waker is on its way */
+        while (!wq__park(&self.parker, WQ_FOREVER)) /* it is on its way */
+            ;
         wq__lock_take(&b->lock);
     }
     wq__parker_fini(&self.parker);

@@ -95,7 +95,11 @@ wq__gate_is_drained(struct wq__memory *m)
 static void
 publish_sleeping(struct wq__memory *m)
 {
-    atomic_store(&m->sleeping, (uint32_t)m->getters.len);
+    const uint32_t len = (uint32_t)m->getters.len;
+
+    /* Only the lock holder writes it, so it need not be written again. */
+    if (atomic_load_explicit(&m->sleeping, memory_order_relaxed) != len)
+        atomic_store(&m->sleeping, len);
 }
 
 void
@@ -126,8 +130,8 @@ wq__gate_leave_for_good(struct wq__memory *m)
 wq_err
 wq__gate_catch_up_to(struct wq__memory *m, int64_t now_ns)
 {
-    const wq_err err = wq__core_promote(&m->core, now_ns);
-    return err ? err : wq__inbox_empty(&m->inbox, &m->core);
+    wq__core_promote(&m->core, now_ns);
+    return wq__inbox_empty(&m->inbox, &m->core);
 }
 
 wq_err
@@ -171,7 +175,9 @@ sleep_on(struct wq__memory *m, struct wq__sleepers *list,
     wq__gate_enter(m);
     if (!woken && wq__sleeper_is_being_woken(self)) {
         wq__gate_leave(m);
-        (void)wq__sleeper_sleep(self, m->clock, WQ_FOREVER); /* any moment */
+        /* Any moment now; what ends a park earlier is a clock's alarm. */
+        while (!wq__sleeper_sleep(self, m->clock, WQ_FOREVER))
+            ;
         wq__gate_enter(m);
     }
     return wq__sleeper_leave(list, self);
@@ -196,16 +202,17 @@ sleep_and_keep_time(struct wq__memory *m, struct wq__sleeper *self,
     return why;
 }
 
+/* Leaving looks at the inbox once more, and takes this getter off the list
+ * again if a key has come: `sleeping` must have been raised before (inbox.h,
+ * I4). */
 static enum wq__wake
-sleep_unless_inbox_holds(struct wq__memory *m, int64_t deadline_ns)
+sleep_as_getter(struct wq__memory *m, int64_t deadline_ns)
 {
     struct wq__sleeper self;
 
     wq__sleeper_enter(&m->getters, &self);
-    publish_sleeping(m);
-    const enum wq__wake why = wq__inbox_holds(&m->inbox)
-                                  ? wq__sleeper_leave(&m->getters, &self)
-                                  : sleep_and_keep_time(m, &self, deadline_ns);
+    publish_sleeping(m); /* before the last look */
+    const enum wq__wake why = sleep_and_keep_time(m, &self, deadline_ns);
     publish_sleeping(m);
     return why;
 }
@@ -217,7 +224,7 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
         m->interrupted = false;
         return WQ_EINTERRUPTED;
     }
-    const enum wq__wake why = sleep_unless_inbox_holds(m, deadline_ns);
+    const enum wq__wake why = sleep_as_getter(m, deadline_ns);
     if (why == WQ__WAKE_LOOK)
         m->coming--;
     return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
@@ -243,6 +250,7 @@ wq__gate_evacuate(struct wq__memory *m, struct wq__sleeper *wake)
     }
     wq__sleeper_enter(&m->destroyer, &self);
     wq__gate_leave_waking(m, wake);
-    (void)wq__sleeper_sleep(&self, m->clock, WQ_FOREVER);
+    while (!wq__sleeper_sleep(&self, m->clock, WQ_FOREVER))
+        ;
     (void)wq__sleeper_leave(&m->destroyer, &self);
 }

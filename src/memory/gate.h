@@ -41,9 +41,9 @@ wq__gate_leave(struct wq__memory *m)
     wq__gate_leave_waking(m, NULL);
 }
 
-/* What is due becomes READY, then what was handed over is taken in. An error
- * leaves the rest where it is; nothing is lost. Reads the clock only if a key
- * waits. */
+/* What is due becomes READY, then what was handed over is taken in. WQ_ENOMEM
+ * leaves the rest of that where it is; nothing is lost. Reads the clock only
+ * if a key waits. */
 wq_err wq__gate_catch_up(struct wq__memory *m);
 
 /* The same for a caller who knows what time it is. */

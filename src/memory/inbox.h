@@ -3,9 +3,8 @@
  *
  * A bounded ring of cells. A producer that finds the queue's lock taken puts
  * its key into the ring and goes on; whoever holds the lock next empties the
- * ring into the core before it does anything else. So producers neither wait
- * for the lock nor touch the core's cache lines, and the core is changed by
- * batches.
+ * ring into the core before it does anything else. So producers do not wait for
+ * the lock, and the core is changed by batches.
  *
  * The inbox costs no memory until a producer first finds the lock taken.
  *
@@ -31,10 +30,9 @@
  *      `sleeping`; a thread about to sleep raises `sleeping`, then reads tail.
  *      All four are sequentially consistent, so at least one sees the other:
  *      the producer then takes the lock and wakes, or the sleeper stays awake.
- *      (`sleeping` belongs to the queue: see memory.c.)
+ *      (`sleeping` belongs to the queue: see gate.c.)
  *  I5  What was accepted is not lost: emptying stops at a key for which there
- *  is
- *      no memory and leaves it, and all later ones, where they are. Order
+ *      is no memory and leaves it, and all later ones, where they are. Order
  *      stays.
  *  I6  A thread's own keys stay in order: it either puts a key here, or takes
  *      the lock and empties the inbox before it adds the next one.

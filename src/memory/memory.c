@@ -11,7 +11,6 @@
 #include "core/mem.h"
 #include "core/span.h"
 #include "memory/gate.h"
-#include "port/time.h"
 
 static struct wq__memory *
 memory(wq_queue *q)
@@ -53,7 +52,10 @@ memory_add(wq_queue *q, wq_key key)
             return WQ_OK;
         }
         wq__gate_enter(m);
-        wq__inbox_open(&m->inbox); /* the lock is fought for: worth a ring */
+        /* The lock is fought for: worth a ring. Not with a wq_order: what that
+         * refuses must be said to the caller. */
+        if (!m->core.ready.has_plug_in)
+            wq__inbox_open(&m->inbox);
     }
     wq_err err = wq__gate_catch_up(m);
     if (!err)
@@ -95,8 +97,8 @@ memory_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 
 /* ---- rate limits -------------------------------------------------------- */
 
-/* With the lock: is there nothing to ask the limiter, by the queue's policy? Then
- * `*err` is what the add came to. */
+/* With the lock: is there nothing to ask the limiter, by the queue's policy?
+ * Then `*err` is what the add came to. */
 static bool
 policy_settles(struct wq__memory *m, wq_key key, wq_err *err)
 {
@@ -225,13 +227,13 @@ memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
     return err;
 }
 
-/* What is due stands in line before a key that is READY again by a done. If it
- * cannot be taken in now, it will be; the done itself does not depend on it. */
+/* What is due, or was handed over, stands in line before a key that is READY
+ * again by a done. What there is no memory for comes later; the done itself
+ * does not depend on it. */
 static void
-let_the_due_go_first(struct wq__memory *m)
+let_others_go_first(struct wq__memory *m)
 {
-    if (m->core.waiting.len)
-        (void)wq__gate_catch_up(m);
+    (void)wq__gate_catch_up(m);
 }
 
 static wq_err
@@ -240,7 +242,7 @@ memory_done(wq_queue *q, wq_item *item)
     struct wq__memory *m = memory(q);
 
     wq__gate_enter(m);
-    let_the_due_go_first(m);
+    let_others_go_first(m);
     const wq_err err = wq__core_done(&m->core, item);
     wq__gate_leave(m);
     return err;
@@ -253,7 +255,7 @@ memory_done_key(wq_queue *q, wq_key key)
     const uint32_t     hash = wq__core_hash(&m->core, key);
 
     wq__gate_enter(m);
-    let_the_due_go_first(m);
+    let_others_go_first(m);
     const wq_err err = wq__core_done_key(&m->core, key, hash);
     wq__gate_leave(m);
     return err;
@@ -362,10 +364,34 @@ memory_destroy(wq_queue *q)
 
     wq__core_fini(&m->core);
     wq__inbox_fini(&m->inbox);
+    wq__retry_fini(&m->retry); /* gives memory back under the lock */
     wq__lock_fini(&m->lock);
-    wq__retry_fini(&m->retry);
     const wq_allocator mem = m->mem;
     wq__mem_free(&mem, m->raw, MEMORY_BYTES);
+}
+
+/* The allocator is promised to be called under the lock, never by two threads
+ * at once. A default limiter, which has a lock of its own, gets one that sees
+ * to that; the queue does not call its limiter under the lock. */
+static void *
+allocate_locked(void *ctx, size_t n)
+{
+    struct wq__memory *m = ctx;
+
+    wq__lock_take(&m->lock);
+    void *p = wq__mem_alloc(&m->mem, n);
+    wq__lock_release(&m->lock);
+    return p;
+}
+
+static void
+free_locked(void *ctx, void *p, size_t n)
+{
+    struct wq__memory *m = ctx;
+
+    wq__lock_take(&m->lock);
+    wq__mem_free(&m->mem, p, n);
+    wq__lock_release(&m->lock);
 }
 
 static const wq_backend memory_backend = {
@@ -405,12 +431,20 @@ wq__memory_create(const wq_config *config, struct wq__hash_key secret,
     m->clock = config->clock ? config->clock : wq_clock_monotonic();
     m->keep_waiting = config->waiting == WQ_WAITING_KEEP;
     m->retry_policy = config->retry;
-    const wq_err err = wq__retry_init(&m->retry, config, m->clock);
+    m->shared_mem = (wq_allocator){
+        .size = sizeof m->shared_mem,
+        .ctx = m,
+        .alloc = allocate_locked,
+        .free = free_locked,
+    };
+    wq__lock_init(&m->lock);
+    const wq_err err =
+        wq__retry_init(&m->retry, config, m->clock, &m->shared_mem);
     if (err) {
+        wq__lock_fini(&m->lock);
         wq__mem_free(&mem, raw, MEMORY_BYTES);
         return err;
     }
-    wq__lock_init(&m->lock);
     atomic_init(&m->sleeping, 0);
     atomic_init(&m->work_hint, false);
     atomic_init(&m->closed, false);

@@ -24,10 +24,11 @@
 #include "port/lock.h"
 
 struct wq__memory {
-    wq_queue         base;  /* first: a queue is the beginning of its backend */
-    void            *raw;   /* what to give back to the allocator */
-    wq_allocator     mem;   /* a copy of the config's */
-    wq_clock        *clock; /* not owned; never NULL */
+    wq_queue         base; /* first: a queue is the beginning of its backend */
+    void            *raw;  /* what to give back to the allocator */
+    wq_allocator     mem;  /* a copy of the config's */
+    wq_allocator     shared_mem;   /* `mem`, under `lock` */
+    wq_clock        *clock;        /* not owned; never NULL */
     bool             keep_waiting; /* what waits outlives the shutdown */
     unsigned         retry_policy; /* enum wq_retry */
     struct wq__retry retry;        /* owns the limiter; guards itself */

@@ -382,6 +382,91 @@ TEST(callers_do_not_notice_that_the_layer_interrupts)
     assert_key(t->item, "foo");
 }
 
+/* O-18 D-03: the one that keeps time is about to sleep, another one sleeps, and
+ * a deadline comes up that is earlier than what it looked at. */
+TEST(earlier_deadline_is_watched_while_the_keeper_falls_asleep)
+{
+    struct gate   g;
+    struct bare  *b;
+    struct timed *t = wrap_bare(&b);
+    wq_item      *other_item = NULL;
+
+    gate_init(&g, b);
+    struct worker *keeper = get_in_time(t, WQ_FOREVER);
+    worker_await_blocked(keeper);
+    atomic_store(&g.before, true);
+    add_after(t, "late", HOUR);
+    await_held(&g);
+    struct worker *other = worker_get(t->q, &other_item);
+    worker_await_blocked(other);
+    add_after(t, "soon", MS);
+    await_sleepers(t, 1); /* the other one knows */
+    let_go(&g);
+    await_sleepers(t, 2);
+    step(t, MS);
+
+    assert_err(worker_join(other), WQ_OK);
+    assert_key(other_item, "soon");
+    step(t, HOUR);
+    assert_err(worker_join(keeper), WQ_OK);
+    timed_destroy(t);
+    gate_fini(&g);
+}
+
+/* O-18 O-08: nobody sleeps who could be interrupted. */
+TEST(interrupt_of_a_get_that_has_its_key_is_remembered)
+{
+    struct gate   g;
+    struct bare  *b;
+    struct timed *t = wrap_bare(&b);
+
+    gate_init(&g, b);
+    atomic_store(&g.after, true);
+    struct worker *w = get_in_time(t, WQ_FOREVER);
+    worker_await_blocked(w);
+    add(t->q, "foo");
+    await_held(&g);
+    wq_interrupt(t->q);
+    let_go(&g);
+    assert_err(worker_join(w), WQ_OK);
+    finish(t->q, t->item);
+
+    assert_err(worker_join(get_in_time(t, WQ_FOREVER)), WQ_EINTERRUPTED);
+    timed_destroy(t);
+    gate_fini(&g);
+}
+
+static int
+destroy_layer(struct worker *self)
+{
+    wq_destroy(self->arg);
+    return 0;
+}
+
+/* O-18 O-03: even if keys remain. */
+TEST(get_blocked_in_a_layer_that_is_destroyed_gets_no_key)
+{
+    struct gate   g;
+    struct bare  *b;
+    struct timed *t = wrap_bare(&b);
+
+    gate_init(&g, b);
+    atomic_store(&g.before, true);
+    struct worker *w = get_in_time(t, WQ_FOREVER);
+    await_held(&g);
+    add(t->q, "foo");
+    struct worker *end = worker_start(destroy_layer, t->q);
+    while (!wq_shutting_down(b->memory))
+        (void)sched_yield();
+    let_go(&g);
+
+    assert_err(worker_join(w), WQ_ESHUTDOWN);
+    assert_int_equal(worker_join(end), 0);
+    t->q = NULL;
+    timed_destroy(t);
+    gate_fini(&g);
+}
+
 /* O-18: nor one that comes later, when the sleeper was gone already. */
 TEST(interrupt_the_layer_had_no_use_for_ends_no_later_get)
 {
@@ -630,13 +715,6 @@ TEST(destroy_sends_gets_home_from_any_inner_queue)
     }
 }
 
-static int
-destroy_it(struct worker *self)
-{
-    wq_destroy(self->arg);
-    return 0;
-}
-
 /* O-18 O-03: a get that has left the inner queue is still in the layer. */
 TEST(destroy_waits_for_gets_that_are_on_their_way_out)
 {
@@ -651,7 +729,7 @@ TEST(destroy_waits_for_gets_that_are_on_their_way_out)
     struct worker *get = get_in_time(t, WQ_FOREVER);
     await_sleepers(t, 1);
     atomic_store(&g.after, true);
-    struct worker *destroy = worker_start(destroy_it, t->q);
+    struct worker *destroy = worker_start(destroy_layer, t->q);
     await_held(&g);
     for (int i = 0; i < 100; i++) {
         assert_int_equal(atomic_load(&destroys), 0);
@@ -1308,6 +1386,9 @@ WQ_TESTS(
     test(verbs_the_inner_queue_has_go_through),
     test(limits_can_be_put_around_any_queue_with_delays),
     with_layer(callers_do_not_notice_that_the_layer_interrupts),
+    test(earlier_deadline_is_watched_while_the_keeper_falls_asleep),
+    test(interrupt_of_a_get_that_has_its_key_is_remembered),
+    test(get_blocked_in_a_layer_that_is_destroyed_gets_no_key),
     test(interrupt_the_layer_had_no_use_for_ends_no_later_get),
     test(get_that_is_about_to_sleep_learns_of_an_earlier_deadline),
     test(get_that_is_about_to_sleep_learns_of_it_even_if_another_leaves),

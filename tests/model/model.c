@@ -108,18 +108,25 @@ first_waiting(const struct model *m)
     return first;
 }
 
-enum model_answer
-model_pass(struct model *m, int64_t now)
+void
+model_pass(struct model *m, int64_t now, int64_t again)
 {
     for (;;) {
         const int         first = first_waiting(m);
         enum model_effect ignored;
-        if (first < 0 || m->keys[first].at > now)
-            return MODEL_OK;
-        const enum model_answer answer = admit(m, first, false, &ignored);
-        if (answer != MODEL_OK)
-            return answer;
-        m->keys[first].waiting = false;
+        if (first < 0)
+            return;
+        struct model_key *k = &m->keys[first];
+        if (k->at > now)
+            return;
+        if (admit(m, first, false, &ignored) == MODEL_OK) {
+            k->waiting = false;
+        } else if (now == INT64_MAX) {
+            return;
+        } else {
+            k->at = now > INT64_MAX - again ? INT64_MAX : now + again;
+            k->arrival = ++m->arrivals;
+        }
     }
 }
 

@@ -70,8 +70,9 @@ enum model_answer model_add_respecting(struct model *m, int key,
 enum model_answer model_add_after(struct model *m, int key, int64_t at,
                                   bool backoff, enum model_effect *did);
 
-/* The time is `now`. [D-05 D-08 D-10 L4] */
-enum model_answer model_pass(struct model *m, int64_t now);
+/* The time is `now`; what the order refuses waits for `again` more. [D-05 D-08
+ * D-10 L4 O-15] */
+void model_pass(struct model *m, int64_t now, int64_t again);
 
 /* [Q-17 L1] */
 enum model_answer model_get(struct model *m, int *key);

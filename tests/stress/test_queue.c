@@ -711,8 +711,9 @@ TEST(destroy_waits_until_the_last_sleeper_has_left)
 
 /* One key there and back: the consumer answers and goes to sleep; the producer
  * adds just when that happens. It aims: found asleep, it comes a little earlier
- * the next time, found awake, a little later. Nobody else uses the queue, so that
- * a wake-up that is lost is lost for good, and the watchdog says so (I4). */
+ * the next time, found awake, a little later. Nobody else uses the queue, so
+ * that a wake-up that is lost is lost for good, and the watchdog says so
+ * (I4). */
 static struct {
     _Atomic uint64_t sent, answered;
 } ball;

@@ -241,6 +241,18 @@ TEST(add_after_shutdown_is_refused_also_when_the_lock_is_taken)
     expect_get(WQ_ESHUTDOWN);
 }
 
+TEST(key_handed_over_goes_before_a_key_that_done_makes_ready)
+{
+    add("dirty");
+    wq_item *item = take("dirty");
+    add("dirty");
+    hand_over("first");
+    assert_err(wq_done(f.q, item), WQ_OK);
+
+    work_on("first");
+    work_on("dirty");
+}
+
 TEST(key_too_long_for_the_ring_waits_for_the_lock)
 {
     char key[WQ__INBOX_KEY_MAX + 2] = {0};
@@ -718,6 +730,7 @@ WQ_TESTS(
     queue_test(keys_handed_over_before_shutdown_are_handed_out_after_it),
     queue_test(drain_waits_for_keys_handed_over),
     queue_test(add_after_shutdown_is_refused_also_when_the_lock_is_taken),
+    queue_test(key_handed_over_goes_before_a_key_that_done_makes_ready),
     queue_test(key_too_long_for_the_ring_waits_for_the_lock),
     queue_test(add_to_a_full_ring_waits_for_the_lock),
     queue_test(first_fight_for_the_lock_makes_the_ring),
