@@ -82,5 +82,6 @@ clean: ## remove all that was built
 	$(Q)rm -rf build
 
 help: ## this list
+	@sed -n '6,8s/^# *//p' Makefile
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' \
 	    Makefile

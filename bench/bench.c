@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { KEY_LEN = 31, MOST_ROUNDS = 101, MOST_THREADS = 8 };
 
@@ -275,8 +276,11 @@ main(int argc, char **argv)
         run_round(round);
 
     printf("ns per key, median of %zu rounds [smallest..largest], %d-byte "
-           "keys\n\n",
-           rounds, KEY_LEN);
+           "keys; %ld processors, compiled by %s\n"
+           "%s/%s above 1: wq is faster. On a machine that does something else "
+           "meanwhile, crowds say little.\n\n",
+           rounds, KEY_LEN, sysconf(_SC_NPROCESSORS_ONLN), __VERSION__,
+           sides[1]->name, sides[0]->name);
     printf("| row | %s | %s | %s/%s |\n|---|---|---|---|\n", sides[0]->name,
            sides[1]->name, sides[1]->name, sides[0]->name);
     for (size_t r = 0; r < ROWS; r++)
