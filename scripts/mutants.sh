@@ -23,7 +23,6 @@ give-back      src/core/slab.c        s/if (c->empty \&\& !s->keeps)/if (0)/
 wake           src/memory/gate.c      s/^    wq__wake(wake);/    (void)wake;/
 last-look      src/memory/gate.c      s/len(&m->core) + wq__inbox_holds(&m->inbox);/len(\&m->core);/
 publish        src/memory/gate.c      s/^    publish_sleeping(m); .. before the last look.*//
-weak-order     src/memory/gate.c      s/atomic_store(&m->sleeping, len);/atomic_store_explicit(\&m->sleeping, len, memory_order_release);/
 keeper         src/memory/gate.c      s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
 rouse          src/memory/memory.c    s/if (atomic_load(&m->sleeping) == 0)/if (1)/
 ring-limit     src/memory/inbox.c     s/in->head + WQ__INBOX_CELLS,/in->head + WQ__INBOX_CELLS + 1,/

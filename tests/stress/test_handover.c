@@ -6,7 +6,8 @@
  * test_queue.c seldom meet it, since a producer mostly finds the lock free.
  * Here every key goes through the ring, the getter never spins, and the
  * producer waits a random moment before each. With `sleeping` stored in a
- * weaker order (release) this fails within a second or so.
+ * weaker order (release) this fails within some 100,000 keys, in an optimised
+ * build: without optimisation the store is over before the next load begins.
  *
  * WQ_STRESS_SECONDS says how long the whole program takes (2).
  */
