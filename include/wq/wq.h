@@ -203,12 +203,13 @@ enum wq_retry {
     /* A key that waits by an earlier wq_add_rate_limited() is left alone: the
      * limiter is not asked, no token is spent, the backoff does not grow. */
     WQ_RETRY_ONCE = 1,
-    /* Only the holder of a key reports failures: for a key that nobody holds,
+    /* Only a key that a worker holds can fail: for a key that nobody holds,
      * wq_add_rate_limited() is a trigger and not a failure. The limiter is not
      * asked; the key is added as by wq_add() with WQ_RETRY_RESPECT. */
     WQ_RETRY_FAILURES_ONLY = 2,
     /* A wq_add() of a key that waits by wq_add_rate_limited() does not run it
-     * before that backoff has ended. */
+     * before that backoff has ended. An earlier deadline, asked for by
+     * wq_add_after(), still takes its place. */
     WQ_RETRY_RESPECT = 4,
 };
 
