@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* test_allocator.c: is the allocator of a queue called under its lock only?
+ *
+ * That is promised, so an allocator need not be thread-safe. This one counts in
+ * plain variables, for the thread sanitizer to judge. The queue's default
+ * limiter allocates, too, and has a lock of its own: one thread makes it do so
+ * while another fills and empties the queue.
+ */
+#include "support/wq_test.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <wq/wq.h>
+
+enum { KEYS = 200, ROUNDS = 50 };
+
+static size_t allocated, freed; /* bytes; not atomic: that is the test */
+
+static void *
+allocate(void *ctx, size_t n)
+{
+    (void)ctx;
+    allocated += n;
+    return malloc(n);
+}
+
+static void
+release(void *ctx, void *p, size_t n)
+{
+    (void)ctx;
+    freed += n;
+    free(p);
+}
+
+/* Failures come and are forgotten: what the limiter knows grows and shrinks. */
+static void *
+fail_and_forget(void *q)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        for (uint64_t n = KEYS; n < 2 * KEYS; n++)
+            if (wq_add_rate_limited(q, wq_u64(&n)) != WQ_OK)
+                return q;
+        for (uint64_t n = KEYS; n < 2 * KEYS; n++)
+            (void)wq_forget(q, wq_u64(&n));
+    }
+    return NULL;
+}
+
+static void
+fill_and_empty(wq_queue *q)
+{
+    wq_item *item;
+
+    for (uint64_t n = 0; n < KEYS; n++)
+        assert_int_equal(wq_add(q, wq_u64(&n)), WQ_OK);
+    while (wq_get_within(q, 0, &item) == WQ_OK)
+        assert_int_equal(wq_done(q, item), WQ_OK);
+}
+
+/* L7 O-03 */
+TEST(allocator_is_called_under_the_lock_only)
+{
+    const wq_allocator allocator = {
+        .size = sizeof allocator, .alloc = allocate, .free = release};
+    wq_queue *q;
+    pthread_t thread;
+    void     *failed;
+
+    assert_int_equal(wq_create(WQ_CONFIG(.allocator = &allocator), &q), WQ_OK);
+    assert_int_equal(pthread_create(&thread, NULL, fail_and_forget, q), 0);
+    for (int round = 0; round < ROUNDS; round++)
+        fill_and_empty(q);
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    assert_null(failed);
+    wq_destroy(q);
+    assert_int_equal(allocated, freed); /* none was lost in between */
+}
+
+WQ_TESTS(test(allocator_is_called_under_the_lock_only));
