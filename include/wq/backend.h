@@ -28,6 +28,7 @@
 #ifndef WQ_BACKEND_H
 #define WQ_BACKEND_H
 
+#include <wq/inspect.h>
 #include <wq/wq.h>
 
 #ifdef __cplusplus
@@ -61,6 +62,24 @@ typedef struct wq_backend {
     wq_err (*add_rate_limited)(wq_queue *q, wq_key key);
     wq_err (*forget)(wq_queue *q, wq_key key);
     wq_err (*num_requeues)(wq_queue *q, wq_key key, unsigned *out);
+    /* `how` is complete, of this release's size, and its values are checked;
+     * so are the keys, of which there is at least one. */
+    wq_err (*add_with)(wq_queue *q, const wq_add_options *how,
+                       const wq_key *keys, size_t n);
+    wq_err (*remove)(wq_queue *q, wq_key key);
+    wq_err (*cancel_after)(wq_queue *q, wq_key key);
+    /* NULL: done by get() and done(), one by one. */
+    wq_err (*get_many)(wq_queue *q, wq_item **out, size_t max,
+                       int64_t timeout_ns, size_t *n);
+    wq_err (*done_many)(wq_queue *q, wq_item **items, size_t n);
+    wq_err (*next)(wq_queue *q, int64_t timeout_ns, wq_item **item);
+    int (*fd)(wq_queue *q);
+    /* What they fill in is complete, of this release's size, and zero. */
+    wq_err (*stats)(wq_queue *q, wq_counts *out);
+    wq_err (*depths)(wq_queue *q, wq_depth *out, size_t max, size_t *n);
+    wq_err (*key_state)(wq_queue *q, wq_key key, wq_key_info *out);
+    wq_err (*each)(wq_queue *q, unsigned facets, wq_visit visit, void *ctx);
+    const char *(*queue_name)(wq_queue *q); /* NULL: it has none */
 } wq_backend;
 
 /* The part of a queue that the library sees. First member of a backend's own

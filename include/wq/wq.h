@@ -142,7 +142,7 @@ wq_u64(const uint64_t *n)
  */
 typedef struct wq_item {
     wq_key   key;      /* valid until done */
-    int      priority; /* 0 in this release */
+    int      priority; /* the one it was handed out with */
     uint32_t slot;     /* the queue's own; not for callers */
     uint64_t fence;    /* grows with every hand-out of this key */
 } wq_item;
@@ -151,6 +151,7 @@ typedef struct wq_item {
 
 typedef struct wq_clock   wq_clock;   /* see clock.h */
 typedef struct wq_limiter wq_limiter; /* see limiter.h */
+typedef struct wq_metrics wq_metrics; /* see metrics.h */
 
 /* Where the queue's memory comes from. Called under the queue's lock: must not
  * call back into the queue. `free` gets the size that was asked for.
@@ -189,6 +190,12 @@ typedef struct wq_order {
     /* The queue is being destroyed. The bytes of keys that are still inside
      * belong to the queue and can be read until this returns. May be NULL. */
     void (*destroy)(void *self);
+    /* `key`, READY already, was added again with a higher priority than it was
+     * pushed with. NULL: touch() is called instead. */
+    void (*raise)(void *self, wq_key key, int priority);
+    /* Take out `key`, which was pushed and not popped since. NULL: READY keys
+     * of this queue cannot be removed (WQ_ENOTSUP). */
+    void (*remove)(void *self, wq_key key);
 } wq_order;
 
 /* What becomes of WAITING keys when the queue is shut down. */
@@ -213,6 +220,16 @@ enum wq_retry {
     WQ_RETRY_RESPECT = 4,
 };
 
+/* What an add of a new key does when the queue knows max_len keys. */
+typedef enum wq_overflow {
+    WQ_OVERFLOW_REFUSE, /* it returns WQ_EFULL. The default */
+    WQ_OVERFLOW_BLOCK,  /* it waits until a key has gone */
+    /* It takes the place of the READY key that has been so for longest, of
+     * those with the lowest priority. WQ_EFULL if that is higher than the new
+     * key's, or no key is READY. */
+    WQ_OVERFLOW_DROP_OLDEST,
+} wq_overflow;
+
 /* How a queue is made. Zero means the stated default, so fill in only what you
  * need; WQ_CONFIG(.order = &mine) does the rest in C. In C++ set `size` by
  * hand. The structs pointed to are copied; what they point to must outlive
@@ -234,6 +251,23 @@ typedef struct wq_config {
      * without a lock. NULL: nobody wants to know. */
     void (*on_give_up)(void *ctx, wq_key key, unsigned retries);
     void *give_up_ctx; /* its first argument */
+    /* NULL or "": no metrics. Copied. */
+    const char *name;
+    /* Who is told what happens, if there is a name; NULL: the sink of
+     * wq_metrics_set_default(), if there is one. */
+    const wq_metrics *metrics;
+    /* Keep the ages of keys (inspect.h) also without metrics: reads the clock
+     * at every add, get and done. */
+    bool ages;
+    /* How many keys the queue may know at a time, be they READY, WAITING or
+     * held. Adding a key that it knows is always possible, so a worker that
+     * retries its key is never refused. 0: any number. */
+    size_t      max_len;
+    wq_overflow overflow; /* 0: WQ_OVERFLOW_REFUSE */
+    /* A READY key had to make room (WQ_OVERFLOW_DROP_OLDEST); called by the
+     * add, without a lock. NULL: nobody wants to know. */
+    void (*on_overflow)(void *ctx, wq_key key);
+    void *overflow_ctx; /* its first argument */
 } wq_config;
 
 #ifndef __cplusplus
@@ -255,11 +289,14 @@ typedef struct wq_queue wq_queue; /* opaque */
  *   WQ_EINVAL  `out` is NULL; a `size` field is 0, cut off in the middle of a
  *              field, or larger than this release knows with something set
  *              there; an order or allocator lacks a required function;
- *              `waiting` or `retry` has a value that is not one of its own;
- *              `limiter` belongs to another queue or limiter;
+ *              `waiting`, `retry` or `overflow` has a value that is not one of
+ *              its own; `limiter` belongs to another queue or limiter; an
+ *              overflow policy without a max_len;
+ *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST and an order that cannot remove;
  *   WQ_ENOMEM  no memory;
- *   WQ_EIO     the system gave no random numbers (the hash is keyed).
- * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02]
+ *   WQ_EIO     the system gave no random numbers (the hash is keyed);
+ *   what open() of a sink returned.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02 O-20]
  */
 WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
 
@@ -287,8 +324,10 @@ WQ_API void wq_destroy(wq_queue *q);
  *   WQ_ESHUTDOWN  after wq_shutdown();
  *   WQ_EINVAL     NULL queue, NULL or empty key;
  *   WQ_ETOOLONG   more than WQ_KEY_MAX bytes;
+ *   WQ_EFULL      the queue has a max_len, and it is reached (wq_overflow);
  *   WQ_ENOMEM     no memory.
- * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.
+ * Threads: any.  Blocks: never, but for WQ_OVERFLOW_BLOCK.  Cost: O(1).
+ * Since: 0.1.
  * [Q-03 Q-04 Q-05 Q-12 Q-15 Q-16 Q-23 O-04]
  */
 WQ_API WQ_NODISCARD wq_err wq_add(wq_queue *q, wq_key key);
@@ -333,6 +372,127 @@ WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
  * Threads: any.  Blocks: never.  Since: 0.1.  [R-01 R-02 R-03 O-16 O-17]
  */
 WQ_API WQ_NODISCARD wq_err wq_add_rate_limited(wq_queue *q, wq_key key);
+
+/* -------------------------------------------------- adds with a purpose -- */
+
+/* What an add did, for each key. */
+typedef enum wq_added {
+    WQ_ADDED_NEW,       /* the key became READY */
+    WQ_ADDED_MERGED,    /* READY or DIRTY already: no change */
+    WQ_ADDED_DIRTY,     /* held: it will be READY again at done */
+    WQ_ADDED_RAISED,    /* READY or DIRTY already: with a higher priority now */
+    WQ_ADDED_SCHEDULED, /* it has a deadline now, and had none */
+    WQ_ADDED_SOONER,    /* its deadline was moved to an earlier time */
+    WQ_ADDED_LATER,     /* its deadline was moved to a later time */
+    WQ_ADDED_KEPT,      /* it has a deadline that serves: no change */
+} wq_added;
+
+/* What to do with the deadline of a key that is WAITING already. */
+typedef enum wq_if_waiting {
+    /* Leave it alone. An add without delay runs the key now, and again then;
+     * of two deadlines the earlier stays. As wq_add() and wq_add_after(). */
+    WQ_IF_WAITING_KEEP,
+    /* One run serves both, at the earlier time of the two: an add without
+     * delay ends the deadline, and a delay for a key that is READY or DIRTY
+     * changes nothing. As controller-runtime's queue. */
+    WQ_IF_WAITING_MERGE,
+    /* This add takes its place, be it earlier or later: one run, when the last
+     * add says. As the kernel's mod_delayed_work(). */
+    WQ_IF_WAITING_REPLACE,
+    /* The key is left alone: what it waits for serves this add, too. */
+    WQ_IF_WAITING_DROP,
+} wq_if_waiting;
+
+/* How to add. Zero means the stated default; all zero is wq_add(). Times are in
+ * nanoseconds on the queue's clock, and not negative where not said.
+ */
+typedef struct wq_add_options {
+    size_t size; /* sizeof(wq_add_options) */
+    /* Higher is handed out first; any int. Of the priorities a key is added
+     * with, the highest counts until it is handed out; a raised key goes to
+     * the end of its new level. Do not forget it in a retry: pass
+     * item->priority. */
+    int priority;
+    /* As wq_add_after(): 0 or less: now. */
+    int64_t after_ns;
+    /* As wq_add_rate_limited(). With after_ns too, the shorter of both. */
+    bool rate_limited;
+    /* What if the key is WAITING. 0: WQ_IF_WAITING_KEEP */
+    wq_if_waiting waiting;
+    /* Debounce: run so long after the last of a series of such adds, but no
+     * later than max_wait_ns after the first (0: no limit; a key that is added
+     * for ever then never runs). A key that is READY stays so. */
+    int64_t debounce_ns;
+    int64_t max_wait_ns;
+    /* Throttle: run now, and then not again within so long of the hand-out;
+     * further adds with this option wait until that time is over. */
+    int64_t throttle_ns;
+    /* With WQ_OVERFLOW_BLOCK: how long to wait for room. 0: as wq_add(), for
+     * ever; WQ_NOWAIT: not at all. */
+    int64_t timeout_ns;
+    /* What was done: an array of as many as there are keys; NULL: nobody wants
+     * to know. Written only if all went well. */
+    wq_added *results;
+} wq_add_options;
+
+#define WQ_NOWAIT (-1)
+
+#ifndef __cplusplus
+#define WQ_ADD(...)                                                            \
+    (&(wq_add_options){.size = sizeof(wq_add_options), __VA_ARGS__})
+#endif
+
+/* Add `n` keys, all in the same way, in one step: either all are added or, on
+ * any error, none. They become READY in the order they are given in.
+ *
+ *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = second), &key, 1);
+ *
+ * Returns WQ_OK (also for no key at all), or as wq_add(), and
+ *   WQ_EINVAL     also: NULL keys; a negative time; more than one of a delay
+ *                 (after_ns or rate_limited), debounce_ns and throttle_ns; a
+ *                 max_wait_ns without debounce_ns; an unknown `waiting`, or one
+ *                 with debounce_ns or throttle_ns; a wrong `size` (rules: see
+ *                 wq_create());
+ *   WQ_ETIMEDOUT  no room in time;
+ *   WQ_EFULL      no room; or more new keys than max_len: they never fit;
+ *   WQ_EGIVENUP   rate_limited: one of them was retried too often; it was
+ *                 given up, and the others were not added;
+ *   WQ_ENOTSUP    the backend cannot do that.
+ * A wq_order that refuses a key in the middle ends the call with its error, and
+ * the keys before it stay added: with an order, add one at a time.
+ * Threads: any.  Blocks: never, but for WQ_OVERFLOW_BLOCK.  Cost: O(1) a key;
+ * O(log n) of the keys that wait for a deadline, and of the priorities in use
+ * for a priority. WQ_OVERFLOW_DROP_OLDEST: O(priorities in use).  Since: 0.1.
+ * [O-50 O-51 O-52 O-53 O-54 O-55 O-56 PQ-07 PQ-08 PQ-16 PQ-42]
+ */
+WQ_API WQ_NODISCARD wq_err wq_add_with(wq_queue *q, const wq_add_options *how,
+                                       const wq_key *keys, size_t n);
+
+/* Take back what was asked for `key` and has not begun: it is no longer READY,
+ * WAITING or DIRTY. If a worker holds it, that worker goes on and says done as
+ * always; the key just does not come again. What the limiter knows of it
+ * stays: see wq_forget().
+ *
+ * Returns WQ_OK         something was taken back;
+ *         WQ_ENOTFOUND  the queue does not know the key;
+ *         WQ_ESTATE     it is held and nothing else: there is nothing to take
+ *                       back;
+ *         WQ_EINVAL, WQ_ETOOLONG  as wq_add();
+ *         WQ_ENOTSUP    the backend, or the wq_order, cannot.
+ * Threads: any.  Blocks: never.  Cost: O(1), O(log n) if it waits.  Since: 0.1.
+ * [O-57]
+ */
+WQ_API wq_err wq_remove(wq_queue *q, wq_key key);
+
+/* End the deadline of `key`, and nothing else: if it is READY or held it stays
+ * so.
+ *
+ * Returns WQ_OK; WQ_ENOTFOUND: it has none; else as wq_remove().
+ * Threads: any.  Blocks: never.  Cost: O(log n).  Since: 0.1.  [O-58]
+ */
+WQ_API wq_err wq_cancel_after(wq_queue *q, wq_key key);
+
+/* -------------------------------------------------------------- failures -- */
 
 /* The work on `key` went well (or is given up): the limiter forgets its
  * failures. Does not take a waiting key out, does not replace wq_done(). A key
@@ -392,6 +552,43 @@ WQ_API WQ_NODISCARD wq_err wq_get_within(wq_queue *q, int64_t timeout_ns,
  * Since: 0.1.  [Q-04 Q-11 Q-12 Q-14 Q-18 Q-21 O-06]
  */
 WQ_API wq_err wq_done(wq_queue *q, wq_item *item);
+
+/* wq_get() of several keys: blocks until there is one, up to `timeout_ns`, then
+ * takes all there are, up to `max`, in order, at one go. *n is how many.
+ *
+ * Returns WQ_OK (then *n is at least 1), or as wq_get_within();
+ *   WQ_EINVAL  also if max is 0, or `out` or `n` is NULL.
+ * Where a backend has no way to do it at one go, the keys are taken one by one.
+ * Threads: any.  Blocks: at most `timeout_ns`.  Since: 0.1.  [O-59]
+ */
+WQ_API WQ_NODISCARD wq_err wq_get_many(wq_queue *q, wq_item **out, size_t max,
+                                       int64_t timeout_ns, size_t *n);
+
+/* wq_done() of `n` items at one go: all, or none if one of them is not on loan
+ * from this queue, or is named twice.
+ *
+ * Returns WQ_OK (also for n = 0); WQ_EINVAL: a NULL among them; WQ_ESTATE; what
+ * push of a wq_order returned: items before that one are done (their pointers
+ * in the array are NULL then, in every case of WQ_OK too).
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-60]
+ */
+WQ_API wq_err wq_done_many(wq_queue *q, wq_item **items, size_t n);
+
+/* wq_done() of *item, if that is not NULL, and wq_get_within() of the next one,
+ * at one go. This is the loop of a worker:
+ *
+ *     wq_item *item = NULL;
+ *     while (wq_next(q, WQ_FOREVER, &item) == WQ_OK)
+ *         reconcile(item->key);
+ *
+ * Whatever it returns, *item tells what is on loan: the next item (WQ_OK); NULL
+ * when the old one is done and no other came; unchanged when the done failed.
+ *
+ * Returns as wq_done() and wq_get_within().
+ * Threads: any.  Blocks: at most `timeout_ns`.  Since: 0.1.  [O-61]
+ */
+WQ_API WQ_NODISCARD wq_err wq_next(wq_queue *q, int64_t timeout_ns,
+                                   wq_item **item);
 
 /* wq_done() by key, for callers that did not keep the item: client-go's
  * Done(item).
@@ -458,6 +655,29 @@ WQ_API bool wq_shutting_down(const wq_queue *q);
  * Threads: any.  Blocks: never.  Since: 0.1.  [O-08]
  */
 WQ_API void wq_interrupt(wq_queue *q);
+
+/* ---------------------------------------------------------- event loops -- */
+
+/* A file descriptor for poll(), epoll and the event loops built on them:
+ * readable while wq_get_within(q, 0, ...) would not say WQ_ETIMEDOUT, so also
+ * when a deadline has passed and when the queue is shut down and empty. It is
+ * level-triggered: nothing needs to be read from it, nor may be.
+ *
+ *     while ((err = wq_get_within(q, 0, &item)) == WQ_OK)  // when readable
+ *         ...
+ *     if (err == WQ_ESHUTDOWN)
+ *         stop watching
+ *
+ * Another thread may be faster: be prepared for WQ_ETIMEDOUT. The descriptor
+ * belongs to the queue, is the same at every call, closes on exec, and is
+ * closed by wq_destroy(): take it out of the loop before. From the first call
+ * on, a queue that becomes empty or not empty makes a system call.
+ *
+ * Returns the descriptor; or -1 and errno: EINVAL for NULL; ENOSYS if the
+ * system or the backend has none; what the system said.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-70]
+ */
+WQ_API int wq_fd(wq_queue *q);
 
 #ifdef __cplusplus
 }

@@ -30,4 +30,15 @@ wq__sized_read(const void *from, size_t known, void *out)
     return true;
 }
 
+/* The other way: fill in `to`, as far as its size (which its first member told
+ * wq__sized_read() before) reaches, from `from`, which has `known` bytes. */
+static inline void
+wq__sized_write(const void *from, size_t known, void *to)
+{
+    size_t size;
+
+    memcpy(&size, to, sizeof size);
+    memcpy(to, from, size < known ? size : known);
+}
+
 #endif

@@ -6,13 +6,7 @@
  */
 #include <wq/backend.h>
 
-static wq_err
-check_key(wq_key key)
-{
-    if (!key.data || key.len == 0)
-        return WQ_EINVAL;
-    return key.len > WQ_KEY_MAX ? WQ_ETOOLONG : WQ_OK;
-}
+#include "front/check.h"
 
 void
 wq_destroy(wq_queue *q)
@@ -24,14 +18,14 @@ wq_destroy(wq_queue *q)
 wq_err
 wq_add(wq_queue *q, wq_key key)
 {
-    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
     return err ? err : q->backend->add(q, key);
 }
 
 wq_err
 wq_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 {
-    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
     if (err)
         return err;
     return q->backend->add_after ? q->backend->add_after(q, key, delay_ns)
@@ -41,7 +35,7 @@ wq_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 wq_err
 wq_add_rate_limited(wq_queue *q, wq_key key)
 {
-    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
     if (err)
         return err;
     return q->backend->add_rate_limited ? q->backend->add_rate_limited(q, key)
@@ -51,7 +45,7 @@ wq_add_rate_limited(wq_queue *q, wq_key key)
 wq_err
 wq_forget(wq_queue *q, wq_key key)
 {
-    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
     if (err)
         return err;
     return q->backend->forget ? q->backend->forget(q, key) : WQ_ENOTSUP;
@@ -61,7 +55,7 @@ unsigned
 wq_num_requeues(wq_queue *q, wq_key key)
 {
     unsigned n = 0;
-    if (!q || check_key(key) || !q->backend->num_requeues ||
+    if (!q || wq__check_key(key) || !q->backend->num_requeues ||
         q->backend->num_requeues(q, key, &n))
         return 0;
     return n;
@@ -92,7 +86,7 @@ wq_done(wq_queue *q, wq_item *item)
 wq_err
 wq_done_key(wq_queue *q, wq_key key)
 {
-    const wq_err err = q ? check_key(key) : WQ_EINVAL;
+    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
     if (err)
         return err;
     return q->backend->done_key ? q->backend->done_key(q, key) : WQ_ENOTSUP;

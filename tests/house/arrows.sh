@@ -18,12 +18,14 @@ src/core/audit.c  | core/ wq/wq.h wq/version.h     | core stdio.h
 src/core/mem.c    | core/ wq/wq.h wq/version.h     | core stdlib.h
 src/core/         | core/ wq/wq.h wq/version.h     | core
 src/memory/       | memory/ core/ clock/ limit/ port/ wq/ | c11
-src/front/        | front/ wq/                     | c11
+src/front/        | front/ core/sized.h wq/        | c11
+src/text/         | text/ wq/                      | c11
+src/inspect/      | inspect/ text/ wq/             | c11
 src/port/         | port/ wq/                      | any
 src/layer/        | layer/ core/ clock/ limit/ port/ wq/ | c11
 src/limit/        | limit/ core/ clock/ port/ wq/  | c11
 src/clock/        | clock/ core/ port/ wq/         | c11
-src/metrics/      | metrics/ core/ port/ wq/       | c11
+src/metrics/      | metrics/ text/ core/ port/ wq/ | c11
 src/workers/      | workers/ core/ clock/ port/ wq/ | c11
 src/              |                                |
 backends/         | wq/                            | any
@@ -50,7 +52,8 @@ BEGIN {
         ours[rules] = trim(cell[2])
         system_[rules] = trim(cell[3])
     }
-    rooms = "^(wq|core|memory|front|port|layer|limit|clock|metrics|workers)/"
+    rooms = "^(wq|core|memory|front|port|layer|limit|clock|metrics|workers|" \
+            "text|inspect)/"
 }
 
 function trim(s) {

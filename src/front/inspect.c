@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* inspect.c: who answers questions about a queue? The verbs of inspect.h and
+ * wq_fd(): arguments are checked here, once for all backends. */
+#include <wq/backend.h>
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/sized.h"
+#include "front/check.h"
+
+wq_err
+wq_stats(wq_queue *q, wq_counts *out)
+{
+    wq_counts known;
+
+    if (!q || !out || !wq__sized_read(out, sizeof known, &known))
+        return WQ_EINVAL;
+    if (!q->backend->stats)
+        return WQ_ENOTSUP;
+    known = (wq_counts){.size = out->size};
+    const wq_err err = q->backend->stats(q, &known);
+    if (!err)
+        wq__sized_write(&known, sizeof known, out);
+    return err;
+}
+
+wq_err
+wq_key_state(wq_queue *q, wq_key key, wq_key_info *out)
+{
+    wq_key_info known;
+
+    if (!q || !out || !wq__sized_read(out, sizeof known, &known))
+        return WQ_EINVAL;
+    wq_err err = wq__check_key(key);
+    if (err)
+        return err;
+    if (!q->backend->key_state)
+        return WQ_ENOTSUP;
+    known = (wq_key_info){.size = out->size};
+    err = q->backend->key_state(q, key, &known);
+    if (!err)
+        wq__sized_write(&known, sizeof known, out);
+    return err;
+}
+
+wq_err
+wq_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
+{
+    if (!q || !n || (!out && max))
+        return WQ_EINVAL;
+    return q->backend->depths ? q->backend->depths(q, out, max, n) : WQ_ENOTSUP;
+}
+
+wq_err
+wq_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx)
+{
+    const unsigned known = WQ_KEY_READY | WQ_KEY_HELD | WQ_KEY_DIRTY |
+                           WQ_KEY_WAITING | WQ_KEY_BACKOFF;
+
+    if (!q || !visit || facets & ~known)
+        return WQ_EINVAL;
+    return q->backend->each
+               ? q->backend->each(q, facets ? facets : known, visit, ctx)
+               : WQ_ENOTSUP;
+}
+
+wq_err
+wq_write_file(void *file, const char *text, size_t len)
+{
+    return fwrite(text, 1, len, file) == len ? WQ_OK : WQ_EIO;
+}
+
+int
+wq_fd(wq_queue *q)
+{
+    if (q && q->backend->fd)
+        return q->backend->fd(q);
+    errno = q ? ENOSYS : EINVAL;
+    return -1;
+}
