@@ -30,11 +30,11 @@ static void
 add(void *q, wq_key key)
 {
     struct naive  *n = q;
-    enum wq__added what;
+    wq_added what;
     const uint32_t hash = wq__core_hash(&n->core, key);
 
     pthread_mutex_lock(&n->mutex);
-    must(wq__core_add(&n->core, key, hash, &what) == WQ_OK, "naive add");
+    must(wq__core_add(&n->core, key, hash, 0, &what) == WQ_OK, "naive add");
     pthread_cond_signal(&n->cond);
     pthread_mutex_unlock(&n->mutex);
 }
@@ -48,7 +48,7 @@ get(void *q, void **item)
     pthread_mutex_lock(&n->mutex);
     while (wq__core_len(&n->core) == 0 && !n->core.shutting_down)
         pthread_cond_wait(&n->cond, &n->mutex);
-    const wq_err err = wq__core_get(&n->core, &got);
+    const wq_err err = wq__core_get(&n->core, 0, &got);
     pthread_mutex_unlock(&n->mutex);
     must(err == WQ_OK || err == WQ_ENOTFOUND, "naive get");
     *item = got;
@@ -61,7 +61,7 @@ done(void *q, void *item)
     struct naive *n = q;
 
     pthread_mutex_lock(&n->mutex);
-    must(wq__core_done(&n->core, item) == WQ_OK, "naive done");
+    must(wq__core_done(&n->core, item, 0, NULL) == WQ_OK, "naive done");
     pthread_mutex_unlock(&n->mutex);
 }
 

@@ -292,7 +292,7 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              `waiting`, `retry` or `overflow` has a value that is not one of
  *              its own; `limiter` belongs to another queue or limiter; an
  *              overflow policy without a max_len;
- *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST and an order that cannot remove;
+ *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST and an order: who is the oldest?
  *   WQ_ENOMEM  no memory;
  *   WQ_EIO     the system gave no random numbers (the hash is keyed);
  *   what open() of a sink returned.

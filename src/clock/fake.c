@@ -7,7 +7,10 @@
  * move is either seen before sleeping, or finds the sleeper. A sleeper leaves
  * the list under that lock too, so an alarm never meets one that is gone.
  *
- * Cost: a move looks at every sleeper. Clocks of tests have few.
+ * Watches stand in a list of their own for as long as they have a deadline, and
+ * their beacons are lit or dimmed by every move: going back dims one again.
+ *
+ * Cost: a move looks at every sleeper and watch. Clocks of tests have few.
  */
 #include "clock/clock.h"
 
@@ -33,11 +36,12 @@ struct list {
 };
 
 struct fake {
-    wq_clock        base; /* first: a wq_clock is the beginning of its kind */
-    struct wq__lock lock; /* guards all below; taken last, nothing under it */
-    int64_t         now_ns;
-    struct list     sleepers;  /* until a deadline */
-    struct list     observers; /* in wq_clock_fake_wait_for_waiters() */
+    wq_clock          base; /* first: a wq_clock is the beginning of its kind */
+    struct wq__lock   lock; /* guards all below; under it only beacons' locks */
+    int64_t           now_ns;
+    struct list       sleepers;  /* until a deadline */
+    struct list       observers; /* in wq_clock_fake_wait_for_waiters() */
+    struct wq__watch *watches;   /* those with a deadline; the queues' own */
 };
 
 static struct fake *
@@ -88,6 +92,24 @@ alarm_sleepers(struct fake *f)
     }
 }
 
+static void
+show_time(const struct fake *f, const struct wq__watch *w)
+{
+    if (w->deadline_ns != WQ_FOREVER && w->deadline_ns <= f->now_ns)
+        wq__beacon_light(w->beacon, WQ__LIT_BY_CLOCK);
+    else
+        wq__beacon_dim(w->beacon, WQ__LIT_BY_CLOCK);
+}
+
+static void
+move_to(struct fake *f, int64_t now_ns)
+{
+    f->now_ns = now_ns;
+    alarm_sleepers(f);
+    for (struct wq__watch *w = f->watches; w; w = w->next)
+        show_time(f, w);
+}
+
 static int64_t
 fake_now(wq_clock *clock)
 {
@@ -125,6 +147,36 @@ fake_park(wq_clock *clock, struct wq__parker *p, int64_t deadline_ns)
     return woken;
 }
 
+/* Whether `w` is in the list follows from its deadline. */
+static void
+set_listed(struct fake *f, struct wq__watch *w, bool listed)
+{
+    if (w->listed == listed)
+        return;
+    w->listed = listed;
+    if (listed) {
+        w->prev = NULL;
+        w->next = f->watches;
+        f->watches = w;
+    } else {
+        *(w->prev ? &w->prev->next : &f->watches) = w->next;
+    }
+    if (w->next)
+        w->next->prev = listed ? w : w->prev;
+}
+
+static void
+fake_watch(wq_clock *clock, struct wq__watch *w, int64_t deadline_ns)
+{
+    struct fake *f = fake(clock);
+
+    wq__lock_take(&f->lock);
+    w->deadline_ns = deadline_ns;
+    set_listed(f, w, deadline_ns != WQ_FOREVER);
+    show_time(f, w);
+    wq__lock_release(&f->lock);
+}
+
 static void
 fake_destroy(wq_clock *clock)
 {
@@ -147,7 +199,14 @@ wq_clock_fake_create(int64_t now_ns)
         return NULL;
 
     *f = (struct fake){
-        .base = {fake_now, fake_park, fake_destroy},
+        .base =
+            {
+                .now = fake_now,
+                .stopwatch = fake_now,
+                .park = fake_park,
+                .watch = fake_watch,
+                .destroy = fake_destroy,
+            },
         .now_ns = now_ns,
     };
     wq__lock_init(&f->lock);
@@ -162,8 +221,7 @@ wq_clock_fake_set(wq_clock *clock, int64_t now_ns)
     if (!is_fake(clock))
         return;
     wq__lock_take(&f->lock);
-    f->now_ns = now_ns;
-    alarm_sleepers(f);
+    move_to(f, now_ns);
     wq__lock_release(&f->lock);
 }
 
@@ -175,8 +233,7 @@ wq_clock_fake_step(wq_clock *clock, int64_t by_ns)
     if (!is_fake(clock))
         return;
     wq__lock_take(&f->lock);
-    f->now_ns = wq__span_add(f->now_ns, by_ns);
-    alarm_sleepers(f);
+    move_to(f, wq__span_add(f->now_ns, by_ns));
     wq__lock_release(&f->lock);
 }
 

@@ -4,13 +4,29 @@
 
 #include <errno.h>
 
+#include "port/stopwatch.h"
 #include "port/time.h"
+
+/* The system's timers look after a deadline by themselves. */
+static void
+arm_timer(wq_clock *clock, struct wq__watch *w, int64_t deadline_ns)
+{
+    (void)clock;
+    wq__beacon_arm(w->beacon, deadline_ns);
+}
 
 static int64_t
 monotonic_now(wq_clock *clock)
 {
     (void)clock;
     return wq__time_now();
+}
+
+static int64_t
+monotonic_stopwatch(wq_clock *clock)
+{
+    (void)clock;
+    return wq__stopwatch_now();
 }
 
 static bool
@@ -37,14 +53,26 @@ boottime_park(wq_clock *clock, struct wq__parker *p, int64_t deadline_ns)
 wq_clock *
 wq_clock_monotonic(void)
 {
-    static wq_clock monotonic = {monotonic_now, monotonic_park, NULL};
+    static wq_clock monotonic = {
+        .now = monotonic_now,
+        .stopwatch = monotonic_stopwatch,
+        .park = monotonic_park,
+        .watch = arm_timer,
+        .timer = WQ__TIMER_MONOTONIC,
+    };
     return &monotonic;
 }
 
 wq_clock *
 wq_clock_boottime(void)
 {
-    static wq_clock boottime = {boottime_now, boottime_park, NULL};
+    static wq_clock boottime = {
+        .now = boottime_now,
+        .stopwatch = boottime_now,
+        .park = boottime_park,
+        .watch = arm_timer,
+        .timer = WQ__TIMER_BOOTTIME,
+    };
 
     if (wq__time_has_boottime())
         return &boottime;

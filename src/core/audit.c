@@ -8,15 +8,17 @@
  */
 #include "core/core.h"
 
+#include "core/inside.h"
+
 static const struct wq__rec *
 record(const struct wq__core *c, wq__ref ref)
 {
-    return wq__slab_at(&c->recs, ref);
+    return wq__core_rec(c, ref);
 }
 
 /* A record by itself: facets that exclude each other, and counts of them. */
 struct census {
-    size_t ready, held, dirty, waiting;
+    size_t ready, held, dirty, waiting, quiet;
 };
 
 static const char *
@@ -31,14 +33,21 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
     n->held += held;
     n->dirty += dirty;
     n->waiting += rec->wait != 0;
+    n->quiet += (rec->flags & WQ__QUIET) != 0;
     if (ready && held)
         return "L2: a key is READY and HELD";
     if (dirty && !held)
         return "a key is DIRTY but not HELD";
     if (!ready && !held && !rec->wait)
         return "a record without any facet was kept";
-    if (rec->flags & WQ__BACKOFF && !rec->wait)
-        return "a key has a backoff but no deadline";
+    if (rec->flags & (WQ__BACKOFF | WQ__DEBOUNCED) && !wq__rec_waits(rec))
+        return "a key has a backoff or a debounce but no deadline";
+    if (rec->flags & WQ__QUIET && !rec->wait)
+        return "a key is to be left alone, for no time";
+    if (rec->flags & WQ__PICKED)
+        return "an add has left its mark";
+    if (!(rec->flags & WQ__STAMPED) != !c->ages)
+        return "a record has a stamp without need, or none";
     if (wq__hash(&c->secret, wq__rec_key(rec)) != rec->hash)
         return "a record's hash is not its key's";
     return NULL;
@@ -50,12 +59,12 @@ static const char *
 check_loan(const struct wq__core *c, wq__ref ref)
 {
     const struct wq__rec  *rec = record(c, ref);
-    const struct wq__loan *loan = wq__slab_probe(&c->loans, rec->link);
+    const struct wq__loan *loan = wq__slab_probe(&c->loans, rec->next);
 
-    if (!loan || loan->rec != ref || loan->item.slot != rec->link)
+    if (!loan || loan->rec != ref || loan->item.slot != rec->next)
         return "L1: a HELD key and its loan do not name each other";
     if (loan->item.key.data != wq__rec_bytes(rec) ||
-        loan->item.key.len != rec->len)
+        loan->item.key.len != wq__rec_len(rec))
         return "a loan shows another key than its record's";
     if (loan->item.fence > c->fence)
         return "a fence from the future";
@@ -95,37 +104,121 @@ check_index(const struct wq__core *c)
         return "READY keys were miscounted";
     if (n.waiting != c->waiting.len)
         return "L5: WAITING keys and deadlines differ in number";
+    if (n.quiet != c->quiet)
+        return "QUIET keys were miscounted";
+    if (c->max_len && len > c->max_len)
+        return "there are more keys than the bound allows";
+    return NULL;
+}
+
+/* The line of a level, from the first to the last. */
+static const char *
+check_line(const struct wq__core *c, uint32_t number)
+{
+    const struct wq__level *level = &c->ready.levels.at[number];
+    size_t                  len = 0;
+    wq__ref                 last = 0;
+
+    for (wq__ref ref = level->first; ref; ref = record(c, ref)->next) {
+        const struct wq__rec *rec = record(c, ref);
+        if (!(rec->flags & WQ__READY))
+            return "L2: the ready list holds a key that is not READY";
+        if (rec->level != number)
+            return "L4: a key stands in another priority's line";
+        if (last && rec->prev != last)
+            return "the ready list does not lead back";
+        if (++len > level->len)
+            return "L2: a key is in the ready list twice";
+        last = ref;
+    }
+    if (len != level->len || last != level->last)
+        return "the ready list was cut";
     return NULL;
 }
 
 static const char *
 check_ready(const struct wq__core *c)
 {
-    const struct wq__ready *r = &c->ready;
+    const struct wq__ready  *r = &c->ready;
+    const struct wq__levels *l = &r->levels;
 
     if (r->has_plug_in)
         return r->plug_in.len(r->plug_in.self) == r->len
                    ? NULL
                    : "the wq_order and the queue differ on what is READY";
-
-    size_t  len = 0;
-    wq__ref last = 0;
-    for (wq__ref ref = r->first; ref; ref = record(c, ref)->link) {
-        if (!(record(c, ref)->flags & WQ__READY))
-            return "L2: the ready list holds a key that is not READY";
-        if (++len > r->len)
-            return "L2: a key is in the ready list twice";
-        last = ref;
+    for (uint32_t i = 0; i < l->fresh; i++) {
+        const char *broken = i && !l->at[i].holders ? NULL : check_line(c, i);
+        if (broken)
+            return broken;
     }
-    if (len != r->len || last != r->last)
-        return "the ready list was cut";
     return NULL;
+}
+
+/* Every level has the keys it counts: READY, DIRTY, WAITING. */
+static const char *
+check_holders(const struct wq__core *c)
+{
+    const struct wq__levels *l = &c->ready.levels;
+    size_t                   len = 0, dirty = 0, holders = 0, waiting = 0;
+
+    for (uint32_t i = 0; i < l->fresh; i++) {
+        if (i && !l->at[i].holders)
+            continue;
+        len += l->at[i].len;
+        dirty += l->at[i].dirty;
+        holders += i ? l->at[i].holders : l->at[i].len + l->at[i].dirty;
+    }
+    for (size_t i = 0; i < c->waiting.len; i++)
+        waiting += c->waiting.entries[i].level != 0;
+    if (len != c->ready.len || dirty != c->dirty)
+        return "the levels' keys were miscounted";
+    if (holders != len + dirty + waiting)
+        return "a level is held by nobody, or not by somebody";
+    return wq__levels_check(l);
+}
+
+/* What came in has gone out, or is here. */
+static const char *
+check_tally(const struct wq__core *c)
+{
+    const struct wq__tally *t = &c->tally;
+
+    if (t->adds !=
+        t->gets + t->removed + t->displaced + c->ready.len + c->dirty)
+        return "L3: keys that were added got lost, or came twice";
+    if (t->gets != t->dones + c->held)
+        return "hand-outs and dones do not agree with what is HELD";
+    return NULL;
+}
+
+/* Loans by age. */
+static const char *
+check_ages(const struct wq__core *c)
+{
+    uint64_t sum = 0;
+    size_t   len = 0;
+    wq__ref  last = 0;
+
+    if (!c->ages)
+        return c->oldest || c->newest ? "ages are kept without need" : NULL;
+    for (wq__ref slot = c->oldest; slot; len++) {
+        const struct wq__loan *loan = wq__slab_at(&c->loans, slot);
+        if (loan->older != last || len > c->held)
+            return "the list of ages is broken";
+        sum += (uint64_t)loan->got;
+        last = slot;
+        slot = loan->newer;
+    }
+    return len == c->held && last == c->newest && sum == c->got_sum
+               ? NULL
+               : "the ages of loans were miscounted";
 }
 
 static const char *
 check_waiting(const struct wq__core *c)
 {
     const struct wq__heap *h = &c->waiting;
+    size_t                 paces = 0;
 
     for (size_t i = 0; i < h->len; i++) {
         const struct wq__wait *e = &h->entries[i];
@@ -136,7 +229,10 @@ check_waiting(const struct wq__core *c)
             return "L4: the delay heap is out of order";
         if (e->seq > h->seq)
             return "an arrival number from the future";
+        paces += e->pace != 0;
     }
+    if (paces != c->paces.live)
+        return "what is remembered about a pace was lost";
     return NULL;
 }
 
@@ -147,6 +243,12 @@ wq__core_check(const struct wq__core *c)
     if (!broken)
         broken = check_ready(c);
     if (!broken)
+        broken = check_holders(c);
+    if (!broken)
         broken = check_waiting(c);
+    if (!broken)
+        broken = check_tally(c);
+    if (!broken)
+        broken = check_ages(c);
     return broken;
 }

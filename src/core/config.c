@@ -25,7 +25,17 @@ has_known_values(const wq_config *config)
 
     return (config->waiting == WQ_WAITING_DROP ||
             config->waiting == WQ_WAITING_KEEP) &&
-           !(config->retry & ~known);
+           !(config->retry & ~known) &&
+           config->overflow >= WQ_OVERFLOW_REFUSE &&
+           config->overflow <= WQ_OVERFLOW_DROP_OLDEST;
+}
+
+/* A policy for a bound that is not there is a mistake. */
+static bool
+is_bound(const wq_config *config)
+{
+    return config->max_len ||
+           (config->overflow == WQ_OVERFLOW_REFUSE && !config->on_overflow);
 }
 
 wq_err
@@ -35,12 +45,14 @@ wq__config_read(const wq_config *config, struct wq__config *out)
     wq_config      *user = &out->user;
 
     if (!wq__sized_read(config ? config : &defaults, sizeof *user, user) ||
-        !has_known_values(user))
+        !has_known_values(user) || !is_bound(user))
         return WQ_EINVAL;
     if (user->order) {
         if (!read_order(user->order, &out->order))
             return WQ_EINVAL;
         user->order = &out->order;
+        if (user->overflow == WQ_OVERFLOW_DROP_OLDEST)
+            return WQ_ENOTSUP; /* an order need not know who is the oldest */
     }
     if (user->allocator) {
         if (!read_allocator(user->allocator, &out->allocator))
@@ -48,4 +60,12 @@ wq__config_read(const wq_config *config, struct wq__config *out)
         user->allocator = &out->allocator;
     }
     return WQ_OK;
+}
+
+bool
+wq__config_asks_for_more_than_layers(const wq_config *config)
+{
+    return config->order || config->retry ||
+           config->waiting != WQ_WAITING_DROP || config->name ||
+           config->metrics || config->ages || config->max_len;
 }

@@ -18,4 +18,7 @@ struct wq__config {
  * value is not one of those it can be. `out` must not be moved afterwards. */
 wq_err wq__config_read(const wq_config *config, struct wq__config *out);
 
+/* Does it ask for what a layer around another queue cannot do? */
+bool wq__config_asks_for_more_than_layers(const wq_config *config);
+
 #endif

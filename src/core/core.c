@@ -5,16 +5,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/inside.h"
 #include "core/mem.h"
 #include "core/span.h"
 
 /* ---- records ------------------------------------------------------------ */
-
-static struct wq__rec *
-record(const struct wq__core *c, wq__ref ref)
-{
-    return wq__slab_at(&c->recs, ref);
-}
 
 static bool
 is_inline(size_t len)
@@ -27,7 +22,7 @@ static wq_err
 copy_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
 {
     if (is_inline(key.len)) {
-        memcpy(rec->bytes, key.data, key.len);
+        memcpy(wq__rec_key_at(rec), key.data, key.len);
         return WQ_OK;
     }
     void *copy = wq__mem_alloc(&c->mem, key.len);
@@ -35,18 +30,20 @@ copy_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
         return WQ_ENOMEM;
 
     memcpy(copy, key.data, key.len);
-    memcpy(rec->bytes, &copy, sizeof copy);
-    rec->flags |= WQ__LONG;
+    memcpy(wq__rec_key_at(rec), &copy, sizeof copy);
+    wq__rec_set(rec, WQ__LONG);
     return WQ_OK;
 }
 
 static void
 free_record(struct wq__core *c, wq__ref ref)
 {
-    struct wq__rec *rec = record(c, ref);
+    struct wq__rec *rec = wq__core_rec(c, ref);
 
     if (rec->flags & WQ__LONG)
-        wq__mem_free(&c->mem, (void *)wq__rec_bytes(rec), rec->len);
+        wq__mem_free(&c->mem, (void *)wq__rec_bytes(rec), wq__rec_len(rec));
+    rec->flags = 0; /* wq__core_walk() looks at freed records, too */
+    rec->wait = 0;
     wq__slab_free(&c->recs, ref);
 }
 
@@ -58,32 +55,41 @@ make_record(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out)
     if (err)
         return err;
 
-    const size_t size = offsetof(struct wq__rec, bytes) +
+    const unsigned stamped = c->ages ? WQ__STAMPED : 0;
+    const size_t   size = offsetof(struct wq__rec, bytes) + stamped +
                         (is_inline(key.len) ? key.len : sizeof(void *));
     wq__ref         ref;
     struct wq__rec *rec = wq__slab_alloc(&c->recs, size, &ref);
     if (!rec)
         return WQ_ENOMEM;
 
-    rec->link = 0;
     rec->hash = hash;
     rec->wait = 0;
-    rec->len = (uint32_t)key.len;
-    rec->flags = 0;
+    rec->level = 0;
+    rec->len_less_1 = (uint16_t)(key.len - 1);
+    rec->flags = (uint16_t)stamped;
     err = copy_key(c, rec, key);
     if (err) {
-        wq__slab_free(&c->recs, ref);
+        free_record(c, ref);
         return err;
     }
     *out = ref;
     return WQ_OK;
 }
 
-/* A record without any facet left is forgotten. */
-static void
-forget_if_bare(struct wq__core *c, wq__ref ref)
+wq_err
+wq__core_make(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out)
 {
-    const struct wq__rec *rec = record(c, ref);
+    const wq_err err = make_record(c, key, hash, out);
+    if (!err)
+        wq__index_insert(&c->index, hash, *out);
+    return err;
+}
+
+void
+wq__core_forget_if_bare(struct wq__core *c, wq__ref ref)
+{
+    const struct wq__rec *rec = wq__core_rec(c, ref);
 
     if (rec->flags & (WQ__READY | WQ__HELD) || rec->wait)
         return;
@@ -91,17 +97,107 @@ forget_if_bare(struct wq__core *c, wq__ref ref)
     free_record(c, ref);
 }
 
+void
+wq__core_bury(struct wq__core *c, wq__ref victim)
+{
+    free_record(c, victim);
+}
+
 /* ---- add ---------------------------------------------------------------- */
 
+/* A READY or DIRTY record holds on to `level` instead of its own. */
+static void
+move_to_level(struct wq__core *c, wq__ref ref, uint32_t level)
+{
+    struct wq__rec    *rec = wq__core_rec(c, ref);
+    struct wq__levels *levels = &c->ready.levels;
+    const uint32_t     old = rec->level;
+
+    wq__levels_hold(levels, level);
+    if (rec->flags & WQ__READY) {
+        wq__ready_raise(&c->ready, ref, level);
+    } else {
+        levels->at[old].dirty--;
+        levels->at[level].dirty++;
+        rec->level = level;
+    }
+    wq__levels_release(levels, old);
+}
+
+wq_added
+wq__core_merge(struct wq__core *c, wq__ref ref, uint32_t level)
+{
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+
+    c->tally.merged++;
+    if (wq__core_is_higher(c, level, rec->level)) {
+        move_to_level(c, ref, level);
+        return WQ_ADDED_RAISED;
+    }
+    if (rec->flags & WQ__READY)
+        wq__ready_touch(&c->ready, ref);
+    return WQ_ADDED_MERGED;
+}
+
+static void
+mark_dirty(struct wq__core *c, struct wq__rec *rec, uint32_t level, int64_t now)
+{
+    wq__rec_set(rec, WQ__DIRTY);
+    wq__rec_stamp(rec, now);
+    rec->level = level;
+    wq__levels_hold(&c->ready.levels, level);
+    c->ready.levels.at[level].dirty++;
+    c->dirty++;
+    c->tally.adds++;
+}
+
+/* A record that is neither READY nor HELD becomes READY. */
 static wq_err
-add_absent(struct wq__core *c, wq_key key, uint32_t hash)
+make_ready(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+
+    rec->level = level;
+    const wq_err err = wq__ready_push(&c->ready, ref);
+    if (err)
+        return err;
+    wq__rec_stamp(rec, now);
+    wq__levels_hold(&c->ready.levels, level);
+    c->tally.adds++;
+    return WQ_OK;
+}
+
+wq_err
+wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
+              wq_added *what)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+
+    if (wq__rec_is_wanted(rec)) {
+        *what = wq__core_merge(c, ref, level);
+        return WQ_OK;
+    }
+    if (rec->flags & WQ__HELD) {
+        *what = WQ_ADDED_DIRTY;
+        mark_dirty(c, rec, level, now);
+        return WQ_OK;
+    }
+    *what = WQ_ADDED_NEW; /* if it waits, it goes on doing so */
+    return make_ready(c, ref, level, now);
+}
+
+static wq_err
+add_absent(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
 {
     wq__ref ref;
-    wq_err  err = make_record(c, key, hash, &ref);
+
+    if (c->max_len && !wq__core_room(c))
+        return WQ_EFULL;
+    wq_err err = make_record(c, key, hash, &ref);
     if (err)
         return err;
 
-    err = wq__ready_push(&c->ready, ref);
+    err = make_ready(c, ref, 0, now);
     if (err) {
         free_record(c, ref);
         return err;
@@ -110,186 +206,134 @@ add_absent(struct wq__core *c, wq_key key, uint32_t hash)
     return WQ_OK;
 }
 
-/* Is the add to be served by what happens when the backoff ends? */
-static bool
-waits_by_backoff(const struct wq__rec *rec)
-{
-    return rec->flags & WQ__BACKOFF;
-}
-
-static wq_err
-add_known(struct wq__core *c, wq__ref ref, bool respect, enum wq__added *what)
-{
-    struct wq__rec *rec = record(c, ref);
-
-    if (rec->flags & WQ__HELD) {
-        *what = rec->flags & WQ__DIRTY ? WQ__ADDED_MERGED : WQ__ADDED_DIRTY;
-        c->dirty += !(rec->flags & WQ__DIRTY);
-        rec->flags |= WQ__DIRTY;
-        return WQ_OK;
-    }
-    if (rec->flags & WQ__READY) {
-        *what = WQ__ADDED_MERGED;
-        wq__ready_touch(&c->ready, ref);
-        return WQ_OK;
-    }
-    if (respect && waits_by_backoff(rec)) {
-        *what = WQ__ADDED_MERGED;
-        return WQ_OK;
-    }
-    *what = WQ__ADDED_NEW; /* it was only WAITING, and goes on doing so */
-    return wq__ready_push(&c->ready, ref);
-}
-
-static wq_err
-admit(struct wq__core *c, wq_key key, uint32_t hash, bool respect,
-      enum wq__added *what)
+wq_err
+wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+               wq_added *what)
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
-    if (ref)
-        return add_known(c, ref, respect, what);
 
-    *what = WQ__ADDED_NEW;
-    return add_absent(c, key, hash);
+    if (!ref) {
+        *what = WQ_ADDED_NEW;
+        return add_absent(c, key, hash, now);
+    }
+    if (c->respect && wq__rec_backs_off(wq__core_rec(c, ref))) {
+        *what = wq__core_keep_deadline(c, ref, 0);
+        return WQ_OK;
+    }
+    return wq__core_want(c, ref, 0, now, what);
 }
 
 wq_err
-wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash,
-               enum wq__added *what)
-{
-    return admit(c, key, hash, c->respect, what);
-}
-
-wq_err
-wq__core_add(struct wq__core *c, wq_key key, uint32_t hash,
-             enum wq__added *what)
+wq__core_add(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+             wq_added *what)
 {
     if (c->shutting_down)
         return WQ_ESHUTDOWN;
-    return admit(c, key, hash, c->respect, what);
+    return wq__core_admit(c, key, hash, now, what);
 }
 
-wq_err
-wq__core_add_respecting(struct wq__core *c, wq_key key, uint32_t hash,
-                        enum wq__added *what)
-{
-    if (c->shutting_down)
-        return WQ_ESHUTDOWN;
-    return admit(c, key, hash, true, what);
-}
-
-/* ---- deadlines ---------------------------------------------------------- */
-
-static void
-mark_backoff(struct wq__core *c, wq__ref ref, bool backoff)
-{
-    struct wq__rec *rec = record(c, ref);
-
-    rec->flags &= (unsigned char)~WQ__BACKOFF;
-    if (backoff)
-        rec->flags |= WQ__BACKOFF;
-}
-
-static wq_err
-schedule_absent(struct wq__core *c, wq_key key, uint32_t hash, int64_t at,
-                wq__ref *ref)
-{
-    const wq_err err = make_record(c, key, hash, ref);
-    if (err)
-        return err;
-
-    wq__index_insert(&c->index, hash, *ref);
-    wq__heap_push(&c->waiting, *ref, at);
-    return WQ_OK;
-}
-
-static enum wq__added
-schedule_known(struct wq__core *c, wq__ref ref, int64_t at)
-{
-    if (!record(c, ref)->wait) {
-        wq__heap_push(&c->waiting, ref, at);
-        return WQ__ADDED_SCHEDULED;
-    }
-    if (at < wq__heap_at(&c->waiting, ref)) {
-        wq__heap_change(&c->waiting, ref, at);
-        return WQ__ADDED_SOONER;
-    }
-    return WQ__ADDED_LATER;
-}
-
-wq_err
-wq__core_add_after(struct wq__core *c, wq_key key, uint32_t hash, int64_t at,
-                   bool backoff, enum wq__added *what)
-{
-    if (c->shutting_down)
-        return WQ_ESHUTDOWN;
-
-    wq_err err = wq__heap_reserve(&c->waiting);
-    if (err)
-        return err;
-    wq__ref ref = wq__index_find(&c->index, key, hash);
-    if (ref) {
-        *what = schedule_known(c, ref, at);
-    } else {
-        err = schedule_absent(c, key, hash, at, &ref);
-        if (err)
-            return err;
-        *what = WQ__ADDED_SCHEDULED;
-    }
-    if (*what != WQ__ADDED_LATER)
-        mark_backoff(c, ref, backoff);
-    return WQ_OK;
-}
-
-/* The deadline of a record is no more. */
-static void
-stop_waiting(struct wq__core *c, wq__ref ref)
-{
-    wq__heap_remove(&c->waiting, ref);
-    mark_backoff(c, ref, false);
-}
+/* ---- taking back -------------------------------------------------------- */
 
 void
-wq__core_promote(struct wq__core *c, int64_t now)
+wq__core_unwant(struct wq__core *c, wq__ref ref)
 {
-    const struct wq__wait *first;
-    const int64_t          again = wq__span_add(now, WQ__OFFER_AGAIN_NS);
+    struct wq__rec *rec = wq__core_rec(c, ref);
+    const uint32_t  level = rec->level;
 
-    while ((first = wq__heap_first(&c->waiting)) && first->at <= now) {
-        const wq__ref  ref = first->ref;
-        enum wq__added what;
-
-        if (!add_known(c, ref, false, &what))
-            stop_waiting(c, ref);
-        else if (again > now)
-            wq__heap_change(&c->waiting, ref, again);
-        else
-            return; /* at the end of time there is no later */
+    if (rec->flags & WQ__READY) {
+        wq__ready_remove(&c->ready, ref);
+    } else {
+        wq__rec_clear(rec, WQ__DIRTY);
+        c->ready.levels.at[level].dirty--;
+        c->dirty--;
     }
+    wq__levels_release(&c->ready.levels, level);
 }
 
-int64_t
-wq__core_next_deadline(const struct wq__core *c)
-{
-    const struct wq__wait *first = wq__heap_first(&c->waiting);
-    return first ? first->at : WQ_FOREVER;
-}
-
-unsigned
-wq__core_facets(const struct wq__core *c, wq_key key, uint32_t hash)
+wq_err
+wq__core_remove(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
     if (!ref)
-        return 0;
+        return WQ_ENOTFOUND;
 
-    const struct wq__rec *rec = record(c, ref);
-    return (rec->flags & ~(unsigned)WQ__LONG) | (rec->wait ? WQ__WAITING : 0);
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+    const bool            waits = wq__rec_waits(rec);
+    if (!wq__rec_is_wanted(rec) && !waits)
+        return rec->flags & WQ__HELD ? WQ_ESTATE : WQ_ENOTFOUND;
+    if (rec->flags & WQ__READY && !wq__ready_can_remove(&c->ready))
+        return WQ_ENOTSUP;
+
+    if (wq__rec_is_wanted(rec)) {
+        wq__core_unwant(c, ref);
+        c->tally.removed++;
+    }
+    if (waits)
+        wq__core_end_deadline(c, ref, now);
+    else if (rec->wait)
+        wq__core_settle_quiet(c, ref, now);
+    wq__core_forget_if_bare(c, ref);
+    return WQ_OK;
 }
 
-/* ---- get and done ------------------------------------------------------- */
+wq_err
+wq__core_cancel(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+    if (!ref || !wq__rec_waits(wq__core_rec(c, ref)))
+        return WQ_ENOTFOUND;
+
+    wq__core_end_deadline(c, ref, now);
+    wq__core_forget_if_bare(c, ref);
+    return WQ_OK;
+}
+
+/* ---- get ---------------------------------------------------------------- */
+
+static struct wq__loan *
+loan_at(const struct wq__core *c, wq__ref slot)
+{
+    return wq__slab_at(&c->loans, slot);
+}
+
+/* The newest loan is the last of the list of ages. */
+static void
+note_age(struct wq__core *c, struct wq__loan *loan, int64_t now)
+{
+    loan->got = now;
+    loan->newer = 0;
+    loan->older = c->newest;
+    if (c->newest)
+        loan_at(c, c->newest)->newer = loan->item.slot;
+    else
+        c->oldest = loan->item.slot;
+    c->newest = loan->item.slot;
+    c->got_sum += (uint64_t)now;
+}
+
+static void
+forget_age(struct wq__core *c, const struct wq__loan *loan)
+{
+    *(loan->older ? &loan_at(c, loan->older)->newer : &c->oldest) = loan->newer;
+    *(loan->newer ? &loan_at(c, loan->newer)->older : &c->newest) = loan->older;
+    c->got_sum -= (uint64_t)loan->got;
+}
+
+/* A key that is throttled is handed out: from now on it is left alone. */
+static void
+begin_quiet(struct wq__core *c, wq__ref ref, int64_t now)
+{
+    struct wq__pace *pace = wq__core_pace(c, ref);
+
+    if (!pace || !pace->quiet)
+        return;
+    pace->until = wq__span_add(now, pace->quiet);
+    if (wq__core_rec(c, ref)->flags & WQ__QUIET)
+        wq__heap_change(&c->waiting, ref, pace->until);
+}
 
 wq_err
-wq__core_get(struct wq__core *c, wq_item **out)
+wq__core_get(struct wq__core *c, int64_t now, wq_item **out)
 {
     wq__ref slot, ref;
 
@@ -305,85 +349,133 @@ wq__core_get(struct wq__core *c, wq_item **out)
         return err;
     }
 
-    struct wq__rec *rec = record(c, ref);
+    struct wq__rec *rec = wq__core_rec(c, ref);
     assert(!(rec->flags & WQ__HELD)); /* L1 */
-    rec->flags |= WQ__HELD;
-    rec->link = slot;
+    wq__rec_set(rec, WQ__HELD);
+    rec->next = slot;
     c->held++;
+    c->tally.gets++;
     loan->item = (wq_item){
         .key = wq__rec_key(rec),
+        .priority = wq__levels_priority(&c->ready.levels, rec->level),
         .slot = slot,
         .fence = ++c->fence,
     };
     loan->rec = ref;
+    wq__levels_release(&c->ready.levels, rec->level);
+    if (rec->wait)
+        begin_quiet(c, ref, now);
+    if (c->ages) {
+        loan->waited = wq__span_between(wq__rec_since(rec), now);
+        note_age(c, loan, now);
+    }
     *out = &loan->item;
+    return WQ_OK;
+}
+
+/* ---- done --------------------------------------------------------------- */
+
+/* A DIRTY key whose backoff is respected is served when that ends. */
+static bool
+is_put_off(const struct wq__core *c, const struct wq__rec *rec)
+{
+    return c->respect && rec->flags & WQ__BACKOFF;
+}
+
+/* What a DIRTY record becomes when its loan ends. Only a wq_order fails. */
+static wq_err
+come_back(struct wq__core *c, wq__ref ref)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+
+    if (is_put_off(c, rec)) {
+        (void)wq__core_keep_deadline(c, ref, rec->level);
+        wq__core_unwant(c, ref);
+        c->tally.displaced++;
+        return WQ_OK;
+    }
+    const wq_err err = wq__ready_push(&c->ready, ref);
+    if (err)
+        return err;
+    wq__rec_clear(rec, WQ__DIRTY);
+    c->ready.levels.at[rec->level].dirty--;
+    c->dirty--;
     return WQ_OK;
 }
 
 /* End the loan of a HELD record: READY again if it is DIRTY (and no backoff is
  * to be respected), else no facet of the two is left. */
 static wq_err
-take_back(struct wq__core *c, wq__ref ref)
+take_back(struct wq__core *c, wq__ref ref, int64_t now, int64_t *work)
 {
-    struct wq__rec *rec = record(c, ref);
-    const wq__ref   slot = rec->link; /* the push below reuses the field */
+    struct wq__rec *rec = wq__core_rec(c, ref);
+    const wq__ref   slot = rec->next; /* a push reuses the field */
 
-    if (rec->flags & WQ__DIRTY && !(c->respect && waits_by_backoff(rec))) {
-        const wq_err err = wq__ready_push(&c->ready, ref);
+    if (rec->flags & WQ__DIRTY) {
+        const wq_err err = come_back(c, ref);
         if (err)
             return err;
     }
-    c->dirty -= (rec->flags & WQ__DIRTY) != 0;
-    rec->flags &= (unsigned char)~(WQ__HELD | WQ__DIRTY);
+    wq__rec_clear(rec, WQ__HELD);
     c->held--;
+    c->tally.dones++;
 
-    struct wq__loan *loan = wq__slab_at(&c->loans, slot);
+    struct wq__loan *loan = loan_at(c, slot);
+    if (c->ages) {
+        *work = wq__span_between(loan->got, now);
+        forget_age(c, loan);
+    }
     loan->rec = 0;
     wq__slab_free(&c->loans, slot);
-    forget_if_bare(c, ref);
+    wq__core_forget_if_bare(c, ref);
     return WQ_OK;
 }
 
-wq_err
-wq__core_done(struct wq__core *c, const wq_item *item)
+/* The loan that `item` is, or NULL. The item may be anyone's: nothing but its
+ * own fields is read before it is known to be one of our loans, and on loan. If
+ * it was one, its memory is still there: the slab of loans keeps its blocks. */
+static struct wq__loan *
+find_loan(const struct wq__core *c, const wq_item *item)
 {
-    /* The item may be anyone's: nothing but its own fields is read before it is
-     * known to be one of our loans, and on loan. If it was one, its memory is
-     * still there: the slab of loans keeps its blocks. */
-    const struct wq__loan *loan = wq__slab_probe(&c->loans, item->slot);
-    if (!loan || &loan->item != item || !loan->rec)
-        return WQ_ESTATE;
-    return take_back(c, loan->rec);
+    struct wq__loan *loan = wq__slab_probe(&c->loans, item->slot);
+    return loan && &loan->item == item && loan->rec ? loan : NULL;
 }
 
 wq_err
-wq__core_done_key(struct wq__core *c, wq_key key, uint32_t hash)
+wq__core_done(struct wq__core *c, const wq_item *item, int64_t now,
+              int64_t *work)
+{
+    const struct wq__loan *loan = find_loan(c, item);
+    return loan ? take_back(c, loan->rec, now, work) : WQ_ESTATE;
+}
+
+wq_err
+wq__core_done_key(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+                  int64_t *work)
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
-    if (!ref || !(record(c, ref)->flags & WQ__HELD))
+    if (!ref || !(wq__core_rec(c, ref)->flags & WQ__HELD))
         return WQ_ESTATE;
-    return take_back(c, ref);
+    return take_back(c, ref, now, work);
+}
+
+bool
+wq__core_are_lent(struct wq__core *c, wq_item *const *items, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) { /* a second time, it is marked already */
+        const struct wq__loan *loan = find_loan(c, items[i]);
+        if (!loan || wq__core_rec(c, loan->rec)->flags & WQ__PICKED)
+            break;
+        wq__rec_set(wq__core_rec(c, loan->rec), WQ__PICKED);
+    }
+    for (size_t k = 0; k < i; k++)
+        wq__rec_clear(wq__core_rec(c, find_loan(c, items[k])->rec), WQ__PICKED);
+    return i == n;
 }
 
 /* ---- life --------------------------------------------------------------- */
-
-void
-wq__core_shut_down(struct wq__core *c)
-{
-    c->shutting_down = true;
-}
-
-void
-wq__core_drop_waiting(struct wq__core *c)
-{
-    const struct wq__wait *first;
-
-    while ((first = wq__heap_first(&c->waiting))) {
-        const wq__ref ref = first->ref;
-        stop_waiting(c, ref);
-        forget_if_bare(c, ref);
-    }
-}
 
 void
 wq__core_init(struct wq__core *c, struct wq__hash_key secret,
@@ -395,8 +487,9 @@ wq__core_init(struct wq__core *c, struct wq__hash_key secret,
     };
     wq__slab_init(&c->recs, &c->mem, false);
     wq__slab_init(&c->loans, &c->mem, true); /* wq__core_done() reads them */
+    wq__slab_init(&c->paces, &c->mem, false);
     wq__index_init(&c->index, &c->mem, &c->recs);
-    wq__ready_init(&c->ready, &c->recs, &c->index, &c->secret, order);
+    wq__ready_init(&c->ready, &c->recs, &c->index, &c->secret, order, &c->mem);
     wq__heap_init(&c->waiting, &c->mem, &c->recs);
 }
 
@@ -409,6 +502,7 @@ wq__core_fini(struct wq__core *c)
             free_record(c, c->index.slots[i].ref);
     wq__heap_fini(&c->waiting);
     wq__index_fini(&c->index);
+    wq__slab_fini(&c->paces);
     wq__slab_fini(&c->loans);
     wq__slab_fini(&c->recs);
 }

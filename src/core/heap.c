@@ -9,8 +9,8 @@
 #include "core/record.h"
 
 enum {
-    CHILDREN = 4, /* four entries are a cache line and a half: a level costs one
-                     or two misses, and there are half as many levels */
+    CHILDREN = 4, /* four entries are two cache lines: a level costs two
+                     misses at most, and there are half as many levels */
 #if WQ_DEBUG
     CAP_FIRST = 2,
 #else
@@ -124,24 +124,37 @@ wq__heap_fini(struct wq__heap *h)
 }
 
 wq_err
-wq__heap_reserve(struct wq__heap *h)
+wq__heap_reserve(struct wq__heap *h, size_t n)
 {
-    if (h->len < h->cap || resize(h, h->cap ? h->cap * 2 : CAP_FIRST))
+    size_t cap = h->cap;
+
+    if (n <= cap - h->len)
         return WQ_OK;
-    return WQ_ENOMEM;
+    while (n > cap - h->len) {
+        if (cap > SIZE_MAX / 2)
+            return WQ_ENOMEM;
+        cap = cap ? cap * 2 : CAP_FIRST;
+    }
+    return resize(h, cap) ? WQ_OK : WQ_ENOMEM;
 }
 
 void
 wq__heap_push(struct wq__heap *h, wq__ref ref, int64_t at)
 {
     assert(h->len < h->cap && record(h, ref)->wait == 0);
-    sift_up(h, h->len++, (struct wq__wait){at, ++h->seq, ref});
+    sift_up(h, h->len++,
+            (struct wq__wait){.at = at, .seq = ++h->seq, .ref = ref});
 }
 
 void
 wq__heap_change(struct wq__heap *h, wq__ref ref, int64_t at)
 {
-    settle(h, place_of(h, ref), (struct wq__wait){at, ++h->seq, ref});
+    const size_t    i = place_of(h, ref);
+    struct wq__wait entry = h->entries[i];
+
+    entry.at = at;
+    entry.seq = ++h->seq;
+    settle(h, i, entry);
 }
 
 void
@@ -157,8 +170,8 @@ wq__heap_remove(struct wq__heap *h, wq__ref ref)
         (void)resize(h, h->cap / 2); /* failing only keeps it large */
 }
 
-int64_t
-wq__heap_at(const struct wq__heap *h, wq__ref ref)
+struct wq__wait *
+wq__heap_entry(const struct wq__heap *h, wq__ref ref)
 {
-    return h->entries[place_of(h, ref)].at;
+    return &h->entries[place_of(h, ref)];
 }

@@ -19,9 +19,11 @@
 #include "core/slab.h"
 
 struct wq__wait {
-    int64_t  at;  /* the deadline, on the clock of whoever passes `now` */
-    uint64_t seq; /* arrival: breaks ties */
-    wq__ref  ref; /* the record, whose `wait` is 1 + this entry's place */
+    int64_t  at;    /* the deadline, on the clock of whoever passes `now` */
+    uint64_t seq;   /* arrival: breaks ties */
+    wq__ref  ref;   /* the record, whose `wait` is 1 + this entry's place */
+    uint32_t level; /* the number of its priority; the caller's */
+    wq__ref  pace;  /* what else is to be remembered; the caller's; or 0 */
 };
 
 struct wq__heap {
@@ -36,10 +38,11 @@ void wq__heap_init(struct wq__heap *h, const wq_allocator *mem,
                    struct wq__slab *recs);
 void wq__heap_fini(struct wq__heap *h);
 
-/* Make room for one more, so that the next push cannot fail. */
-wq_err wq__heap_reserve(struct wq__heap *h);
+/* Make room for `n` more, so that the next n pushes cannot fail. */
+wq_err wq__heap_reserve(struct wq__heap *h, size_t n);
 
-/* Let a record that does not wait, wait until `at`. Room was reserved. */
+/* Let a record that does not wait, wait until `at`. Room was reserved. Level
+ * and pace are 0. */
 void wq__heap_push(struct wq__heap *h, wq__ref ref, int64_t at);
 
 /* Give a waiting record another deadline; it arrives anew among its equals. */
@@ -55,7 +58,8 @@ wq__heap_first(const struct wq__heap *h)
     return h->len ? h->entries : NULL;
 }
 
-/* The deadline of a waiting record. */
-int64_t wq__heap_at(const struct wq__heap *h, wq__ref ref);
+/* The entry of a waiting record, until the next push, change or removal. Its
+ * `level` and `pace` may be written. */
+struct wq__wait *wq__heap_entry(const struct wq__heap *h, wq__ref ref);
 
 #endif

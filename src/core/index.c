@@ -23,7 +23,7 @@ static bool
 holds_key(const struct wq__index *ix, wq__ref ref, wq_key key)
 {
     const struct wq__rec *rec = wq__slab_at(ix->recs, ref);
-    return rec->len == key.len &&
+    return wq__rec_len(rec) == key.len &&
            memcmp(wq__rec_bytes(rec), key.data, key.len) == 0;
 }
 

@@ -237,3 +237,33 @@ wq__slab_probe(const struct wq__slab *s, wq__ref ref)
         return NULL;
     return link_at(b, unit);
 }
+
+/* The unit of the slot after `unit`; 0: of the first. The block may have been
+ * cut into other slots since `unit` was one. */
+static uint32_t
+unit_after(const struct wq__block *b, uint32_t unit)
+{
+    if (unit < HEAD_UNITS)
+        return HEAD_UNITS;
+    return HEAD_UNITS +
+           ((unit - HEAD_UNITS) / b->slot_units + 1) * b->slot_units;
+}
+
+bool
+wq__slab_next(const struct wq__slab *s, wq__ref *cursor, size_t *budget)
+{
+    uint32_t number = *cursor >> UNIT_BITS;
+    uint32_t unit = *cursor & ((1U << UNIT_BITS) - 1);
+
+    for (; number < s->table_len && *budget; number++, unit = 0) {
+        const struct wq__block *b = s->table[number];
+
+        --*budget;
+        if (b && (unit = unit_after(b, unit)) < b->fresh) {
+            *cursor = number << UNIT_BITS | unit;
+            return true;
+        }
+    }
+    *cursor = number << UNIT_BITS | unit;
+    return false;
+}

@@ -90,4 +90,11 @@ wq__slab_at(const struct wq__slab *s, wq__ref ref)
  * must tell. */
 void *wq__slab_probe(const struct wq__slab *s, wq__ref ref);
 
+/* From *cursor, which begins at 0, to the next slot that was handed out at some
+ * time, in the order of numbers; whether it still is, the object itself must
+ * tell. An object that lives all the while is met exactly once, since it does
+ * not move. At most *budget blocks and slots are looked at, which is counted
+ * down. False: no more, if the budget is not spent. */
+bool wq__slab_next(const struct wq__slab *s, wq__ref *cursor, size_t *budget);
+
 #endif

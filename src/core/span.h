@@ -29,4 +29,11 @@ wq__span_sub(int64_t a, int64_t b)
     return a - b;
 }
 
+/* How long it is from one moment to a later one; 0 if it is not later. */
+static inline int64_t
+wq__span_between(int64_t from, int64_t to)
+{
+    return to > from ? wq__span_sub(to, from) : 0;
+}
+
 #endif

@@ -77,19 +77,19 @@ take_due(struct delaying *d)
     if (d->core.waiting.len)
         wq__core_promote(&d->core, d->clock->now(d->clock));
     /* Without memory it stays READY here, for the next one who looks. */
-    return wq__core_get(&d->core, &item) ? NULL : item;
+    return wq__core_get(&d->core, 0, &item) ? NULL : item;
 }
 
 /* The inner queue has taken the key, or has not: then it is due still. */
 static void
 put_back(struct delaying *d, wq_item *item, bool taken)
 {
-    enum wq__added what;
+    wq_added what;
 
     if (!taken)
         (void)wq__core_admit(&d->core, item->key,
-                             wq__core_hash(&d->core, item->key), &what);
-    const wq_err err = wq__core_done(&d->core, item);
+                             wq__core_hash(&d->core, item->key), 0, &what);
+    const wq_err err = wq__core_done(&d->core, item, 0, NULL);
     assert(!err);
     (void)err;
 }
@@ -172,12 +172,13 @@ delaying_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
         return delaying_add(q, key);
 
     struct delaying *d = delaying(q);
-    const int64_t    at = wq__span_add(d->clock->now(d->clock), delay_ns);
-    enum wq__added   what;
+    const int64_t    now = d->clock->now(d->clock);
+    wq_added         what;
 
     enter(d);
-    const wq_err err = wq__core_add_after(
-        &d->core, key, wq__core_hash(&d->core, key), at, false, &what);
+    const wq_err err =
+        wq__core_add_after(&d->core, key, wq__core_hash(&d->core, key), now,
+                           wq__span_add(now, delay_ns), false, &what);
     const bool interrupt = d->blocked && deadline_is_unwatched(d);
     leave(d);
     if (interrupt)
@@ -479,8 +480,7 @@ wq_delaying_wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
     const wq_err err = wq__config_read(config, &checked);
     if (err)
         return err;
-    if (checked.user.order || checked.user.retry ||
-        checked.user.waiting != WQ_WAITING_DROP)
+    if (wq__config_asks_for_more_than_layers(&checked.user))
         return WQ_ENOTSUP;
     return wrap(inner, &checked.user, out);
 }

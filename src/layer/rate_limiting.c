@@ -192,8 +192,8 @@ wq_rate_limiting_wrap(wq_queue *around, const wq_config *config, wq_queue **out)
     if (err)
         return err;
     /* What the inner queue knows of a key cannot be asked from outside. */
-    if (!around->backend->add_after || checked.user.order ||
-        checked.user.retry || checked.user.waiting != WQ_WAITING_DROP)
+    if (!around->backend->add_after ||
+        wq__config_asks_for_more_than_layers(&checked.user))
         return WQ_ENOTSUP;
     return wrap(around, &checked.user, out);
 }

@@ -45,6 +45,15 @@ wq__retry_fini(struct wq__retry *r)
     *r = (struct wq__retry){.limiter = NULL};
 }
 
+void
+wq__retry_abandon(struct wq__retry *r, const wq_config *config)
+{
+    wq__limiter_unclaim(r->limiter);
+    if (!config->limiter)
+        wq_limiter_destroy(r->limiter);
+    *r = (struct wq__retry){.limiter = NULL};
+}
+
 static wq_err
 give_up(struct wq__retry *r, wq_key key, unsigned retries)
 {

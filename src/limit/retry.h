@@ -25,6 +25,9 @@ wq_err wq__retry_init(struct wq__retry *r, const wq_config *config,
                       wq_clock *clock, const wq_allocator *mem);
 void   wq__retry_fini(struct wq__retry *r);
 
+/* Undo wq__retry_init(): a limiter of the config's is its maker's again. */
+void wq__retry_abandon(struct wq__retry *r, const wq_config *config);
+
 /* How long `key` shall wait; counts. WQ_EGIVENUP: it has been forgotten, and
  * the callback told. */
 wq_err wq__retry_delay(struct wq__retry *r, wq_key key, int64_t *delay_ns);

@@ -1,12 +1,213 @@
 /* SPDX-License-Identifier: MIT */
-/* create.c: how does a queue come to be?
+/* create.c: how does a queue come to be, and how does it go?
  *
  * wq_create(): checks the config, and makes an in-memory queue with a hash key
  * nobody can guess.
  */
+#include <string.h>
+
 #include "core/config.h"
-#include "memory/memory.h"
+#include "core/mem.h"
+#include "memory/gate.h"
+#include "memory/report.h"
+#include "metrics/metrics.h"
 #include "port/random.h"
+
+#define MEMORY_BYTES                                                           \
+    wq__mem_padded(sizeof(struct wq__memory), alignof(struct wq__memory))
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* The allocator is promised to be called under the lock, never by two threads
+ * at once. Whoever works without the lock (a default limiter, which has one of
+ * its own; a walk over all keys) gets one that sees to that. */
+static void *
+allocate_locked(void *ctx, size_t n)
+{
+    struct wq__memory *m = ctx;
+
+    wq__lock_take(&m->lock);
+    void *p = wq__mem_alloc(&m->mem, n);
+    wq__lock_release(&m->lock);
+    return p;
+}
+
+static void
+free_locked(void *ctx, void *p, size_t n)
+{
+    struct wq__memory *m = ctx;
+
+    wq__lock_take(&m->lock);
+    wq__mem_free(&m->mem, p, n);
+    wq__lock_release(&m->lock);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static void
+free_name(struct wq__memory *m)
+{
+    if (m->name)
+        wq__mem_free(&m->mem, m->name, strlen(m->name) + 1);
+}
+
+static void
+memory_destroy(wq_queue *q)
+{
+    struct wq__memory *m = wq__memory_of(q);
+
+    wq__gate_enter(m);
+    m->destroying = true;
+    wq__gate_evacuate(m, wq__memory_stop_all(m));
+
+    wq__report_close(m); /* sinks may ask for the last time */
+    if (m->watched) {
+        m->clock->watch(m->clock, &m->watch, WQ_FOREVER);
+        wq__beacon_fini(&m->beacon);
+    }
+    wq__core_fini(&m->core);
+    wq__inbox_fini(&m->inbox);
+    wq__retry_fini(&m->retry); /* gives memory back under the lock */
+    wq__lock_fini(&m->lock);
+    free_name(m);
+    const wq_allocator mem = m->mem;
+    wq__mem_free(&mem, m->raw, MEMORY_BYTES);
+}
+
+/* ---- the beginning ------------------------------------------------------ */
+
+static const wq_backend memory_backend = {
+    .size = sizeof(wq_backend),
+    .name = "memory",
+    .destroy = memory_destroy,
+    .add = wq__memory_add,
+    .get = wq__memory_get,
+    .done = wq__memory_done,
+    .len = wq__memory_len,
+    .shutdown = wq__memory_shutdown,
+    .shutting_down = wq__memory_shutting_down,
+    .done_key = wq__memory_done_key,
+    .drain = wq__memory_drain,
+    .interrupt = wq__memory_interrupt,
+    .add_after = wq__memory_add_after,
+    .add_rate_limited = wq__memory_add_rate_limited,
+    .forget = wq__memory_forget,
+    .num_requeues = wq__memory_num_requeues,
+    .add_with = wq__memory_add_with,
+    .remove = wq__memory_remove,
+    .cancel_after = wq__memory_cancel_after,
+    .get_many = wq__memory_get_many,
+    .done_many = wq__memory_done_many,
+    .next = wq__memory_next,
+    .fd = wq__memory_fd,
+    .stats = wq__memory_stats,
+    .depths = wq__memory_depths,
+    .key_state = wq__memory_key_state,
+    .each = wq__memory_each,
+    .queue_name = wq__memory_name,
+};
+
+/* All that cannot fail. `m` is zeroed but for `raw` and `mem`. */
+static void
+fill_in(struct wq__memory *m, const wq_config *config,
+        struct wq__hash_key secret)
+{
+    m->base.backend = &memory_backend;
+    m->clock = config->clock ? config->clock : wq_clock_monotonic();
+    m->keep_waiting = config->waiting == WQ_WAITING_KEEP;
+    m->retry_policy = config->retry;
+    m->overflow = config->overflow;
+    m->on_overflow = config->on_overflow;
+    m->overflow_ctx = config->overflow_ctx;
+    m->has_inbox = !config->order && !config->max_len;
+    m->shared_mem = (wq_allocator){
+        .size = sizeof m->shared_mem,
+        .ctx = m,
+        .alloc = allocate_locked,
+        .free = free_locked,
+    };
+    wq__lock_init(&m->lock);
+    atomic_init(&m->retries, 0);
+    atomic_init(&m->given_up, 0);
+    atomic_init(&m->sleeping, 0);
+    atomic_init(&m->work_hint, false);
+    atomic_init(&m->closed, false);
+    atomic_init(&m->spinning, false);
+    wq__core_init(&m->core, secret, config->order, &m->mem);
+    m->core.respect = config->retry & WQ_RETRY_RESPECT;
+    m->core.max_len = config->max_len;
+    m->core.ages = config->ages;
+    wq__inbox_init(&m->inbox, &m->mem);
+}
+
+static wq_err
+copy_name(struct wq__memory *m, const char *name)
+{
+    if (!name || !*name)
+        return WQ_OK;
+    const size_t size = strlen(name) + 1;
+    m->name = wq__mem_alloc(&m->mem, size);
+    if (!m->name)
+        return WQ_ENOMEM;
+    memcpy(m->name, name, size);
+    return WQ_OK;
+}
+
+/* Metrics need a name and a sink, and then ages. Sinks are opened last, when
+ * the queue is complete: they may ask it. */
+static wq_err
+open_metrics(struct wq__memory *m, const wq_config *config)
+{
+    wq_metrics        process_wide;
+    const wq_metrics *metrics = config->metrics;
+
+    if (!m->name)
+        return WQ_OK;
+    if (!metrics && wq__metrics_default(&process_wide))
+        metrics = &process_wide;
+    if (!metrics)
+        return WQ_OK;
+    m->core.ages = true;
+    return wq__report_open(m, metrics);
+}
+
+wq_err
+wq__memory_create(const wq_config *config, struct wq__hash_key secret,
+                  wq_queue **out)
+{
+    const wq_allocator mem =
+        config->allocator ? *config->allocator : wq__mem_default;
+    void *raw = wq__mem_alloc(&mem, MEMORY_BYTES);
+    if (!raw)
+        return WQ_ENOMEM;
+
+    struct wq__memory *m = wq__mem_align(raw, alignof(struct wq__memory));
+    memset(m, 0, sizeof *m);
+    m->raw = raw;
+    m->mem = mem;
+    fill_in(m, config, secret);
+    wq_err err = copy_name(m, config->name);
+    if (err)
+        goto fail_name;
+    err = wq__retry_init(&m->retry, config, m->clock, &m->shared_mem);
+    if (err)
+        goto fail_retry;
+    err = open_metrics(m, config);
+    if (err)
+        goto fail_metrics;
+    *out = &m->base;
+    return WQ_OK;
+
+fail_metrics:
+    wq__retry_abandon(&m->retry, config);
+fail_retry:
+    free_name(m);
+fail_name:
+    wq__core_fini(&m->core);
+    wq__lock_fini(&m->lock);
+    wq__mem_free(&mem, raw, MEMORY_BYTES);
+    return err;
+}
 
 wq_err
 wq_create(const wq_config *config, wq_queue **out)

@@ -2,6 +2,7 @@
 /* gate.c: entering, sleeping, waking, leaving; see gate.h. */
 #include "memory/gate.h"
 
+#include "memory/report.h"
 #include "port/relax.h"
 
 /* ---- whom to wake ------------------------------------------------------- */
@@ -64,10 +65,49 @@ take_getters(struct wq__memory *m, struct wq__sleeper *wake)
     return wake;
 }
 
+/* A producer that waits for room. */
+struct producer {
+    struct wq__sleeper self; /* first: a sleeper is the beginning of it */
+    size_t             needs;
+    size_t             promised; /* what it was woken for */
+};
+
+static struct producer *
+producer_of(struct wq__sleeper *s)
+{
+    return (struct producer *)(void *)s;
+}
+
+/* The list begins with who came last. One that needs more than there is does
+ * not hold up those behind it. */
+static struct wq__sleeper *
+take_producers(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    const size_t        room = wq__core_room(&m->core);
+    struct wq__sleeper *s = m->producers.first;
+
+    if (!s || room <= m->promised)
+        return wake;
+    while (s->next)
+        s = s->next;
+    for (struct wq__sleeper *before; s && room > m->promised; s = before) {
+        struct producer *p = producer_of(s);
+
+        before = s->prev;
+        if (p->needs > room - m->promised)
+            continue;
+        p->promised = p->needs;
+        m->promised += p->needs;
+        wake = wq__sleepers_take(&m->producers, s, WQ__WAKE_LOOK, wake);
+    }
+    return wake;
+}
+
 static struct wq__sleeper *
 take_whom_it_concerns(struct wq__memory *m, struct wq__sleeper *wake)
 {
     wake = take_getters(m, wake);
+    wake = take_producers(m, wake);
     if (m->drainers.len && wq__gate_is_drained(m))
         wake = wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, wake);
     return wake;
@@ -95,24 +135,68 @@ wq__gate_is_drained(struct wq__memory *m)
 static void
 publish_sleeping(struct wq__memory *m)
 {
-    const uint32_t len = (uint32_t)m->getters.len;
+    const uint32_t len = (uint32_t)m->getters.len + (m->watched && !m->lit);
 
     /* Only the lock holder writes it, so it need not be written again. */
     if (atomic_load_explicit(&m->sleeping, memory_order_relaxed) != len)
         atomic_store(&m->sleeping, len);
 }
 
+/* Would a get that does not wait find something, or that all has ended? */
+static bool
+get_would_answer(struct wq__memory *m)
+{
+    return work(m) || has_ended(m) || m->destroying;
+}
+
+/* Tell the event loop. The beacon is put out, and `sleeping` raised, before the
+ * inbox is looked at for the last time (I4): a key that comes meanwhile lights
+ * it again here, a later one does so by its producer. */
+static void
+update_beacon(struct wq__memory *m)
+{
+    m->lit = get_would_answer(m);
+    if (!m->lit) {
+        publish_sleeping(m);
+        m->lit = wq__inbox_holds(&m->inbox);
+    }
+    if (m->lit)
+        wq__beacon_light(&m->beacon, WQ__LIT_BY_QUEUE);
+    else
+        wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);
+    m->clock->watch(m->clock, &m->watch, wq__core_next_deadline(&m->core));
+}
+
+/* Release the lock, and tell the sinks what has changed. */
+static void
+release_and_tell(struct wq__memory *m)
+{
+    wq_change  change;
+    const bool changed = wq__report_take(m, &change);
+
+    wq__lock_release(&m->lock);
+    if (changed)
+        wq__report_change(m, &change);
+}
+
 void
 wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
 {
     wq__lock_assert_taken(&m->lock);
-    if (m->blocked) {
+    if (m->blocked)
         wake = take_whom_it_concerns(m, wake);
+    if (m->watched)
+        update_beacon(m);
+    if (m->blocked || m->watched)
         publish_sleeping(m);
-    }
     const bool hint = wq__core_len(&m->core) != 0;
     if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) != hint)
         atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
+    if (m->tells && !m->destroying) { /* then the queue may be gone */
+        release_and_tell(m);
+        wq__wake(wake);
+        return;
+    }
     wq__lock_release(&m->lock);
     wq__wake(wake);
 }
@@ -228,6 +312,16 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
     if (why == WQ__WAKE_LOOK)
         m->coming--;
     return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
+}
+
+void
+wq__gate_await_room(struct wq__memory *m, size_t needs, int64_t deadline_ns)
+{
+    struct producer p = {.needs = needs};
+
+    wq__sleeper_enter(&m->producers, &p.self);
+    (void)sleep_on(m, &m->producers, &p.self, deadline_ns);
+    m->promised -= p.promised;
 }
 
 void

@@ -13,7 +13,13 @@
  *                         one getter, to sleep until then instead
  *   shut down, and no key left that could come
  *                         all getters, to go home
+ *   room for new keys, and producers that wait for it
+ *                         as many as it is enough for, who came first first
  *   no work left          all drainers
+ *
+ * An event loop that watches wq_fd() is one more getter that sleeps: leave()
+ * lights its beacon when a get would not block, and has the clock do so at the
+ * earliest deadline.
  *
  * Sleeping costs no processor time, and waking is a system call only if
  * somebody sleeps. Before a getter sleeps it spins for a moment, if no other
@@ -67,6 +73,11 @@ void wq__gate_spin(struct wq__memory *m);
 /* Sleep until there may be work: WQ_OK; or until interrupted: WQ_EINTERRUPTED.
  * Returns WQ_OK also at `deadline_ns`. The lock is free meanwhile. */
 wq_err wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns);
+
+/* Sleep until there may be room for `needs` new keys, a shutdown, or
+ * `deadline_ns`. */
+void wq__gate_await_room(struct wq__memory *m, size_t needs,
+                         int64_t deadline_ns);
 
 /* Sleep until all work may be done, a shutdown, or `deadline_ns`. */
 void wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns);

@@ -66,7 +66,7 @@ wq__inbox_close(struct wq__inbox *in)
 }
 
 bool
-wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash)
+wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash, int64_t now)
 {
     if (key.len > WQ__INBOX_KEY_MAX)
         return false;
@@ -78,6 +78,7 @@ wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash)
     } while (!atomic_compare_exchange_weak(&in->tail, &at, at + 1)); /* I1 I4 */
 
     struct wq__cell *cell = &in->cells[at & MASK];
+    cell->now = now;
     cell->hash = hash;
     cell->len = (uint32_t)key.len;
     memcpy(cell->bytes, key.data, key.len);
@@ -104,11 +105,11 @@ wq__inbox_empty(struct wq__inbox *in, struct wq__core *core)
         return WQ_OK;
     while (in->head != end) {
         struct wq__cell *cell = &in->cells[in->head & MASK];
-        enum wq__added   what;
+        wq_added         what;
 
         await_turn(cell, in->head + 1);
         err = wq__core_admit(core, (wq_key){cell->bytes, cell->len}, cell->hash,
-                             &what);
+                             cell->now, &what);
         if (err)
             break;
         in->head++;

@@ -52,13 +52,14 @@
 
 enum {
     WQ__INBOX_CELLS = 256,   /* a batch worth a lock; 32 KiB */
-    WQ__INBOX_KEY_MAX = 112, /* longer keys take the lock */
+    WQ__INBOX_KEY_MAX = 104, /* longer keys take the lock */
     WQ__CACHE_LINE = 64,
 };
 
 struct wq__cell {
     /* Position + 1 of the key inside, once it is complete. */
     alignas(WQ__CACHE_LINE) _Atomic uint64_t turn;
+    int64_t  now; /* when it was added, if the queue keeps ages */
     uint32_t hash;
     uint32_t len;
     char     bytes[WQ__INBOX_KEY_MAX];
@@ -84,7 +85,8 @@ void wq__inbox_close(struct wq__inbox *in);
 
 /* From any thread, without the lock: accept the key, or say no: the ring is
  * full, closed or not there, or the key too long. */
-bool wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash);
+bool wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash,
+                   int64_t now);
 
 /* Is there anything in it? Sequentially consistent (I4). With the lock. */
 static inline bool

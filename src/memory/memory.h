@@ -2,8 +2,9 @@
 /* memory.h: what is an in-memory queue made of?
  *
  * The core, a lock around it, an inbox for producers that find the lock taken,
- * and the threads that sleep in it. gate.c says how threads get in and out,
- * memory.c what they do inside, create.c how one comes to be.
+ * and the threads that sleep in it. gate.c says how threads get in and out;
+ * what they do inside is in adds.c, limited.c, gets.c, stop.c and view.c, a
+ * file a question; report.c tells the metrics' sinks; create.c makes one.
  *
  * Tests include this to take the lock themselves (producers then use the
  * inbox), to make all hashes equal, and to audit the core.
@@ -15,13 +16,21 @@
 #include <stdatomic.h>
 
 #include <wq/backend.h>
+#include <wq/metrics.h>
 
 #include "clock/clock.h"
 #include "core/core.h"
 #include "limit/retry.h"
 #include "memory/inbox.h"
 #include "memory/sleepers.h"
+#include "port/beacon.h"
 #include "port/lock.h"
+
+/* A metrics sink, and what it calls this queue. */
+struct wq__sink {
+    wq_metrics to;
+    void      *handle;
+};
 
 struct wq__memory {
     wq_queue         base; /* first: a queue is the beginning of its backend */
@@ -30,16 +39,30 @@ struct wq__memory {
     wq_allocator     shared_mem;   /* `mem`, under `lock` */
     wq_clock        *clock;        /* not owned; never NULL */
     bool             keep_waiting; /* what waits outlives the shutdown */
+    bool             has_inbox;    /* adds need not know what they did */
+    bool             tells;        /* a sink wants to hear of changes */
     unsigned         retry_policy; /* enum wq_retry */
     struct wq__retry retry;        /* owns the limiter; guards itself */
+    wq_overflow      overflow;
+    void (*on_overflow)(void *ctx, wq_key key); /* or NULL */
+    void            *overflow_ctx;              /* its first argument */
+    char            *name;                      /* owned; or NULL */
+    struct wq__sink *sinks;                     /* owned; or NULL */
+    size_t           sinks_len;
+
+    /* What limiters have to do with, which are asked without the lock. Counted
+     * by anyone, read by who wants statistics: relaxed. */
+    _Atomic uint64_t retries;  /* adds with a delay */
+    _Atomic uint64_t given_up; /* keys that were retried too often */
 
     /* Guards everything below except the inbox's own atomics. Lock order: it is
      * taken before a clock's, never after; user code is not called under it,
      * but for the allocator and the wq_order. */
     alignas(WQ__CACHE_LINE) struct wq__lock lock;
 
-    /* How many threads are in `getters`. Written with the lock; read without
-     * it by producers that used the inbox (inbox.h, I4). */
+    /* How many there are in `getters`, and an event loop that watches. Written
+     * with the lock; read without it by producers that used the inbox (inbox.h,
+     * I4). */
     _Atomic uint32_t sleeping;
 
     /* Is something READY? A hint for threads that spin instead of sleeping;
@@ -55,15 +78,19 @@ struct wq__memory {
 
     bool interrupted; /* an interrupt is remembered */
     bool destroying;  /* wq_destroy() waits for `blocked` to become 0 */
+    bool watched;     /* wq_fd() was called: `beacon` is there */
+    bool lit;         /* ... and was told that a get would not block */
 
     struct wq__core core;
 
     /* Threads in verbs that may sleep, past their first look. */
     size_t              blocked;
     struct wq__sleepers getters;   /* those asleep in wq_get() */
+    struct wq__sleepers producers; /* those that wait for room */
     struct wq__sleepers drainers;  /* those in wq_shutdown_with_drain() */
     struct wq__sleepers destroyer; /* the one in wq_destroy() */
     size_t              coming;    /* getters told to look, and not back yet */
+    size_t              promised;  /* room that producers were woken for */
 
     /* The getter that sleeps until the earliest deadline, so that the others
      * need not; NULL: none. */
@@ -72,8 +99,74 @@ struct wq__memory {
 
     uint64_t shutdowns; /* calls of wq_shutdown(): each ends all drains */
 
+    wq_change         told; /* totals that the sinks were told, if they want */
+    struct wq__beacon beacon; /* what wq_fd() gives out */
+    struct wq__watch  watch;  /* what the clock looks after for it */
+
     struct wq__inbox inbox;
 };
+
+static inline struct wq__memory *
+wq__memory_of(wq_queue *q)
+{
+    return (struct wq__memory *)(void *)q; /* `base` is the first member */
+}
+
+/* The time, for stamps: read only if ages are kept. */
+static inline int64_t
+wq__memory_stamp(struct wq__memory *m)
+{
+    return m->core.ages ? m->clock->stopwatch(m->clock) : 0;
+}
+
+/* The moment `timeout_ns` from now. */
+int64_t wq__memory_deadline(struct wq__memory *m, int64_t timeout_ns);
+bool    wq__memory_is_past(struct wq__memory *m, int64_t deadline_ns);
+
+/* The verbs, as wq_backend has them. */
+wq_err wq__memory_add(wq_queue *q, wq_key key);
+wq_err wq__memory_add_after(wq_queue *q, wq_key key, int64_t delay_ns);
+wq_err wq__memory_add_with(wq_queue *q, const wq_add_options *how,
+                           const wq_key *keys, size_t n);
+wq_err wq__memory_remove(wq_queue *q, wq_key key);
+wq_err wq__memory_cancel_after(wq_queue *q, wq_key key);
+wq_err wq__memory_add_rate_limited(wq_queue *q, wq_key key);
+wq_err wq__memory_forget(wq_queue *q, wq_key key);
+wq_err wq__memory_num_requeues(wq_queue *q, wq_key key, unsigned *out);
+wq_err wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out);
+wq_err wq__memory_get_many(wq_queue *q, wq_item **out, size_t max,
+                           int64_t timeout_ns, size_t *n);
+wq_err wq__memory_done(wq_queue *q, wq_item *item);
+wq_err wq__memory_done_key(wq_queue *q, wq_key key);
+wq_err wq__memory_done_many(wq_queue *q, wq_item **items, size_t n);
+wq_err wq__memory_next(wq_queue *q, int64_t timeout_ns, wq_item **item);
+void   wq__memory_shutdown(wq_queue *q);
+bool   wq__memory_shutting_down(const wq_queue *q);
+wq_err wq__memory_drain(wq_queue *q, int64_t timeout_ns);
+void   wq__memory_interrupt(wq_queue *q);
+wq_err wq__memory_len(wq_queue *q, size_t *out);
+wq_err wq__memory_stats(wq_queue *q, wq_counts *out);
+wq_err wq__memory_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
+wq_err wq__memory_key_state(wq_queue *q, wq_key key, wq_key_info *out);
+wq_err wq__memory_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx);
+int    wq__memory_fd(wq_queue *q);
+const char *wq__memory_name(wq_queue *q);
+
+/* Shut down, and let no drain wait on; returns the threads to wake. With the
+ * lock. */
+struct wq__sleeper *wq__memory_stop_all(struct wq__memory *m);
+
+/* An add in terms of the core: how many keys, what is known of each, what the
+ * core was told. Blocks and displaces as the queue's bound says. limited.c
+ * fills in picks[].at. */
+wq_err wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
+                            const wq_key *keys, struct wq__pick *picks,
+                            size_t n, int64_t timeout_ns);
+
+/* The same for wq_add_options that ask the limiter. */
+wq_err wq__memory_add_limited(struct wq__memory *m, const wq_add_options *how,
+                              const wq_key *keys, struct wq__pick *picks,
+                              size_t n);
 
 /* wq_create() with a hash key of the caller's; `config` was checked. */
 wq_err wq__memory_create(const wq_config *config, struct wq__hash_key secret,

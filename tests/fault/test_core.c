@@ -43,14 +43,14 @@ static char         long_bytes[1000];
 static wq_err
 add(wq_key key)
 {
-    enum wq__added what;
+    wq_added what;
     return wq__core_add(&ctx.core, key, wq__core_hash(&ctx.core, key), &what);
 }
 
 static wq_err
 add_at(wq_key key, int64_t at)
 {
-    enum wq__added what;
+    wq_added what;
     return wq__core_add_after(&ctx.core, key, wq__core_hash(&ctx.core, key), at,
                               false, &what);
 }
@@ -171,7 +171,7 @@ op_add_long(void *unused)
 static wq_err
 op_admit(void *unused)
 {
-    enum wq__added what;
+    wq_added what;
 
     (void)unused;
     return wq__core_admit(&ctx.core, NEW_KEY, wq__core_hash(&ctx.core, NEW_KEY),

@@ -326,16 +326,16 @@ as_error(enum model_answer answer)
     return errors[answer];
 }
 
-static enum wq__added
+static wq_added
 as_added(enum model_effect effect)
 {
-    static const enum wq__added added[] = {
-        [MODEL_NEW] = WQ__ADDED_NEW,
-        [MODEL_MERGED] = WQ__ADDED_MERGED,
-        [MODEL_MADE_DIRTY] = WQ__ADDED_DIRTY,
-        [MODEL_SCHEDULED] = WQ__ADDED_SCHEDULED,
-        [MODEL_SOONER] = WQ__ADDED_SOONER,
-        [MODEL_LATER] = WQ__ADDED_LATER,
+    static const wq_added added[] = {
+        [MODEL_NEW] = WQ_ADDED_NEW,
+        [MODEL_MERGED] = WQ_ADDED_MERGED,
+        [MODEL_MADE_DIRTY] = WQ_ADDED_DIRTY,
+        [MODEL_SCHEDULED] = WQ_ADDED_SCHEDULED,
+        [MODEL_SOONER] = WQ_ADDED_SOONER,
+        [MODEL_LATER] = WQ_ADDED_KEPT,
     };
     return added[effect];
 }
@@ -356,7 +356,7 @@ compare(struct world *w, wq_err err, enum model_answer answer)
 
 static wq_err
 add_to_core(struct world *w, enum operation op, wq_key key, int64_t at,
-            enum wq__added *what)
+            wq_added *what)
 {
     const uint32_t hash = wq__core_hash(&w->core, key);
 
@@ -385,7 +385,7 @@ add_to_model(struct world *w, enum operation op, int n, int64_t at,
 static wq_err
 perform_add(struct world *w, enum operation op, int n, int64_t at)
 {
-    enum wq__added    what = WQ__ADDED_NEW;
+    wq_added    what = WQ_ADDED_NEW;
     enum model_effect did = MODEL_NEW;
     const wq_err      err = add_to_core(w, op, key_of(n), at, &what);
 

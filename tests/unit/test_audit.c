@@ -34,7 +34,7 @@ must(wq_err err)
 static void
 add(const char *s)
 {
-    enum wq__added what;
+    wq_added what;
     must(wq__core_add(&f.core, wq_str(s), wq__core_hash(&f.core, wq_str(s)),
                       &what));
 }
@@ -42,7 +42,7 @@ add(const char *s)
 static void
 add_at(const char *s, int64_t at)
 {
-    enum wq__added what;
+    wq_added what;
     must(wq__core_add_after(&f.core, wq_str(s),
                             wq__core_hash(&f.core, wq_str(s)), at, false,
                             &what));

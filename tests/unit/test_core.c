@@ -73,9 +73,9 @@ hash_of(const char *s)
 }
 
 static void
-add_as(const char *s, enum wq__added expected)
+add_as(const char *s, wq_added expected)
 {
-    enum wq__added what;
+    wq_added what;
     assert_int_equal(wq__core_add(&f.core, wq_str(s), hash_of(s), &what),
                      WQ_OK);
     assert_int_equal(what, expected);
@@ -84,13 +84,13 @@ add_as(const char *s, enum wq__added expected)
 static void
 add(const char *s)
 {
-    add_as(s, WQ__ADDED_NEW);
+    add_as(s, WQ_ADDED_NEW);
 }
 
 static void
-add_at(const char *s, int64_t at, enum wq__added expected)
+add_at(const char *s, int64_t at, wq_added expected)
 {
-    enum wq__added what;
+    wq_added what;
     assert_int_equal(
         wq__core_add_after(&f.core, wq_str(s), hash_of(s), at, false, &what),
         WQ_OK);
@@ -156,7 +156,7 @@ TEST(ready_key_added_again_is_ready_once)
 {
     add("foo");
     add("bar");
-    add_as("foo", WQ__ADDED_MERGED);
+    add_as("foo", WQ_ADDED_MERGED);
     expect_len(2);
     done(get("foo"));
     done(get("bar"));
@@ -190,7 +190,7 @@ TEST(key_added_while_held_is_ready_again_after_done)
 {
     add("foo");
     wq_item *item = get("foo");
-    add_as("foo", WQ__ADDED_DIRTY);
+    add_as("foo", WQ_ADDED_DIRTY);
     expect_len(0);
     done(item);
     expect_len(1);
@@ -203,9 +203,9 @@ TEST(key_added_often_while_held_is_handed_out_once_more)
 {
     add("foo");
     wq_item *item = get("foo");
-    add_as("foo", WQ__ADDED_DIRTY);
-    add_as("foo", WQ__ADDED_MERGED);
-    add_as("foo", WQ__ADDED_MERGED);
+    add_as("foo", WQ_ADDED_DIRTY);
+    add_as("foo", WQ_ADDED_MERGED);
+    add_as("foo", WQ_ADDED_MERGED);
     assert_int_equal(f.core.dirty, 1);
     done(item);
     assert_int_equal(f.core.dirty, 0);
@@ -218,7 +218,7 @@ TEST(held_key_is_not_handed_out_a_second_time)
 {
     add("foo");
     get("foo");
-    add_as("foo", WQ__ADDED_DIRTY);
+    add_as("foo", WQ_ADDED_DIRTY);
     expect_nothing_to_get();
 }
 
@@ -227,7 +227,7 @@ TEST(dirty_key_goes_to_the_tail_at_done)
 {
     add("foo");
     wq_item *foo = get("foo");
-    add_as("foo", WQ__ADDED_DIRTY);
+    add_as("foo", WQ_ADDED_DIRTY);
     add("bar");
     done(foo);
     get("bar");
@@ -279,14 +279,14 @@ TEST(item_of_this_release_has_priority_zero)
 TEST(keys_are_bytes_and_may_hold_any)
 {
     static const unsigned char zeroes[] = {0, 0, 0};
-    enum wq__added             what;
+    wq_added             what;
 
     for (size_t len = 1; len <= sizeof zeroes; len++) {
         const wq_key key = {zeroes, len};
         assert_int_equal(
             wq__core_add(&f.core, key, wq__core_hash(&f.core, key), &what),
             WQ_OK);
-        assert_int_equal(what, WQ__ADDED_NEW);
+        assert_int_equal(what, WQ_ADDED_NEW);
     }
     expect_len(3);
 }
@@ -317,9 +317,9 @@ TEST(keys_of_every_length_around_inline_live_alike)
     for (size_t len = WQ__KEY_INLINE - 3; len <= WQ__KEY_INLINE + 3; len++) {
         key[len] = '\0';
         add(key);
-        add_as(key, WQ__ADDED_MERGED);
+        add_as(key, WQ_ADDED_MERGED);
         wq_item *item = get(key);
-        add_as(key, WQ__ADDED_DIRTY);
+        add_as(key, WQ_ADDED_DIRTY);
         done(item);
         done(get(key));
         key[len] = 'k';
@@ -393,7 +393,7 @@ TEST(done_by_key_of_a_dirty_key_makes_it_ready)
 {
     add("foo");
     get("foo");
-    add_as("foo", WQ__ADDED_DIRTY);
+    add_as("foo", WQ_ADDED_DIRTY);
     assert_int_equal(wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo")),
                      WQ_OK);
     get("foo");
@@ -419,7 +419,7 @@ TEST(item_done_twice_is_refused_after_a_burst_of_loans)
     uint64_t n;
 
     for (n = 0; n < BURST; n++) {
-        enum wq__added what;
+        wq_added what;
         const wq_key   key = wq_u64(&n);
         assert_int_equal(
             wq__core_add(&f.core, key, wq__core_hash(&f.core, key), &what),
@@ -458,7 +458,7 @@ TEST(item_with_any_slot_is_refused)
 /* Q-15 Q-16, where we differ: adds are refused aloud. */
 TEST(shut_down_core_refuses_adds)
 {
-    enum wq__added what = WQ__ADDED_SOONER;
+    wq_added what = WQ_ADDED_SOONER;
 
     wq__core_shut_down(&f.core);
     assert_int_equal(
@@ -467,7 +467,7 @@ TEST(shut_down_core_refuses_adds)
     assert_int_equal(wq__core_add_after(&f.core, wq_str("foo"), hash_of("foo"),
                                         5, false, &what),
                      WQ_ESHUTDOWN);
-    assert_int_equal(what, WQ__ADDED_SOONER);
+    assert_int_equal(what, WQ_ADDED_SOONER);
     assert_true(wq__core_idle(&f.core));
 }
 
@@ -485,7 +485,7 @@ TEST(key_made_dirty_before_shutdown_is_handed_out_after_it)
 {
     add("foo");
     wq_item *item = get("foo");
-    add_as("foo", WQ__ADDED_DIRTY);
+    add_as("foo", WQ_ADDED_DIRTY);
     wq__core_shut_down(&f.core);
     done(item);
     done(get("foo"));
@@ -495,7 +495,7 @@ TEST(key_made_dirty_before_shutdown_is_handed_out_after_it)
 /* */
 TEST(held_key_is_not_made_dirty_after_shutdown)
 {
-    enum wq__added what;
+    wq_added what;
 
     add("foo");
     wq_item *item = get("foo");
@@ -510,12 +510,12 @@ TEST(held_key_is_not_made_dirty_after_shutdown)
 /* O-13: what the inbox accepted before the shutdown still goes in. */
 TEST(accepted_key_is_admitted_after_shutdown)
 {
-    enum wq__added what;
+    wq_added what;
 
     wq__core_shut_down(&f.core);
     assert_int_equal(
         wq__core_admit(&f.core, wq_str("foo"), hash_of("foo"), &what), WQ_OK);
-    assert_int_equal(what, WQ__ADDED_NEW);
+    assert_int_equal(what, WQ_ADDED_NEW);
     done(get("foo"));
 }
 
@@ -531,8 +531,8 @@ TEST(second_shutdown_changes_nothing)
 /* D-13 */
 TEST(shutdown_drops_what_waits)
 {
-    add_at("foo", 50 * MS, WQ__ADDED_SCHEDULED);
-    add_at("bar", 60 * MS, WQ__ADDED_SCHEDULED);
+    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
+    add_at("bar", 60 * MS, WQ_ADDED_SCHEDULED);
     add("bar");
     wq__core_shut_down(&f.core);
     wq__core_drop_waiting(&f.core);
@@ -548,7 +548,7 @@ TEST(shutdown_drops_what_waits)
 /* D-01 */
 TEST(delayed_key_becomes_ready_once_when_its_time_has_come)
 {
-    add_at("foo", 50 * MS, WQ__ADDED_SCHEDULED);
+    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
     expect_len(0);
     assert_true(wq__core_idle(&f.core));
     assert_int_equal(wq__core_next_deadline(&f.core), 50 * MS);
@@ -562,8 +562,8 @@ TEST(delayed_key_becomes_ready_once_when_its_time_has_come)
 /* D-02 L5 */
 TEST(later_deadline_is_dropped)
 {
-    add_at("foo", 50 * MS, WQ__ADDED_SCHEDULED);
-    add_at("foo", 70 * MS, WQ__ADDED_LATER);
+    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
+    add_at("foo", 70 * MS, WQ_ADDED_KEPT);
     pass_to(60 * MS);
     expect_len(1);
     done(get("foo"));
@@ -574,8 +574,8 @@ TEST(later_deadline_is_dropped)
 /* D-03 L5 */
 TEST(earlier_deadline_wins)
 {
-    add_at("foo", 50 * MS, WQ__ADDED_SCHEDULED);
-    add_at("foo", 30 * MS, WQ__ADDED_SOONER);
+    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
+    add_at("foo", 30 * MS, WQ_ADDED_SOONER);
     pass_to(40 * MS);
     expect_len(1);
     done(get("foo"));
@@ -585,9 +585,9 @@ TEST(earlier_deadline_wins)
 
 TEST(equal_deadline_changes_nothing)
 {
-    add_at("foo", 50 * MS, WQ__ADDED_SCHEDULED);
-    add_at("bar", 50 * MS, WQ__ADDED_SCHEDULED);
-    add_at("foo", 50 * MS, WQ__ADDED_LATER);
+    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
+    add_at("bar", 50 * MS, WQ_ADDED_SCHEDULED);
+    add_at("foo", 50 * MS, WQ_ADDED_KEPT);
     pass_to(50 * MS);
     get("foo");
     get("bar");
@@ -596,9 +596,9 @@ TEST(equal_deadline_changes_nothing)
 /* D-05 L4 */
 TEST(keys_due_at_once_leave_by_deadline)
 {
-    add_at("foo", 1000 * MS, WQ__ADDED_SCHEDULED);
-    add_at("bar", 500 * MS, WQ__ADDED_SCHEDULED);
-    add_at("baz", 250 * MS, WQ__ADDED_SCHEDULED);
+    add_at("foo", 1000 * MS, WQ_ADDED_SCHEDULED);
+    add_at("bar", 500 * MS, WQ_ADDED_SCHEDULED);
+    add_at("baz", 250 * MS, WQ_ADDED_SCHEDULED);
     pass_to(2000 * MS);
     expect_len(3);
     get("baz");
@@ -609,7 +609,7 @@ TEST(keys_due_at_once_leave_by_deadline)
 /* D-08 */
 TEST(key_is_due_exactly_at_its_deadline)
 {
-    add_at("foo", 50 * MS, WQ__ADDED_SCHEDULED);
+    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
     pass_to(50 * MS - 1);
     expect_len(0);
     pass_to(50 * MS);
@@ -621,7 +621,7 @@ TEST(deadline_that_comes_while_held_makes_dirty)
 {
     add("foo");
     wq_item *item = get("foo");
-    add_at("foo", 10 * MS, WQ__ADDED_SCHEDULED);
+    add_at("foo", 10 * MS, WQ_ADDED_SCHEDULED);
     pass_to(10 * MS);
     expect_len(0);
     assert_int_equal(f.core.dirty, 1);
@@ -633,7 +633,7 @@ TEST(deadline_that_comes_while_held_makes_dirty)
 TEST(deadline_that_comes_while_ready_merges)
 {
     add("foo");
-    add_at("foo", 10 * MS, WQ__ADDED_SCHEDULED);
+    add_at("foo", 10 * MS, WQ_ADDED_SCHEDULED);
     pass_to(10 * MS);
     expect_len(1);
     done(get("foo"));
@@ -643,7 +643,7 @@ TEST(deadline_that_comes_while_ready_merges)
 /* D-11 */
 TEST(add_does_not_end_the_waiting)
 {
-    add_at("foo", 10 * MS, WQ__ADDED_SCHEDULED);
+    add_at("foo", 10 * MS, WQ_ADDED_SCHEDULED);
     add("foo");
     done(get("foo"));
     expect_len(0);
@@ -659,7 +659,7 @@ TEST(equal_deadlines_become_ready_in_arrival_order)
     enum { N = sizeof keys / sizeof keys[0] };
 
     for (size_t i = 0; i < N; i++)
-        add_at(keys[i], 10 * MS, WQ__ADDED_SCHEDULED);
+        add_at(keys[i], 10 * MS, WQ_ADDED_SCHEDULED);
     pass_to(10 * MS);
     for (size_t i = 0; i < N; i++)
         get(keys[i]);
@@ -669,7 +669,7 @@ TEST(held_key_that_waits_is_remembered_after_done)
 {
     add("foo");
     wq_item *item = get("foo");
-    add_at("foo", 10 * MS, WQ__ADDED_SCHEDULED);
+    add_at("foo", 10 * MS, WQ_ADDED_SCHEDULED);
     done(item);
     expect_len(0);
     assert_true(wq__core_idle(&f.core)); /* waiting is not work, yet */
@@ -681,8 +681,8 @@ TEST(held_key_that_waits_is_remembered_after_done)
 
 TEST(deadline_in_the_past_is_due_at_the_next_look)
 {
-    add_at("foo", -5, WQ__ADDED_SCHEDULED);
-    add_at("bar", INT64_MIN, WQ__ADDED_SCHEDULED);
+    add_at("foo", -5, WQ_ADDED_SCHEDULED);
+    add_at("bar", INT64_MIN, WQ_ADDED_SCHEDULED);
     expect_len(0);
     pass_to(0);
     get("bar");
@@ -691,7 +691,7 @@ TEST(deadline_in_the_past_is_due_at_the_next_look)
 
 TEST(deadline_for_ever_never_comes)
 {
-    add_at("foo", WQ_FOREVER, WQ__ADDED_SCHEDULED);
+    add_at("foo", WQ_FOREVER, WQ_ADDED_SCHEDULED);
     pass_to(WQ_FOREVER - 1);
     expect_len(0);
     assert_int_equal(wq__core_next_deadline(&f.core), WQ_FOREVER);
@@ -713,18 +713,18 @@ TEST(plug_in_hands_out_the_newest_first)
 TEST(plug_in_is_touched_for_ready_keys_only)
 {
     add("foo");
-    add_as("foo", WQ__ADDED_MERGED);
+    add_as("foo", WQ_ADDED_MERGED);
     assert_int_equal(f.lifo.touches, 1);
     get("foo");
-    add_as("foo", WQ__ADDED_DIRTY);
-    add_as("foo", WQ__ADDED_MERGED);
+    add_as("foo", WQ_ADDED_DIRTY);
+    add_as("foo", WQ_ADDED_MERGED);
     assert_int_equal(f.lifo.touches, 1);
 }
 
 /* L6 */
 TEST(add_that_the_plug_in_refuses_leaves_no_trace)
 {
-    enum wq__added what;
+    wq_added what;
 
     f.lifo.refuse = 1;
     assert_int_equal(
@@ -738,9 +738,9 @@ TEST(add_that_the_plug_in_refuses_leaves_no_trace)
 /* L6 Q-24: it waits on, and holds up nobody. */
 TEST(key_that_the_plug_in_refuses_when_due_is_offered_again)
 {
-    add_at("a", 1, WQ__ADDED_SCHEDULED);
-    add_at("b", 2, WQ__ADDED_SCHEDULED);
-    add_at("c", 3, WQ__ADDED_SCHEDULED);
+    add_at("a", 1, WQ_ADDED_SCHEDULED);
+    add_at("b", 2, WQ_ADDED_SCHEDULED);
+    add_at("c", 3, WQ_ADDED_SCHEDULED);
     f.lifo.refuse = 2;
     pass_to(10);
     expect_len(2);
@@ -756,7 +756,7 @@ TEST(done_that_the_plug_in_refuses_keeps_the_loan)
 {
     add("foo");
     wq_item *item = get("foo");
-    add_as("foo", WQ__ADDED_DIRTY);
+    add_as("foo", WQ_ADDED_DIRTY);
     f.lifo.refuse = 1;
     assert_int_equal(wq__core_done(&f.core, item), WQ_ENOMEM);
     assert_int_equal(f.core.held, 1);

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/* add.c: what does an add with a purpose do?
+ *
+ * Priorities, delays, policies for WAITING keys, debounce, throttle, bounds;
+ * one key or many. An add prepares: finds or makes a record for every key, and
+ * reserves what the commit may need. From then on nothing can fail but a
+ * wq_order of the user's.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "core/inside.h"
+#include "core/span.h"
+
+/* Which step of an add needs what. */
+struct add {
+    const struct wq__how *how;
+    uint32_t              level; /* of its priority; held */
+    wq__ref               paces; /* spare ones, a list by their first bytes */
+};
+
+/* ---- what an add of a kind does to a record ------------------------------ */
+
+static void
+mark_backoff(struct wq__rec *rec, bool backoff)
+{
+    wq__rec_clear(rec, WQ__BACKOFF | WQ__DEBOUNCED);
+    if (backoff)
+        wq__rec_set(rec, WQ__BACKOFF);
+}
+
+/* One deadline meets another. */
+static wq_added
+move_deadline(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
+{
+    const int64_t  old = wq__core_entry(c, ref)->at;
+    const wq_added kept = wq__core_keep_deadline(c, ref, level);
+
+    if (at == old)
+        return kept;
+    wq__heap_change(&c->waiting, ref, at);
+    return at < old ? WQ_ADDED_SOONER : WQ_ADDED_LATER;
+}
+
+/* Work at a time. */
+static wq_added
+schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
+{
+    const struct wq__how *how = add->how;
+    struct wq__rec       *rec = wq__core_rec(c, ref);
+
+    if (how->waiting == WQ_IF_WAITING_MERGE && wq__rec_is_wanted(rec))
+        return wq__core_merge(c, ref, add->level);
+    if (!wq__rec_waits(rec)) {
+        wq__core_begin_deadline(c, ref, add->level, at);
+        mark_backoff(rec, how->backoff);
+        return WQ_ADDED_SCHEDULED;
+    }
+    if (how->waiting == WQ_IF_WAITING_DROP)
+        return WQ_ADDED_KEPT;
+    if (at >= wq__core_entry(c, ref)->at &&
+        how->waiting != WQ_IF_WAITING_REPLACE)
+        return wq__core_keep_deadline(c, ref, add->level); /* L5 */
+    mark_backoff(rec, how->backoff);
+    return move_deadline(c, ref, add->level, at);
+}
+
+/* Work now, and a deadline it meets is not left alone. */
+static wq_err
+take_over(struct wq__core *c, const struct add *add, wq__ref ref,
+          wq_added *what)
+{
+    const struct wq__how *how = add->how;
+    const uint32_t        waiting = wq__core_entry(c, ref)->level;
+    const uint32_t        level =
+        wq__core_is_higher(c, waiting, add->level) ? waiting : add->level;
+    const wq_err err = wq__core_want(c, ref, level, how->now, what);
+
+    if (!err)
+        wq__core_end_deadline(c, ref, how->now);
+    return err;
+}
+
+/* Work now. */
+static wq_err
+want_now(struct wq__core *c, const struct add *add, wq__ref ref, wq_added *what)
+{
+    const struct wq__how *how = add->how;
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+
+    if (wq__rec_waits(rec) && how->waiting != WQ_IF_WAITING_KEEP) {
+        if (how->waiting != WQ_IF_WAITING_DROP)
+            return take_over(c, add, ref, what);
+        *what = WQ_ADDED_KEPT;
+        return WQ_OK;
+    }
+    if ((how->respect || c->respect) && wq__rec_backs_off(rec)) {
+        *what = wq__core_keep_deadline(c, ref, add->level);
+        return WQ_OK;
+    }
+    return wq__core_want(c, ref, add->level, how->now, what);
+}
+
+/* ---- pace --------------------------------------------------------------- */
+
+/* What is remembered about a key that has an entry in the heap; new if need
+ * be. */
+static struct wq__pace *
+pace_of(struct wq__core *c, struct add *add, wq__ref ref)
+{
+    struct wq__pace *pace = wq__core_pace(c, ref);
+    if (pace)
+        return pace;
+
+    wq__core_entry(c, ref)->pace = add->paces;
+    pace = wq__slab_at(&c->paces, add->paces);
+    memcpy(&add->paces, pace, sizeof add->paces);
+    *pace = (struct wq__pace){.until = INT64_MIN};
+    return pace;
+}
+
+/* When a debounced key is to run: not after `latest`, not while it is left
+ * alone. */
+static int64_t
+debounced_until(const struct wq__pace *pace, const struct wq__how *how)
+{
+    int64_t at = wq__span_add(how->now, how->span);
+
+    if (at > pace->latest)
+        at = pace->latest;
+    return at < pace->until ? pace->until : at;
+}
+
+static wq_added
+debounce(struct wq__core *c, struct add *add, wq__ref ref)
+{
+    const struct wq__how *how = add->how;
+    struct wq__rec       *rec = wq__core_rec(c, ref);
+    const int64_t         at = wq__span_add(how->now, how->span);
+
+    if (wq__rec_is_wanted(rec))
+        return wq__core_merge(c, ref, add->level);
+    if (!wq__rec_waits(rec)) {
+        wq__core_begin_deadline(c, ref, add->level, at);
+        wq__rec_set(rec, WQ__DEBOUNCED);
+        struct wq__pace *pace = pace_of(c, add, ref);
+        pace->latest =
+            how->max_wait ? wq__span_add(how->now, how->max_wait) : WQ_FOREVER;
+        wq__heap_change(&c->waiting, ref, debounced_until(pace, how));
+        return WQ_ADDED_SCHEDULED;
+    }
+    if (rec->flags & WQ__DEBOUNCED)
+        return move_deadline(c, ref, add->level,
+                             debounced_until(pace_of(c, add, ref), how));
+    return at < wq__core_entry(c, ref)->at
+               ? move_deadline(c, ref, add->level, at)
+               : wq__core_keep_deadline(c, ref, add->level);
+}
+
+/* A key that will be handed out, and is then to be left alone. If it has no
+ * deadline, an entry that never comes remembers that. */
+static void
+remember_throttle(struct wq__core *c, struct add *add, wq__ref ref)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+
+    if (!rec->wait) {
+        wq__heap_push(&c->waiting, ref, WQ_FOREVER);
+        wq__rec_set(rec, WQ__QUIET);
+        c->quiet++;
+    } else if (rec->flags & WQ__QUIET) {
+        wq__heap_change(&c->waiting, ref, WQ_FOREVER);
+    }
+    pace_of(c, add, ref)->quiet = add->how->span;
+}
+
+/* Is the key, which is not wanted, to be left alone? Then until when. */
+static bool
+is_quiet(struct wq__core *c, wq__ref ref, int64_t now, int64_t *until)
+{
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+    if (wq__rec_is_wanted(rec) || !rec->wait)
+        return false;
+
+    const struct wq__pace *pace = wq__core_pace(c, ref);
+    if (!pace || pace->until <= now)
+        return false;
+    *until = pace->until;
+    return true;
+}
+
+static wq_err
+throttle(struct wq__core *c, struct add *add, wq__ref ref, wq_added *what)
+{
+    int64_t until;
+
+    if (is_quiet(c, ref, add->how->now, &until)) {
+        *what = schedule(c, add, ref, until);
+        pace_of(c, add, ref)->quiet = add->how->span;
+        return WQ_OK;
+    }
+    const wq_err err = want_now(c, add, ref, what);
+    if (!err && wq__rec_is_wanted(wq__core_rec(c, ref)))
+        remember_throttle(c, add, ref);
+    return err;
+}
+
+static wq_err
+commit(struct wq__core *c, struct add *add, struct wq__pick *pick)
+{
+    if (pick->skip) {
+        pick->added = WQ_ADDED_KEPT;
+        return WQ_OK;
+    }
+    switch (add->how->kind) {
+    case WQ__ADD_AT:
+        if (pick->at == WQ__AT_ONCE)
+            return want_now(c, add, pick->ref, &pick->added);
+        pick->added = schedule(c, add, pick->ref, pick->at);
+        return WQ_OK;
+    case WQ__ADD_DEBOUNCE:
+        pick->added = debounce(c, add, pick->ref);
+        return WQ_OK;
+    case WQ__ADD_THROTTLE:
+        return throttle(c, add, pick->ref, &pick->added);
+    case WQ__ADD_NOW:
+    default:
+        return want_now(c, add, pick->ref, &pick->added);
+    }
+}
+
+/* ---- room --------------------------------------------------------------- */
+
+/* How many READY keys could make room: not above the add's priority, and not
+ * named by it. */
+static size_t
+displaceable(const struct wq__core *c, const struct add *add,
+             const struct wq__pick *picks, size_t n)
+{
+    const struct wq__levels *l = &c->ready.levels;
+    size_t                   len = 0;
+
+    for (uint32_t i = 0; i < l->heap_len; i++)
+        if (!wq__core_is_higher(c, l->heap[i], add->level))
+            len += l->at[l->heap[i]].len;
+    for (size_t i = 0; i < n; i++) {
+        if (!picks[i].ref)
+            continue;
+        struct wq__rec *rec = wq__core_rec(c, picks[i].ref);
+        /* a key that is named twice is counted once */
+        if (rec->flags & WQ__PICKED && rec->flags & WQ__READY &&
+            !wq__core_is_higher(c, rec->level, add->level))
+            len--;
+        wq__rec_clear(rec, WQ__PICKED);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].ref)
+            wq__rec_set(wq__core_rec(c, picks[i].ref), WQ__PICKED);
+    return len;
+}
+
+/* The first in line that the add does not name; 0: all are. */
+static wq__ref
+first_unpicked(const struct wq__core *c, uint32_t level)
+{
+    wq__ref ref = c->ready.levels.at[level].first;
+
+    while (ref && wq__core_rec(c, ref)->flags & WQ__PICKED)
+        ref = wq__core_rec(c, ref)->next;
+    return ref;
+}
+
+/* Of the lowest level, the first in line. There is one. */
+static wq__ref
+find_victim(const struct wq__core *c)
+{
+    const struct wq__levels *l = &c->ready.levels;
+    wq__ref                  found = 0;
+
+    for (uint32_t i = 0; i < l->heap_len; i++) {
+        const wq__ref ref = first_unpicked(c, l->heap[i]);
+        if (ref &&
+            (!found ||
+             wq__core_is_higher(c, wq__core_rec(c, found)->level, l->heap[i])))
+            found = ref;
+    }
+    return found;
+}
+
+/* A READY key goes, and leaves its record for the caller to look at. */
+static void
+displace(struct wq__core *c, struct wq__pick *pick)
+{
+    const wq__ref         ref = find_victim(c);
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+
+    wq__core_unwant(c, ref);
+    if (rec->wait)
+        wq__core_stop_waiting(c, ref);
+    wq__index_remove(&c->index, rec->hash, ref);
+    c->tally.displaced++;
+    c->tally.drops++;
+    pick->victim = ref;
+    pick->victim_key = wq__rec_key(rec);
+}
+
+/* Is there room for the keys that are new, or can there be? They are in the
+ * index already. */
+static wq_err
+check_room(struct wq__core *c, const struct add *add,
+           const struct wq__pick *picks, size_t n, size_t made)
+{
+    if (!c->max_len || c->index.len <= c->max_len || !made)
+        return WQ_OK;
+    const size_t over = c->index.len - c->max_len;
+    if (made > c->max_len || !add->how->displace)
+        return WQ_EFULL;
+    return over <= displaceable(c, add, picks, n) ? WQ_OK : WQ_EFULL;
+}
+
+/* ---- preparing ---------------------------------------------------------- */
+
+static void
+free_paces(struct wq__core *c, struct add *add)
+{
+    while (add->paces) {
+        const wq__ref ref = add->paces;
+        memcpy(&add->paces, wq__slab_at(&c->paces, ref), sizeof add->paces);
+        wq__slab_free(&c->paces, ref);
+    }
+}
+
+static wq_err
+reserve_paces(struct wq__core *c, struct add *add, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        wq__ref ref;
+        void   *pace = wq__slab_alloc(&c->paces, sizeof(struct wq__pace), &ref);
+        if (!pace) {
+            free_paces(c, add);
+            return WQ_ENOMEM;
+        }
+        memcpy(pace, &add->paces, sizeof add->paces);
+        add->paces = ref;
+    }
+    return WQ_OK;
+}
+
+/* What the commit may need besides records. */
+static wq_err
+reserve(struct wq__core *c, struct add *add, size_t n)
+{
+    const struct wq__how *how = add->how;
+    wq_err                err = WQ_OK;
+
+    if (how->kind != WQ__ADD_NOW)
+        err = wq__heap_reserve(&c->waiting, n);
+    if (!err &&
+        (how->kind == WQ__ADD_DEBOUNCE || how->kind == WQ__ADD_THROTTLE))
+        err = reserve_paces(c, add, n);
+    if (err)
+        return err;
+    err = wq__levels_find(&c->ready.levels, how->priority, &add->level);
+    if (err)
+        free_paces(c, add);
+    return err;
+}
+
+/* Nobody needs the first `n` picks any more. */
+static void
+drop_picks(struct wq__core *c, struct wq__pick *picks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].ref)
+            wq__rec_clear(wq__core_rec(c, picks[i].ref), WQ__PICKED);
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].made)
+            wq__core_forget_if_bare(c, picks[i].ref);
+}
+
+/* A record for each key. WQ_ENOMEM: as before. */
+static wq_err
+pick_records(struct wq__core *c, const wq_key *keys, struct wq__pick *picks,
+             size_t n, size_t *made)
+{
+    *made = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct wq__pick *pick = &picks[i];
+
+        pick->victim = 0;
+        pick->ref =
+            pick->skip ? 0 : wq__index_find(&c->index, keys[i], pick->hash);
+        pick->made = !pick->ref && !pick->skip;
+        if (pick->made) {
+            const wq_err err =
+                wq__core_make(c, keys[i], pick->hash, &pick->ref);
+            if (err) {
+                drop_picks(c, picks, i);
+                return err;
+            }
+            ++*made;
+        }
+        if (pick->ref)
+            wq__rec_set(wq__core_rec(c, pick->ref), WQ__PICKED);
+    }
+    return WQ_OK;
+}
+
+/* ---- what is offered ---------------------------------------------------- */
+
+static wq_err
+commit_all(struct wq__core *c, struct add *add, struct wq__pick *picks,
+           size_t n)
+{
+    size_t over = 0;
+
+    if (c->max_len && c->index.len > c->max_len)
+        over = c->index.len - c->max_len;
+    for (size_t i = 0; i < n; i++) {
+        if (over && picks[i].made) {
+            displace(c, &picks[i]);
+            over--;
+        }
+        const wq_err err = commit(c, add, &picks[i]);
+        if (err)
+            return err;
+        picks[i].backoff =
+            picks[i].ref && wq__core_rec(c, picks[i].ref)->flags & WQ__BACKOFF;
+    }
+    return WQ_OK;
+}
+
+static wq_err
+add_picks(struct wq__core *c, struct add *add, const wq_key *keys,
+          struct wq__pick *picks, size_t n, size_t *needs)
+{
+    size_t made;
+    wq_err err = pick_records(c, keys, picks, n, &made);
+
+    if (err)
+        return err;
+    err = check_room(c, add, picks, n, made);
+    if (needs)
+        *needs = made;
+    if (!err)
+        err = commit_all(c, add, picks, n);
+    drop_picks(c, picks, n);
+    return err;
+}
+
+wq_err
+wq__core_add_with(struct wq__core *c, const struct wq__how *how,
+                  const wq_key *keys, struct wq__pick *picks, size_t n,
+                  size_t *needs)
+{
+    struct add add = {.how = how};
+
+    if (c->shutting_down)
+        return WQ_ESHUTDOWN;
+    wq_err err = reserve(c, &add, n);
+    if (err)
+        return err;
+    err = add_picks(c, &add, keys, picks, n, needs);
+    free_paces(c, &add);
+    wq__levels_release(&c->ready.levels, add.level);
+    return err;
+}
+
+wq_err
+wq__core_add_after(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+                   int64_t at, bool backoff, wq_added *what)
+{
+    const struct wq__how how = {
+        .kind = WQ__ADD_AT, .now = now, .backoff = backoff};
+    struct wq__pick pick = {.hash = hash, .at = at};
+    const wq_err    err = wq__core_add_with(c, &how, &key, &pick, 1, NULL);
+
+    if (!err)
+        *what = pick.added;
+    return err;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* due.c: what becomes of deadlines?
+ *
+ * A record has at most one entry in the delay heap. It is a deadline, or it is
+ * QUIET: then nothing happens when it comes, but that the record is forgotten;
+ * it remembers that a throttled key is to be left alone. When the deadline of
+ * such a key ends, its entry becomes QUIET:
+ *
+ *   wanted (READY or DIRTY)   for ever: the hand-out will tell (core.c)
+ *   else                      until the time is over
+ */
+#include "core/inside.h"
+#include "core/span.h"
+
+static void
+remove_entry(struct wq__core *c, wq__ref ref)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+    const wq__ref   pace = wq__core_entry(c, ref)->pace;
+
+    if (pace)
+        wq__slab_free(&c->paces, pace);
+    c->quiet -= (rec->flags & WQ__QUIET) != 0;
+    wq__rec_clear(rec, WQ__QUIET | WQ__BACKOFF | WQ__DEBOUNCED);
+    wq__heap_remove(&c->waiting, ref);
+}
+
+/* The entry of a deadline lets go of its level, and is none any more. */
+static void
+strip(struct wq__core *c, wq__ref ref)
+{
+    struct wq__wait *entry = wq__core_entry(c, ref);
+    const uint32_t   level = entry->level;
+
+    entry->level = 0;
+    wq__rec_clear(wq__core_rec(c, ref), WQ__BACKOFF | WQ__DEBOUNCED);
+    wq__levels_release(&c->ready.levels, level);
+}
+
+void
+wq__core_settle_quiet(struct wq__core *c, wq__ref ref, int64_t now)
+{
+    const struct wq__pace *pace = wq__core_pace(c, ref);
+
+    if (wq__rec_is_wanted(wq__core_rec(c, ref)))
+        wq__heap_change(&c->waiting, ref, WQ_FOREVER);
+    else if (pace->until > now)
+        wq__heap_change(&c->waiting, ref, pace->until);
+    else
+        remove_entry(c, ref);
+}
+
+void
+wq__core_end_deadline(struct wq__core *c, wq__ref ref, int64_t now)
+{
+    const struct wq__pace *pace = wq__core_pace(c, ref);
+
+    strip(c, ref);
+    if (!pace || !pace->quiet) {
+        remove_entry(c, ref);
+        return;
+    }
+    wq__rec_set(wq__core_rec(c, ref), WQ__QUIET);
+    c->quiet++;
+    wq__core_settle_quiet(c, ref, now);
+}
+
+void
+wq__core_stop_waiting(struct wq__core *c, wq__ref ref)
+{
+    strip(c, ref);
+    remove_entry(c, ref);
+}
+
+void
+wq__core_begin_deadline(struct wq__core *c, wq__ref ref, uint32_t level,
+                        int64_t at)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+
+    if (rec->wait) {
+        wq__heap_change(&c->waiting, ref, at);
+        wq__rec_clear(rec, WQ__QUIET);
+        c->quiet--;
+    } else {
+        wq__heap_push(&c->waiting, ref, at);
+    }
+    wq__core_entry(c, ref)->level = level;
+    wq__levels_hold(&c->ready.levels, level);
+}
+
+wq_added
+wq__core_keep_deadline(struct wq__core *c, wq__ref ref, uint32_t level)
+{
+    struct wq__wait *entry = wq__core_entry(c, ref);
+    const uint32_t   old = entry->level;
+
+    if (!wq__core_is_higher(c, level, old))
+        return WQ_ADDED_KEPT;
+    wq__levels_hold(&c->ready.levels, level);
+    entry->level = level;
+    wq__levels_release(&c->ready.levels, old);
+    return WQ_ADDED_RAISED;
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+/* The deadline of `ref` has come. False: it was put off. */
+static bool
+fall_due(struct wq__core *c, wq__ref ref, int64_t now)
+{
+    const struct wq__wait *entry = wq__core_entry(c, ref);
+    const int64_t          again = wq__span_add(now, WQ__OFFER_AGAIN_NS);
+    wq_added               what;
+
+    if (wq__core_rec(c, ref)->flags & WQ__QUIET) {
+        remove_entry(c, ref);
+        wq__core_forget_if_bare(c, ref);
+        return true;
+    }
+    if (!wq__core_want(c, ref, entry->level, entry->at, &what)) {
+        wq__core_end_deadline(c, ref, now);
+        return true;
+    }
+    if (again > now)
+        wq__heap_change(&c->waiting, ref, again);
+    return again > now; /* at the end of time there is no later */
+}
+
+void
+wq__core_promote(struct wq__core *c, int64_t now)
+{
+    const struct wq__wait *first;
+
+    while ((first = wq__heap_first(&c->waiting)) && first->at <= now)
+        if (!fall_due(c, first->ref, now))
+            return;
+}
+
+int64_t
+wq__core_next_deadline(const struct wq__core *c)
+{
+    const struct wq__wait *first = wq__heap_first(&c->waiting);
+    return first ? first->at : WQ_FOREVER;
+}
+
+/* ---- shutdown ----------------------------------------------------------- */
+
+static bool
+is_quiet_at(const struct wq__core *c, size_t i)
+{
+    return wq__core_rec(c, c->waiting.entries[i].ref)->flags & WQ__QUIET;
+}
+
+/* From the end to the front: what a removal moves to a place that was passed
+ * comes from one that was passed too, or to the place itself. */
+void
+wq__core_shut_down(struct wq__core *c)
+{
+    c->shutting_down = true;
+    for (size_t i = c->quiet ? c->waiting.len : 0; i-- > 0;)
+        while (i < c->waiting.len && is_quiet_at(c, i)) {
+            const wq__ref ref = c->waiting.entries[i].ref;
+            remove_entry(c, ref); /* there will be no add to throttle */
+            wq__core_forget_if_bare(c, ref);
+        }
+}
+
+void
+wq__core_drop_waiting(struct wq__core *c)
+{
+    const struct wq__wait *first;
+
+    while ((first = wq__heap_first(&c->waiting))) {
+        const wq__ref ref = first->ref;
+        c->tally.drops += wq__rec_waits(wq__core_rec(c, ref));
+        wq__core_stop_waiting(c, ref);
+        wq__core_forget_if_bare(c, ref);
+    }
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* inside.h: what do the files of the core share about records?
+ *
+ * Small steps that core.c, add.c, due.c and look.c all take. Nobody else
+ * includes this.
+ */
+#ifndef WQ_CORE_INSIDE_H
+#define WQ_CORE_INSIDE_H
+
+#include "core/core.h"
+
+/* What is remembered about a key that is debounced or throttled, as long as it
+ * has an entry in the delay heap. */
+struct wq__pace {
+    int64_t latest; /* DEBOUNCED: no deadline is later */
+    int64_t quiet;  /* how long it is left alone after a hand-out; 0: not */
+    int64_t until;  /* it is left alone; INT64_MIN: no hand-out yet */
+};
+
+static inline struct wq__rec *
+wq__core_rec(const struct wq__core *c, wq__ref ref)
+{
+    return wq__slab_at(&c->recs, ref);
+}
+
+/* Has it a deadline? */
+static inline bool
+wq__rec_waits(const struct wq__rec *rec)
+{
+    return rec->wait && !(rec->flags & WQ__QUIET);
+}
+
+/* Will it be READY, or is it, whatever the time? */
+static inline bool
+wq__rec_is_wanted(const struct wq__rec *rec)
+{
+    return rec->flags & (WQ__READY | WQ__DIRTY);
+}
+
+/* Does it wait because it failed, and is nothing but that? */
+static inline bool
+wq__rec_backs_off(const struct wq__rec *rec)
+{
+    return (rec->flags & (WQ__BACKOFF | WQ__READY | WQ__HELD)) == WQ__BACKOFF;
+}
+
+static inline bool
+wq__core_is_higher(const struct wq__core *c, uint32_t level, uint32_t than)
+{
+    const struct wq__levels *l = &c->ready.levels;
+
+    return level != than &&
+           wq__levels_priority(l, level) > wq__levels_priority(l, than);
+}
+
+static inline struct wq__wait *
+wq__core_entry(const struct wq__core *c, wq__ref ref)
+{
+    return wq__heap_entry(&c->waiting, ref);
+}
+
+/* What is remembered about the key's pace, or NULL. It has an entry. */
+static inline struct wq__pace *
+wq__core_pace(const struct wq__core *c, wq__ref ref)
+{
+    const wq__ref pace = wq__core_entry(c, ref)->pace;
+    return pace ? wq__slab_at(&c->paces, pace) : NULL;
+}
+
+/* core.c: a record without any facet, in the index. WQ_ENOMEM, WQ_EFULL is not
+ * looked at. */
+wq_err wq__core_make(struct wq__core *c, wq_key key, uint32_t hash,
+                     wq__ref *out);
+
+/* core.c: a record without any facet left is forgotten. */
+void wq__core_forget_if_bare(struct wq__core *c, wq__ref ref);
+
+/* core.c: a known key needs work, with the priority of `level`, which the
+ * caller holds and goes on holding. Only a wq_order fails. */
+wq_err wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level,
+                     int64_t now, wq_added *what);
+
+/* core.c: the same for one that is READY or DIRTY, which cannot fail. */
+wq_added wq__core_merge(struct wq__core *c, wq__ref ref, uint32_t level);
+
+/* core.c: a READY or DIRTY record is neither any more; the tally is the
+ * caller's. */
+void wq__core_unwant(struct wq__core *c, wq__ref ref);
+
+/* due.c: a record is to wait until `at`, with the priority of `level`, which
+ * the caller holds and goes on holding. It has no deadline so far; room was
+ * reserved in the heap. */
+void wq__core_begin_deadline(struct wq__core *c, wq__ref ref, uint32_t level,
+                             int64_t at);
+
+/* due.c: its deadline serves this add, too, if need be with a higher
+ * priority. */
+wq_added wq__core_keep_deadline(struct wq__core *c, wq__ref ref,
+                                uint32_t level);
+
+/* due.c: its deadline is no more; what is to be remembered about its pace
+ * stays. */
+void wq__core_end_deadline(struct wq__core *c, wq__ref ref, int64_t now);
+
+/* due.c: a QUIET entry goes away, or lives until the key may run again. */
+void wq__core_settle_quiet(struct wq__core *c, wq__ref ref, int64_t now);
+
+/* due.c: neither deadline nor pace. */
+void wq__core_stop_waiting(struct wq__core *c, wq__ref ref);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* look.c: what can be seen of a queue? Changes nothing. */
+#include <string.h>
+
+#include "core/inside.h"
+#include "core/span.h"
+
+unsigned
+wq__core_facets(const struct wq__core *c, wq_key key, uint32_t hash)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+    if (!ref)
+        return 0;
+
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+    const unsigned        shown =
+        rec->flags & (WQ__READY | WQ__HELD | WQ__DIRTY | WQ__BACKOFF);
+    return shown | (wq__rec_waits(rec) ? WQ__WAITING : 0);
+}
+
+/* In the words of inspect.h. */
+static unsigned
+facets_of(const struct wq__rec *rec)
+{
+    unsigned facets = 0;
+
+    facets |= rec->flags & WQ__READY ? WQ_KEY_READY : 0;
+    facets |= rec->flags & WQ__HELD ? WQ_KEY_HELD : 0;
+    facets |= rec->flags & WQ__DIRTY ? WQ_KEY_DIRTY : 0;
+    facets |= wq__rec_waits(rec) ? WQ_KEY_WAITING : 0;
+    facets |= rec->flags & WQ__BACKOFF ? WQ_KEY_BACKOFF : 0;
+    return facets;
+}
+
+static int
+priority_of(const struct wq__core *c, wq__ref ref, const struct wq__loan *loan)
+{
+    const struct wq__rec    *rec = wq__core_rec(c, ref);
+    const struct wq__levels *levels = &c->ready.levels;
+
+    if (wq__rec_is_wanted(rec))
+        return wq__levels_priority(levels, rec->level);
+    if (wq__rec_waits(rec))
+        return wq__levels_priority(levels, wq__core_entry(c, ref)->level);
+    return loan ? loan->item.priority : 0;
+}
+
+static void
+describe(const struct wq__core *c, wq__ref ref, int64_t now, wq_key_info *out)
+{
+    const struct wq__rec  *rec = wq__core_rec(c, ref);
+    const struct wq__loan *loan =
+        rec->flags & WQ__HELD ? wq__slab_at(&c->loans, rec->next) : NULL;
+
+    out->facets = facets_of(rec);
+    out->priority = priority_of(c, ref, loan);
+    if (c->ages && wq__rec_is_wanted(rec))
+        out->ready_ns = wq__span_between(wq__rec_since(rec), now);
+    if (c->ages && loan)
+        out->held_ns = wq__span_between(loan->got, now);
+    if (wq__rec_waits(rec))
+        out->wait_ns = wq__span_between(now, wq__core_entry(c, ref)->at);
+    out->fence = loan ? loan->item.fence : 0;
+}
+
+static void
+describe_absent(wq_key_info *out)
+{
+    out->facets = 0;
+    out->priority = 0;
+    out->ready_ns = out->held_ns = out->wait_ns = -1;
+    out->fence = 0;
+}
+
+void
+wq__core_look(const struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+              wq_key_info *out)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+
+    describe_absent(out);
+    if (ref)
+        describe(c, ref, now, out);
+}
+
+bool
+wq__core_walk(const struct wq__core *c, wq__ref *cursor, size_t *budget,
+              unsigned facets, int64_t now, wq_key *key, wq_key_info *info)
+{
+    while (wq__slab_next(&c->recs, cursor, budget)) {
+        const struct wq__rec *rec = wq__core_rec(c, *cursor);
+
+        if (!(facets_of(rec) & facets)) /* none of a record that was freed */
+            continue;
+        *key = wq__rec_key(rec);
+        describe_absent(info);
+        describe(c, *cursor, now, info);
+        return true;
+    }
+    return false;
+}
+
+void
+wq__core_depths(const struct wq__core *c, wq_depth *out, size_t max, size_t *n)
+{
+    const struct wq__levels *l = &c->ready.levels;
+    size_t                   len = 0;
+
+    for (uint32_t i = 0; i < l->fresh && len < max; i++)
+        if (i == 0 || l->at[i].holders)
+            out[len++] =
+                (wq_depth){l->at[i].priority, l->at[i].len + l->at[i].dirty};
+    *n = l->used;
+}
+
+void
+wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out)
+{
+    const struct wq__tally *t = &c->tally;
+    const int64_t           next = wq__core_next_deadline(c);
+
+    out->ready = c->ready.len;
+    out->held = c->held;
+    out->dirty = c->dirty;
+    out->waiting = wq__core_waiting(c);
+    out->next_ns =
+        next == WQ_FOREVER ? WQ_FOREVER : wq__span_between(now, next);
+    out->unfinished_ns = out->longest_ns = -1;
+    if (c->ages) {
+        /* Modulo 2^64, and the result is small again. */
+        out->unfinished_ns =
+            (int64_t)((uint64_t)c->held * (uint64_t)now - c->got_sum);
+        const struct wq__loan *oldest =
+            c->oldest ? wq__slab_at(&c->loans, c->oldest) : NULL;
+        out->longest_ns = oldest ? wq__span_between(oldest->got, now) : 0;
+    }
+    out->shutting_down = c->shutting_down;
+    out->adds = t->adds;
+    out->merged = t->merged;
+    out->gets = t->gets;
+    out->dones = t->dones;
+    out->removed = t->removed;
+    out->displaced = t->displaced;
+    out->drops = t->drops;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* dump.c: how does a queue look to somebody who debugs?
+ *
+ * wq_dump(): JSON lines, from wq_stats() and wq_each(), so that any backend
+ * that has these two can be dumped. Needs no memory of its own, for a dump is
+ * wanted when things are bad: lines go through a small buffer on the stack, and
+ * long ones in several pieces. No lock is held while anything is written.
+ */
+#include <wq/backend.h>
+
+#include "text/escape.h"
+#include "text/number.h"
+#include "text/text.h"
+#include "text/utf8.h"
+
+enum { BUFFER = 1024 }; /* holds the line of nearly any key */
+
+static void
+name_field(struct wq__text *t, const char *name)
+{
+    wq__text_str(t, ",\"");
+    wq__text_str(t, name);
+    wq__text_str(t, "\":");
+}
+
+static void
+count_field(struct wq__text *t, const char *name, uint64_t n)
+{
+    name_field(t, name);
+    wq__text_u64(t, n);
+}
+
+/* What is below zero is not kept, or does not apply. */
+static void
+time_field(struct wq__text *t, const char *name, int64_t ns)
+{
+    if (ns >= 0)
+        count_field(t, name, (uint64_t)ns);
+}
+
+/* ---- the queue ----------------------------------------------------------- */
+
+static void
+add_name(struct wq__text *t, wq_queue *q)
+{
+    const char *name =
+        q->backend->queue_name ? q->backend->queue_name(q) : NULL;
+
+    wq__text_str(t, "{\"queue\":");
+    if (name)
+        wq__text_json(t, name, strlen(name));
+    else
+        wq__text_str(t, "null");
+}
+
+static void
+add_queue(struct wq__text *t, wq_queue *q, const wq_counts *counts)
+{
+    add_name(t, q);
+    count_field(t, "ready", counts->ready);
+    count_field(t, "held", counts->held);
+    count_field(t, "dirty", counts->dirty);
+    count_field(t, "waiting", counts->waiting);
+    count_field(t, "sleeping", counts->sleeping);
+    if (counts->next_ns != WQ_FOREVER)
+        time_field(t, "next_ns", counts->next_ns);
+    time_field(t, "unfinished_ns", counts->unfinished_ns);
+    time_field(t, "longest_ns", counts->longest_ns);
+    name_field(t, "shutting_down");
+    wq__text_str(t, counts->shutting_down ? "true" : "false");
+    count_field(t, "adds", counts->adds);
+    count_field(t, "merged", counts->merged);
+    count_field(t, "retries", counts->retries);
+    count_field(t, "gets", counts->gets);
+    count_field(t, "dones", counts->dones);
+    count_field(t, "removed", counts->removed);
+    count_field(t, "displaced", counts->displaced);
+    count_field(t, "drops", counts->drops);
+    wq__text_str(t, "}\n");
+    wq__text_flush(t);
+}
+
+/* ---- a key --------------------------------------------------------------- */
+
+static void
+add_facets(struct wq__text *t, unsigned facets)
+{
+    static const struct {
+        unsigned    facet;
+        const char *name;
+    } known[] = {
+        {WQ_KEY_READY, "\"ready\""},     {WQ_KEY_HELD, "\"held\""},
+        {WQ_KEY_DIRTY, "\"dirty\""},     {WQ_KEY_WAITING, "\"waiting\""},
+        {WQ_KEY_BACKOFF, "\"backoff\""},
+    };
+    const char *separator = "";
+
+    name_field(t, "facets");
+    wq__text_char(t, '[');
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (facets & known[i].facet) {
+            wq__text_str(t, separator);
+            wq__text_str(t, known[i].name);
+            separator = ",";
+        }
+    wq__text_char(t, ']');
+}
+
+static void
+add_key_bytes(struct wq__text *t, wq_key key)
+{
+    wq__text_str(t, "{\"key\":");
+    wq__text_json(t, key.data, key.len);
+    if (wq__utf8_valid(key.data, key.len))
+        return;
+    name_field(t, "key_hex");
+    wq__text_char(t, '"');
+    wq__text_hex(t, key.data, key.len);
+    wq__text_char(t, '"');
+}
+
+static bool
+add_key(void *ctx, wq_key key, const wq_key_info *info)
+{
+    struct wq__text *t = ctx;
+
+    add_key_bytes(t, key);
+    add_facets(t, info->facets);
+    name_field(t, "priority");
+    wq__text_i64(t, info->priority);
+    if (info->requeues)
+        count_field(t, "requeues", info->requeues);
+    time_field(t, "ready_ns", info->ready_ns);
+    time_field(t, "held_ns", info->held_ns);
+    time_field(t, "wait_ns", info->wait_ns);
+    if (info->fence)
+        count_field(t, "fence", info->fence);
+    wq__text_str(t, "}\n");
+    wq__text_flush(t);
+    return t->err == WQ_OK;
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+wq_err
+wq_dump(wq_queue *q, wq_write write, void *ctx)
+{
+    wq_counts       counts = {.size = sizeof counts};
+    char            buffer[BUFFER];
+    struct wq__text t;
+
+    if (!q || !write)
+        return WQ_EINVAL;
+    if (!q->backend->each)
+        return WQ_ENOTSUP; /* before the first line is written */
+    wq_err err = wq_stats(q, &counts);
+    if (err)
+        return err;
+
+    wq__text_spill(&t, buffer, sizeof buffer, write, ctx);
+    add_queue(&t, q, &counts);
+    if (t.err)
+        return t.err;
+    err = wq_each(q, 0, add_key, &t);
+    return t.err ? t.err : err;
+}

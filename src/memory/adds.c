@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* adds.c: how do keys come in, and how are they taken back?
+ *
+ * Enter, catch up, ask the core, leave (gate.h). A plain add that finds the
+ * lock taken goes through the inbox instead and does not wait (inbox.h). A
+ * queue with a bound has none: its adds must know whether there is room.
+ */
+#include "core/mem.h"
+#include "core/span.h"
+#include "memory/gate.h"
+
+/* ---- one key, as it comes ----------------------------------------------- */
+
+/* The key was handed over. Getters that sleep must learn of it; if none does,
+ * whoever takes the lock next finds it (inbox.h, I4). */
+static void
+rouse(struct wq__memory *m)
+{
+    if (atomic_load(&m->sleeping) == 0)
+        return;
+    wq__gate_enter(m);
+    (void)wq__gate_catch_up(m); /* for lack of memory, a getter is woken too */
+    wq__gate_leave(m);
+}
+
+static wq_err
+add_plain(struct wq__memory *m, wq_key key, uint32_t hash)
+{
+    const int64_t now = wq__memory_stamp(m);
+    wq_added      what;
+
+    if (!wq__lock_try(&m->lock)) {
+        if (wq__inbox_put(&m->inbox, key, hash, now)) {
+            rouse(m);
+            return WQ_OK;
+        }
+        wq__gate_enter(m);
+        if (m->has_inbox)
+            wq__inbox_open(&m->inbox); /* the lock is fought for */
+    }
+    wq_err err = wq__gate_catch_up(m);
+    if (!err)
+        err = wq__core_add(&m->core, key, hash, now, &what);
+    wq__gate_leave(m);
+    return err;
+}
+
+wq_err
+wq__memory_add(wq_queue *q, wq_key key)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    const uint32_t     hash = wq__core_hash(&m->core, key);
+
+    if (!m->core.max_len)
+        return add_plain(m, key, hash);
+    const struct wq__how how = {.kind = WQ__ADD_NOW};
+    struct wq__pick      pick = {.hash = hash};
+    return wq__memory_add_picks(m, &how, &key, &pick, 1, WQ_FOREVER);
+}
+
+/* ---- room --------------------------------------------------------------- */
+
+/* One attempt, with the lock. The core is told the time if it matters to it: a
+ * queue that neither delays nor keeps ages reads no clock. */
+static wq_err
+try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
+        struct wq__pick *picks, size_t n, size_t *needs)
+{
+    struct wq__how told = *how;
+    wq_err         err = how->kind == WQ__ADD_NOW ? wq__gate_catch_up(m)
+                                                  : wq__gate_catch_up_to(m, how->now);
+
+    if (err)
+        return err;
+    if (how->kind == WQ__ADD_NOW)
+        told.now = wq__memory_stamp(m);
+    if (how->kind == WQ__ADD_NOW && how->waiting != WQ_IF_WAITING_KEEP &&
+        m->core.paces.live)
+        told.now = m->clock->now(m->clock); /* what is quiet, and for long? */
+    return wq__core_add_with(&m->core, &told, keys, picks, n, needs);
+}
+
+/* The queue is full: try again whenever there may be room. */
+static wq_err
+wait_for_room(struct wq__memory *m, const struct wq__how *how,
+              const wq_key *keys, struct wq__pick *picks, size_t n,
+              size_t needs, int64_t timeout_ns)
+{
+    const int64_t deadline_ns = wq__memory_deadline(m, timeout_ns);
+    wq_err        err = WQ_EFULL;
+
+    while (err == WQ_EFULL) {
+        if (m->destroying)
+            return WQ_ESHUTDOWN;
+        if (wq__memory_is_past(m, deadline_ns))
+            return WQ_ETIMEDOUT;
+        wq__gate_await_room(m, needs, deadline_ns);
+        if (!m->destroying)
+            err = try_add(m, how, keys, picks, n, &needs);
+    }
+    return err;
+}
+
+static void
+bury_all(struct wq__memory *m, struct wq__pick *picks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].victim)
+            wq__core_bury(&m->core, picks[i].victim);
+}
+
+/* The keys that had to make room are shown to whoever wants to know, without
+ * the lock; their bytes are theirs until then. */
+static void
+mourn(struct wq__memory *m, struct wq__pick *picks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].victim)
+            m->on_overflow(m->overflow_ctx, picks[i].victim_key);
+    wq__gate_enter(m);
+    bury_all(m, picks, n);
+    wq__gate_leave(m);
+}
+
+static bool
+has_victims(const struct wq__pick *picks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].victim)
+            return true;
+    return false;
+}
+
+wq_err
+wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
+                     const wq_key *keys, struct wq__pick *picks, size_t n,
+                     int64_t timeout_ns)
+{
+    struct wq__how bounded = *how;
+    size_t         needs = 0;
+
+    bounded.displace = m->overflow == WQ_OVERFLOW_DROP_OLDEST;
+    wq__gate_enter(m);
+    wq_err err = try_add(m, &bounded, keys, picks, n, &needs);
+    if (err == WQ_EFULL && m->overflow == WQ_OVERFLOW_BLOCK &&
+        needs <= m->core.max_len && timeout_ns != WQ_NOWAIT) {
+        wq__gate_stay(m);
+        err = wait_for_room(m, &bounded, keys, picks, n, needs, timeout_ns);
+        wq__gate_leave_for_good(m);
+        return err;
+    }
+    const bool mourning = !err && bounded.displace && has_victims(picks, n);
+    if (mourning && !m->on_overflow)
+        bury_all(m, picks, n);
+    wq__gate_leave(m);
+    if (mourning && m->on_overflow)
+        mourn(m, picks, n);
+    return err;
+}
+
+/* ---- many keys, and options --------------------------------------------- */
+
+enum { PICKS_AT_HAND = 16 }; /* keys that need no memory to be added */
+
+static struct wq__pick *
+make_picks(struct wq__memory *m, struct wq__pick *at_hand, size_t n)
+{
+    return n <= PICKS_AT_HAND
+               ? at_hand
+               : wq__mem_array(&m->shared_mem, n, sizeof *at_hand);
+}
+
+static void
+free_picks(struct wq__memory *m, struct wq__pick *at_hand,
+           struct wq__pick *picks, size_t n)
+{
+    if (picks != at_hand)
+        wq__mem_free(&m->shared_mem, picks, n * sizeof *picks);
+}
+
+static struct wq__how
+translate(struct wq__memory *m, const wq_add_options *options)
+{
+    struct wq__how how = {
+        .kind = WQ__ADD_NOW,
+        .priority = options->priority,
+        .waiting = options->waiting,
+        .max_wait = options->max_wait_ns,
+    };
+
+    if (options->after_ns > 0) {
+        how.kind = WQ__ADD_AT;
+    } else if (options->debounce_ns) {
+        how.kind = WQ__ADD_DEBOUNCE;
+        how.span = options->debounce_ns;
+    } else if (options->throttle_ns) {
+        how.kind = WQ__ADD_THROTTLE;
+        how.span = options->throttle_ns;
+    }
+    if (how.kind != WQ__ADD_NOW)
+        how.now = m->clock->now(m->clock);
+    return how;
+}
+
+static void
+count_retries(struct wq__memory *m, size_t n)
+{
+    atomic_fetch_add_explicit(&m->retries, n, memory_order_relaxed);
+    if (m->tells) { /* sinks are told by whoever leaves */
+        wq__gate_enter(m);
+        wq__gate_leave(m);
+    }
+}
+
+static wq_err
+add_by_options(struct wq__memory *m, const wq_add_options *options,
+               const wq_key *keys, struct wq__pick *picks, size_t n)
+{
+    const struct wq__how how = translate(m, options);
+
+    for (size_t i = 0; i < n; i++)
+        picks[i].at = wq__span_add(how.now, options->after_ns);
+    return wq__memory_add_picks(m, &how, keys, picks, n,
+                                options->timeout_ns ? options->timeout_ns
+                                                    : WQ_FOREVER);
+}
+
+wq_err
+wq__memory_add_with(wq_queue *q, const wq_add_options *options,
+                    const wq_key *keys, size_t n)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    struct wq__pick    at_hand[PICKS_AT_HAND];
+    struct wq__pick   *picks = make_picks(m, at_hand, n);
+
+    if (!picks)
+        return WQ_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        picks[i] = (struct wq__pick){.hash = wq__core_hash(&m->core, keys[i])};
+    const wq_err err = options->rate_limited
+                           ? wq__memory_add_limited(m, options, keys, picks, n)
+                           : add_by_options(m, options, keys, picks, n);
+    if (!err && (options->rate_limited || options->after_ns > 0))
+        count_retries(m, n);
+    for (size_t i = 0; !err && options->results && i < n; i++)
+        options->results[i] = picks[i].added;
+    free_picks(m, at_hand, picks, n);
+    return err;
+}
+
+wq_err
+wq__memory_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
+{
+    struct wq__memory   *m = wq__memory_of(q);
+    const wq_add_options options = {.after_ns = delay_ns};
+    struct wq__pick      pick = {.hash = wq__core_hash(&m->core, key)};
+    const wq_err         err = delay_ns > 0
+                                   ? add_by_options(m, &options, &key, &pick, 1)
+                                   : wq__memory_add(q, key);
+
+    if (!err)
+        count_retries(m, 1); /* client-go counts delays of 0 as well [M-08] */
+    return err;
+}
+
+/* ---- taking back -------------------------------------------------------- */
+
+wq_err
+wq__memory_remove(wq_queue *q, wq_key key)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    const uint32_t     hash = wq__core_hash(&m->core, key);
+    const int64_t      now = m->clock->now(m->clock);
+
+    wq__gate_enter(m);
+    wq_err err = wq__gate_catch_up_to(m, now);
+    if (!err)
+        err = wq__core_remove(&m->core, key, hash, now);
+    wq__gate_leave(m);
+    return err;
+}
+
+wq_err
+wq__memory_cancel_after(wq_queue *q, wq_key key)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    const uint32_t     hash = wq__core_hash(&m->core, key);
+    const int64_t      now = m->clock->now(m->clock);
+
+    wq__gate_enter(m);
+    wq_err err = wq__gate_catch_up_to(m, now);
+    if (!err)
+        err = wq__core_cancel(&m->core, key, hash, now);
+    wq__gate_leave(m);
+    return err;
+}

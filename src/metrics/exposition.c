@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* exposition.c: how does a registry read?
+ *
+ * As Prometheus' text format 0.0.4 or as OpenMetrics 1.0.0. They differ in what
+ * a family of counters is called (OpenMetrics: without _total), in units, in
+ * how a whole number is written in a bound ("1.0"), and in the last line. A
+ * family is written as a whole, name after name.
+ */
+#include "metrics/registry.h"
+#include "text/escape.h"
+#include "text/number.h"
+
+/* What a sample's value is, and where in struct wq__totals it is found. */
+enum kind {
+    COUNTER,   /* uint64_t; only grows */
+    GAUGE,     /* uint64_t */
+    SECONDS,   /* struct wq__seconds, a gauge */
+    HISTOGRAM, /* struct wq__durations */
+    DEPTHS,    /* a gauge for each priority of the name */
+};
+
+struct family {
+    const char *name; /* as Kubernetes has it, but without _total */
+    enum kind   kind;
+    size_t      offset;
+    const char *help;
+};
+
+#define AT(member) offsetof(struct wq__totals, member)
+
+static const struct family families[] = {
+    {"workqueue_depth", GAUGE, AT(depth),
+     "Keys that wait for a worker, or will when the one that holds them is "
+     "done."},
+    {"workqueue_adds", COUNTER, AT(history.adds),
+     "Times a key was put in line for a worker."},
+    {"workqueue_queue_duration_seconds", HISTOGRAM,
+     AT(history.durations[WQ__LATENCY]),
+     "How long a key was in line before a worker got it."},
+    {"workqueue_work_duration_seconds", HISTOGRAM,
+     AT(history.durations[WQ__WORK]), "How long a worker held a key."},
+    {"workqueue_unfinished_work_seconds", SECONDS, AT(unfinished),
+     "How long the keys that workers hold have been held, added up. It grows "
+     "steadily when workers are stuck."},
+    {"workqueue_longest_running_processor_seconds", SECONDS, AT(longest),
+     "How long the key that was held longest has been held."},
+    {"workqueue_retries", COUNTER, AT(history.retries),
+     "Times a key was added with a delay."},
+    {"workqueue_waiting_keys", GAUGE, AT(waiting),
+     "Keys that have a deadline, at which they are added."},
+    {"workqueue_merged", COUNTER, AT(history.merged),
+     "Adds of keys that were in line already."},
+    {"workqueue_drops", COUNTER, AT(history.drops),
+     "Keys that no worker will see: overflow, shutdown, retried too often."},
+    {"workqueue_limiter_delay_seconds", HISTOGRAM,
+     AT(history.durations[WQ__LIMITED]),
+     "How long the limiter made keys wait."},
+    {"workqueue_priority_depth", DEPTHS, 0,
+     "Depth by priority. Those beyond the first 25 of a queue are one."},
+};
+
+/* Bound k as in le="..."; exact, since powers of ten are. The first column is
+ * how Go's %g writes it, which Prometheus' own libraries use. */
+static const char *const bounds[WQ__BUCKETS][2] = {
+    {"1e-08", "1e-08"}, {"1e-07", "1e-07"},   {"1e-06", "1e-06"},
+    {"1e-05", "1e-05"}, {"0.0001", "0.0001"}, {"0.001", "0.001"},
+    {"0.01", "0.01"},   {"0.1", "0.1"},       {"1", "1.0"},
+    {"10", "10.0"},     {"100", "100.0"},     {"1000", "1000.0"},
+    {"+Inf", "+Inf"},
+};
+
+/* ---- lines about a family ------------------------------------------------ */
+
+static const char *
+type_of(enum kind kind)
+{
+    return kind == COUNTER     ? "counter"
+           : kind == HISTOGRAM ? "histogram"
+                               : "gauge";
+}
+
+static bool
+is_in_seconds(enum kind kind)
+{
+    return kind == SECONDS || kind == HISTOGRAM;
+}
+
+static void
+add_comment(struct wq__text *t, const char *what, const struct family *f,
+            wq_text format, const char *value)
+{
+    wq__text_str(t, what);
+    wq__text_str(t, f->name);
+    if (f->kind == COUNTER && format == WQ_TEXT_PROMETHEUS)
+        wq__text_str(t, "_total");
+    wq__text_char(t, ' ');
+    wq__text_str(t, value);
+    wq__text_char(t, '\n');
+}
+
+static void
+add_heading(struct wq__text *t, const struct family *f, wq_text format)
+{
+    add_comment(t, "# HELP ", f, format, f->help);
+    add_comment(t, "# TYPE ", f, format, type_of(f->kind));
+    if (format == WQ_TEXT_OPENMETRICS && is_in_seconds(f->kind))
+        add_comment(t, "# UNIT ", f, format, "seconds");
+}
+
+/* ---- samples ------------------------------------------------------------- */
+
+/* A sample as far as its label `name`; other labels, and its value, follow. */
+static void
+begin(struct wq__text *t, const struct family *f, const char *suffix,
+      const struct wq__name *name)
+{
+    wq__text_str(t, f->name);
+    wq__text_str(t, suffix);
+    wq__text_str(t, "{name=");
+    wq__text_label(t, name->text, name->len);
+}
+
+static void
+end_whole(struct wq__text *t, uint64_t value)
+{
+    wq__text_str(t, "} ");
+    wq__text_u64(t, value);
+    wq__text_char(t, '\n');
+}
+
+static void
+end_seconds(struct wq__text *t, uint64_t seconds, uint32_t ns)
+{
+    wq__text_str(t, "} ");
+    wq__text_seconds(t, seconds, ns);
+    wq__text_char(t, '\n');
+}
+
+static void
+add_histogram(struct wq__text *t, const struct family *f,
+              const struct wq__name *name, const struct wq__durations *d,
+              wq_text format)
+{
+    uint64_t count = 0;
+
+    for (unsigned i = 0; i < WQ__BUCKETS; i++) {
+        count += d->buckets[i];
+        begin(t, f, "_bucket", name);
+        wq__text_str(t, ",le=\"");
+        wq__text_str(t, bounds[i][format == WQ_TEXT_OPENMETRICS]);
+        wq__text_char(t, '"');
+        end_whole(t, count);
+    }
+    begin(t, f, "_sum", name);
+    end_seconds(t, d->seconds, d->ns);
+    begin(t, f, "_count", name);
+    end_whole(t, count);
+}
+
+static void
+add_depths(struct wq__text *t, const struct family *f,
+           const struct wq__name *name)
+{
+    for (size_t i = 0; i < name->known_len; i++) {
+        begin(t, f, "", name);
+        wq__text_str(t, ",priority=\"");
+        wq__text_i64(t, name->known[i].priority);
+        wq__text_char(t, '"');
+        end_whole(t, name->known[i].depth);
+    }
+    if (name->has_others) {
+        begin(t, f, "", name);
+        wq__text_str(t, ",priority=\"other\"");
+        end_whole(t, name->now.others);
+    }
+}
+
+static void
+add_samples(struct wq__text *t, const struct family *f,
+            const struct wq__name *name, wq_text format)
+{
+    const void *value = (const char *)&name->now + f->offset;
+
+    switch (f->kind) {
+    case COUNTER:
+    case GAUGE:
+        begin(t, f, f->kind == COUNTER ? "_total" : "", name);
+        end_whole(t, *(const uint64_t *)value);
+        break;
+    case SECONDS: {
+        const struct wq__seconds *s = value;
+        begin(t, f, "", name);
+        end_seconds(t, s->seconds, s->ns);
+        break;
+    }
+    case HISTOGRAM:
+        add_histogram(t, f, name, value, format);
+        break;
+    case DEPTHS:
+        add_depths(t, f, name);
+        break;
+    }
+}
+
+/* ---- the whole ----------------------------------------------------------- */
+
+void
+wq__exposition(const wq_registry *registry, wq_text format, struct wq__text *t)
+{
+    /* Where there is no sample there is no family. */
+    const size_t n =
+        registry->names_len ? sizeof families / sizeof families[0] : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        add_heading(t, &families[i], format);
+        for (size_t k = 0; k < registry->names_len; k++)
+            add_samples(t, &families[i], registry->names[k], format);
+    }
+    if (format == WQ_TEXT_OPENMETRICS)
+        wq__text_str(t, "# EOF\n");
+}

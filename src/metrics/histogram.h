@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* histogram.h: how often did something take about so long?
+ *
+ * Buckets with the bounds of Kubernetes: 10 ns, 100 ns, ... 1000 s, and one for
+ * what is longer. A bound belongs to the bucket below it, as Prometheus wants
+ * it ("le"). There is no count besides the buckets: it is their sum, and agrees
+ * with them by itself.
+ *
+ * Cost: O(1), a handful of instructions.
+ */
+#ifndef WQ_METRICS_HISTOGRAM_H
+#define WQ_METRICS_HISTOGRAM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum {
+    WQ__BOUNDS = 12,              /* bound k is 10^(k+1) ns */
+    WQ__BUCKETS = WQ__BOUNDS + 1, /* the last has no bound */
+};
+
+/* What threads write to. */
+struct wq__histogram {
+    _Atomic uint64_t buckets[WQ__BUCKETS];
+    _Atomic uint64_t sum_ns; /* stays at 2^64 - 1, which is 584 years */
+};
+
+/* The powers of ten that have 64 bits. */
+extern const uint64_t wq__powers_of_ten[20];
+
+/* The bucket of what took `ns`: the first whose bound is not below it. That is
+ * one less than the number of decimal digits of ns - 1. The number of binary
+ * digits, times log10(2) = 1233/4096, tells these but for one. */
+static inline unsigned
+wq__bucket_of(uint64_t ns)
+{
+    /* An odd number has as many digits as the even one before it. */
+    const uint64_t n = (ns ? ns - 1 : 0) | 1;
+    const unsigned bits = 64 - (unsigned)__builtin_clzll(n);
+    const unsigned guess = bits * 1233 >> 12;
+    const unsigned power = guess - (n < wq__powers_of_ten[guess]);
+
+    return power < WQ__BOUNDS ? power : WQ__BOUNDS;
+}
+
+static inline uint64_t
+wq__add_up_to_max(uint64_t a, uint64_t b)
+{
+    return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* Count one in a histogram that only the calling thread writes to. Nobody can
+ * write between the load and the store, so nothing is lost; readers see the old
+ * value or the new one. No order is needed: a number says nothing about
+ * others. */
+static inline void
+wq__histogram_own(struct wq__histogram *h, uint64_t ns)
+{
+    _Atomic uint64_t *bucket = &h->buckets[wq__bucket_of(ns)];
+    const uint64_t    n = atomic_load_explicit(bucket, memory_order_relaxed);
+    const uint64_t sum = atomic_load_explicit(&h->sum_ns, memory_order_relaxed);
+
+    atomic_store_explicit(bucket, n + 1, memory_order_relaxed);
+    atomic_store_explicit(&h->sum_ns, wq__add_up_to_max(sum, ns),
+                          memory_order_relaxed);
+}
+
+/* Count one in a histogram that others write to as well. */
+void wq__histogram_shared(struct wq__histogram *h, uint64_t ns);
+
+/* What was read out. */
+struct wq__durations {
+    uint64_t buckets[WQ__BUCKETS];
+    uint64_t seconds; /* the sum */
+    uint32_t ns;      /* and what is below a second of it */
+};
+
+/* Add `ns` to a sum. */
+static inline void
+wq__add_ns(uint64_t *seconds, uint32_t *rest, uint64_t ns)
+{
+    const uint64_t second = 1000000000;
+    const uint64_t sum = *rest + ns % second;
+
+    *seconds += ns / second + sum / second;
+    *rest = (uint32_t)(sum % second);
+}
+
+/* Add what a histogram holds to `out`. */
+void wq__histogram_read(const struct wq__histogram *h,
+                        struct wq__durations       *out);
+
+#endif

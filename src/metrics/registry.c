@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT */
+/* registry.c: how do queues come into a registry, and what do they tell?
+ *
+ * See registry.h. Reports take no lock; a queue's beginning and end, and text,
+ * do.
+ */
+#include "metrics/registry.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "metrics/metrics.h"
+#include "text/utf8.h"
+
+enum {
+#if WQ_DEBUG
+    CAP_FIRST = 2, /* rare paths become daily ones */
+#else
+    CAP_FIRST = 16,
+#endif
+};
+
+/* An open queue: the handle of the sink's functions. */
+struct wq__reporter {
+    struct wq__shards     shards; /* first: it is aligned */
+    wq_registry          *registry;
+    struct wq__name      *name;
+    wq_queue             *q;
+    struct wq__reporter  *next; /* of the same name */
+    struct wq__reporter **at;   /* what points to this one */
+    /* What the queue told last: a queue that cannot tell now must not make a
+     * counter go down. */
+    wq_counts last;
+    void     *raw; /* what the allocator gave */
+};
+
+#define REPORTER_BYTES                                                         \
+    wq__mem_padded(sizeof(struct wq__reporter), alignof(struct wq__reporter))
+
+/* ---- names --------------------------------------------------------------- */
+
+static int
+compare(const struct wq__name *name, const char *text, size_t len)
+{
+    const int order =
+        memcmp(name->text, text, name->len < len ? name->len : len);
+
+    return order ? order : (name->len > len) - (name->len < len);
+}
+
+/* Where the name is, or where it belongs. */
+static size_t
+place_of(const wq_registry *registry, const char *text, size_t len)
+{
+    size_t low = 0;
+    size_t high = registry->names_len;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compare(registry->names[middle], text, len) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Make room for one more name. */
+static wq_err
+reserve(wq_registry *registry)
+{
+    if (registry->names_len < registry->names_cap)
+        return WQ_OK;
+    const size_t size = sizeof *registry->names;
+    const size_t cap =
+        registry->names_cap ? registry->names_cap * 2 : CAP_FIRST;
+    struct wq__name **names = wq__mem_array(&registry->mem, cap, size);
+    if (!names)
+        return WQ_ENOMEM;
+
+    if (registry->names_len)
+        memcpy(names, registry->names, registry->names_len * size);
+    wq__mem_free(&registry->mem, registry->names, registry->names_cap * size);
+    registry->names = names;
+    registry->names_cap = cap;
+    return WQ_OK;
+}
+
+/* A new name at place `i`, which takes over what `t` holds. */
+static wq_err
+insert(wq_registry *registry, size_t i, const struct wq__text *t)
+{
+    struct wq__name *name = NULL;
+    const wq_err     err = reserve(registry);
+
+    if (!err)
+        name = wq__mem_alloc(&registry->mem, sizeof *name);
+    if (!name)
+        return WQ_ENOMEM;
+
+    *name = (struct wq__name){
+        .text = t->data,
+        .len = t->len,
+        .cap = t->cap,
+        .known_len = 1, /* priority 0, which every queue has */
+    };
+    memmove(registry->names + i + 1, registry->names + i,
+            (registry->names_len - i) * sizeof *registry->names);
+    registry->names[i] = name;
+    registry->names_len++;
+    return WQ_OK;
+}
+
+static void
+free_name(wq_registry *registry, struct wq__name *name)
+{
+    wq__mem_free(&registry->mem, name->text, name->cap);
+    wq__mem_free(&registry->mem, name, sizeof *name);
+}
+
+static bool
+is_at(const wq_registry *registry, size_t i, const struct wq__text *t)
+{
+    return i < registry->names_len &&
+           compare(registry->names[i], t->data, t->len) == 0;
+}
+
+/* The name that is written like `text`, be it new or not. */
+static wq_err
+find_or_insert(wq_registry *registry, const char *text, struct wq__name **out)
+{
+    struct wq__text t;
+
+    wq__text_init(&t, &registry->mem);
+    wq__utf8_add(&t, text, strlen(text));
+    const size_t i = t.err ? 0 : place_of(registry, t.data, t.len);
+    const bool   is_known = !t.err && is_at(registry, i, &t);
+    wq_err       err = t.err;
+    if (!err && !is_known)
+        err = insert(registry, i, &t);
+    if (!err)
+        *out = registry->names[i];
+    if (err || is_known) /* else the bytes are the name's now */
+        wq__text_fini(&t);
+    return err;
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+/* What the queue tells now. One that cannot tell has the counters it had, and
+ * nothing in it. */
+static void
+ask(struct wq__reporter *r)
+{
+    wq_counts now = {.size = sizeof now};
+
+    if (wq_stats(r->q, &now) == WQ_OK) {
+        r->last = now;
+        return;
+    }
+    r->last.ready = r->last.dirty = r->last.waiting = 0;
+    r->last.unfinished_ns = r->last.longest_ns = 0;
+}
+
+static void
+add_history(struct wq__history *history, const struct wq__reporter *r)
+{
+    history->adds += r->last.adds;
+    history->merged += r->last.merged;
+    history->retries += r->last.retries;
+    history->drops += r->last.drops;
+    wq__shards_read(&r->shards, history->durations);
+}
+
+/* Ages that are not kept are negative. */
+static uint64_t
+age(int64_t ns)
+{
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
+static void
+add_gauges(struct wq__totals *now, const wq_counts *counts)
+{
+    struct wq__seconds longest = {0};
+
+    now->depth += counts->ready + counts->dirty;
+    now->waiting += counts->waiting;
+    wq__add_ns(&now->unfinished.seconds, &now->unfinished.ns,
+               age(counts->unfinished_ns));
+    wq__add_ns(&longest.seconds, &longest.ns, age(counts->longest_ns));
+    if (longest.seconds > now->longest.seconds ||
+        (longest.seconds == now->longest.seconds &&
+         longest.ns > now->longest.ns))
+        now->longest = longest;
+}
+
+/* ---- asking by priority -------------------------------------------------- */
+
+/* Where the depth of a priority is added up. */
+static uint64_t *
+depth_of(struct wq__name *name, int priority)
+{
+    size_t i = 0;
+
+    while (i < name->known_len && name->known[i].priority < priority)
+        i++;
+    if (i < name->known_len && name->known[i].priority == priority)
+        return &name->known[i].depth;
+    if (name->known_len == WQ__PRIORITIES) {
+        name->has_others = true;
+        return &name->now.others;
+    }
+    memmove(name->known + i + 1, name->known + i,
+            (name->known_len - i) * sizeof name->known[0]);
+    name->known[i].priority = priority;
+    name->known[i].depth = 0;
+    name->known_len++;
+    return &name->known[i].depth;
+}
+
+/* Room for `n` priorities of a queue, and some that come up meanwhile. */
+static wq_err
+reserve_depths(wq_registry *registry, size_t n)
+{
+    const size_t size = sizeof *registry->depths;
+    const size_t cap = n + CAP_FIRST;
+    wq_depth    *depths = wq__mem_array(&registry->mem, cap, size);
+    if (!depths)
+        return WQ_ENOMEM;
+
+    wq__mem_free(&registry->mem, registry->depths, registry->depths_cap * size);
+    registry->depths = depths;
+    registry->depths_cap = cap;
+    return WQ_OK;
+}
+
+/* All priorities of a queue, whose number is known only when it has answered:
+ * into registry->depths. */
+static wq_err
+ask_depths(wq_registry *registry, wq_queue *q, size_t *n)
+{
+    wq_err err = wq_depths(q, registry->depths, registry->depths_cap, n);
+
+    while (!err && *n > registry->depths_cap) {
+        err = reserve_depths(registry, *n);
+        if (!err)
+            err = wq_depths(q, registry->depths, registry->depths_cap, n);
+    }
+    return err;
+}
+
+/* A queue that knows no priorities has all its keys at 0; one that cannot tell
+ * has them anywhere. */
+static wq_err
+add_depths(wq_registry *registry, struct wq__name *name,
+           const struct wq__reporter *r)
+{
+    const size_t depth = r->last.ready + r->last.dirty;
+    size_t       n = 0;
+    const wq_err err = ask_depths(registry, r->q, &n);
+
+    if (err == WQ_ENOMEM)
+        return err;
+    if (err == WQ_ENOTSUP) {
+        *depth_of(name, 0) += depth;
+    } else if (err) {
+        name->now.others += depth;
+        name->has_others |= depth > 0;
+    }
+    for (size_t i = 0; !err && i < n; i++)
+        *depth_of(name, registry->depths[i].priority) +=
+            registry->depths[i].keys;
+    return WQ_OK;
+}
+
+static wq_err
+gather(wq_registry *registry, struct wq__name *name)
+{
+    wq_err err = WQ_OK;
+
+    name->now = (struct wq__totals){.history = name->closed};
+    for (size_t i = 0; i < name->known_len; i++)
+        name->known[i].depth = 0;
+    for (struct wq__reporter *r = name->open; r && !err; r = r->next) {
+        ask(r);
+        add_history(&name->now.history, r);
+        add_gauges(&name->now, &r->last);
+        err = add_depths(registry, name, r);
+    }
+    return err;
+}
+
+/* ---- the sink ------------------------------------------------------------ */
+
+static struct wq__reporter *
+make_reporter(wq_registry *registry, wq_queue *q)
+{
+    void *raw = wq__mem_alloc(&registry->mem, REPORTER_BYTES);
+    if (!raw)
+        return NULL;
+
+    struct wq__reporter *r = wq__mem_align(raw, alignof(struct wq__reporter));
+    wq__shards_init(&r->shards, &registry->mem);
+    r->registry = registry;
+    r->q = q;
+    r->last = (wq_counts){0};
+    r->raw = raw;
+    return r;
+}
+
+static void
+free_reporter(struct wq__reporter *r)
+{
+    wq__shards_fini(&r->shards);
+    wq__mem_free(&r->registry->mem, r->raw, REPORTER_BYTES);
+}
+
+static void
+link_reporter(struct wq__reporter *r)
+{
+    r->next = r->name->open;
+    r->at = &r->name->open;
+    if (r->next)
+        r->next->at = &r->next;
+    *r->at = r;
+}
+
+static void
+unlink_reporter(struct wq__reporter *r)
+{
+    *r->at = r->next;
+    if (r->next)
+        r->next->at = r->at;
+}
+
+static wq_err
+open_queue(void *self, wq_queue *q, const char *name, void **handle)
+{
+    wq_registry *registry = self;
+
+    if (!q || !name || !name[0])
+        return WQ_EINVAL;
+    struct wq__reporter *r = make_reporter(registry, q);
+    if (!r)
+        return WQ_ENOMEM;
+    wq__lock_take(&registry->lock);
+    const wq_err err = find_or_insert(registry, name, &r->name);
+    if (!err)
+        link_reporter(r);
+    wq__lock_release(&registry->lock);
+    if (err)
+        free_reporter(r);
+    else
+        *handle = r;
+    return err;
+}
+
+/* Asks for the last time under the same lock under which it goes: no text has
+ * the queue twice, or not at all. */
+static void
+close_queue(void *handle)
+{
+    struct wq__reporter *r = handle;
+    wq_registry         *registry = r->registry;
+
+    wq__lock_take(&registry->lock);
+    ask(r);
+    add_history(&r->name->closed, r);
+    unlink_reporter(r);
+    wq__lock_release(&registry->lock);
+    free_reporter(r);
+}
+
+static void
+count_latency(void *handle, int64_t ns)
+{
+    struct wq__reporter *r = handle;
+    wq__shards_count(&r->shards, WQ__LATENCY, ns);
+}
+
+static void
+count_work(void *handle, int64_t ns)
+{
+    struct wq__reporter *r = handle;
+    wq__shards_count(&r->shards, WQ__WORK, ns);
+}
+
+static void
+count_limited(void *handle, int64_t ns)
+{
+    struct wq__reporter *r = handle;
+    wq__shards_count(&r->shards, WQ__LIMITED, ns);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+wq_err
+wq__registry_create(const wq_allocator *mem, wq_registry **out)
+{
+    wq_registry *registry = wq__mem_alloc(mem, sizeof *registry);
+    if (!registry)
+        return WQ_ENOMEM;
+
+    *registry = (wq_registry){
+        .mem = *mem,
+        .sink =
+            {
+                .size = sizeof(wq_metrics),
+                .self = registry,
+                .open = open_queue,
+                .close = close_queue,
+                .latency = count_latency,
+                .work = count_work,
+                .limited = count_limited,
+            },
+    };
+    wq__lock_init(&registry->lock);
+    *out = registry;
+    return WQ_OK;
+}
+
+wq_err
+wq_registry_create(wq_registry **out)
+{
+    return out ? wq__registry_create(&wq__mem_default, out) : WQ_EINVAL;
+}
+
+void
+wq_registry_destroy(wq_registry *registry)
+{
+    if (!registry)
+        return;
+    const wq_allocator mem = registry->mem;
+    for (size_t i = 0; i < registry->names_len; i++) {
+        assert(!registry->names[i]->open); /* destroyed before its queues */
+        free_name(registry, registry->names[i]);
+    }
+    wq__mem_free(&mem, registry->names,
+                 registry->names_cap * sizeof *registry->names);
+    wq__mem_free(&mem, registry->depths,
+                 registry->depths_cap * sizeof *registry->depths);
+    wq__lock_fini(&registry->lock);
+    wq__mem_free(&mem, registry, sizeof *registry);
+}
+
+const wq_metrics *
+wq_registry_sink(wq_registry *registry)
+{
+    return registry ? &registry->sink : NULL;
+}
+
+/* ---- text ---------------------------------------------------------------- */
+
+wq_err
+wq__registry_render(wq_registry *registry, wq_text format, struct wq__text *t)
+{
+    wq_err err = WQ_OK;
+
+    wq__lock_take(&registry->lock);
+    for (size_t i = 0; i < registry->names_len && !err; i++)
+        err = gather(registry, registry->names[i]);
+    if (!err)
+        wq__exposition(registry, format, t);
+    wq__lock_release(&registry->lock);
+    return err ? err : t->err;
+}
+
+/* Into a buffer of malloc()'s. */
+static wq_err
+render_all(wq_registry *registry, wq_text format, struct wq__text *t)
+{
+    wq__text_init(t, &wq__mem_default);
+    wq_err err = wq__registry_render(registry, format, t);
+    wq__text_char(t, '\0'); /* a string */
+    if (!err)
+        err = t->err;
+    if (err)
+        wq__text_fini(t);
+    return err;
+}
+
+static bool
+is_format(wq_text format)
+{
+    return format == WQ_TEXT_PROMETHEUS || format == WQ_TEXT_OPENMETRICS;
+}
+
+wq_err
+wq_registry_text(wq_registry *registry, wq_text format, char **out, size_t *len)
+{
+    struct wq__text t;
+
+    if (!registry || !out || !len || !is_format(format))
+        return WQ_EINVAL;
+    const wq_err err = render_all(registry, format, &t);
+    if (err)
+        return err;
+    *out = t.data;
+    *len = t.len - 1;
+    return WQ_OK;
+}
+
+wq_err
+wq_registry_write(wq_registry *registry, wq_text format, wq_write write,
+                  void *ctx)
+{
+    struct wq__text t;
+
+    if (!registry || !write || !is_format(format))
+        return WQ_EINVAL;
+    wq_err err = render_all(registry, format, &t);
+    if (err)
+        return err;
+    err = write(ctx, t.data, t.len - 1);
+    wq__text_fini(&t);
+    return err;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* shards.c: how shards come and go; see shards.h. */
+#include "metrics/shards.h"
+
+#include "core/mem.h"
+
+#define SHARD_BYTES wq__mem_padded(sizeof(struct wq__shard), WQ__SHARD_ALIGN)
+
+static void
+clear(struct wq__shard *shard)
+{
+    for (int m = 0; m < WQ__MEASURES; m++) {
+        for (unsigned i = 0; i < WQ__BUCKETS; i++)
+            atomic_init(&shard->of[m].buckets[i], 0);
+        atomic_init(&shard->of[m].sum_ns, 0);
+    }
+    shard->raw = NULL;
+}
+
+static struct wq__shard *
+make_shard(const wq_allocator *mem)
+{
+    void *raw = wq__mem_alloc(mem, SHARD_BYTES);
+    if (!raw)
+        return NULL;
+
+    struct wq__shard *shard = wq__mem_align(raw, WQ__SHARD_ALIGN);
+    clear(shard);
+    shard->raw = raw;
+    return shard;
+}
+
+/* The shard of the thread with number `slot`, which is the calling one. */
+static struct wq__shard *
+own_shard(struct wq__shards *s, unsigned slot)
+{
+    struct wq__shard *own =
+        atomic_load_explicit(&s->own[slot], memory_order_relaxed);
+
+    if (!own && (own = make_shard(s->mem)))
+        /* Pairs with the loads in wq__shards_read(): it is cleared. */
+        atomic_store_explicit(&s->own[slot], own, memory_order_release);
+    return own;
+}
+
+void
+wq__shards_count_rarely(struct wq__shards *s, enum wq__measure what,
+                        uint64_t ns)
+{
+    const unsigned    slot = wq__slot_take();
+    struct wq__shard *own = slot ? own_shard(s, slot) : NULL;
+
+    if (own)
+        wq__histogram_own(&own->of[what], ns);
+    else
+        wq__histogram_shared(&s->shared.of[what], ns);
+}
+
+static void
+read_shard(const struct wq__shard *shard, struct wq__durations *out)
+{
+    for (int m = 0; m < WQ__MEASURES; m++)
+        wq__histogram_read(&shard->of[m], &out[m]);
+}
+
+void
+wq__shards_read(const struct wq__shards *s, struct wq__durations *out)
+{
+    read_shard(&s->shared, out);
+    for (unsigned slot = 1; slot <= WQ__SLOTS; slot++) {
+        const struct wq__shard *own =
+            atomic_load_explicit(&s->own[slot], memory_order_acquire);
+        if (own)
+            read_shard(own, out);
+    }
+}
+
+void
+wq__shards_init(struct wq__shards *s, const wq_allocator *mem)
+{
+    clear(&s->shared);
+    for (unsigned slot = 0; slot <= WQ__SLOTS; slot++)
+        atomic_init(&s->own[slot], NULL);
+    s->mem = mem;
+}
+
+void
+wq__shards_fini(struct wq__shards *s)
+{
+    for (unsigned slot = 1; slot <= WQ__SLOTS; slot++) {
+        struct wq__shard *own =
+            atomic_load_explicit(&s->own[slot], memory_order_relaxed);
+        if (own)
+            wq__mem_free(s->mem, own->raw, SHARD_BYTES);
+    }
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* escape.c: what must not be written as it is; see escape.h. */
+#include "text/escape.h"
+
+#include "text/utf8.h"
+
+static const char digits[] = "0123456789abcdef";
+
+/* Writes an ASCII character in another way; false: it can stay as it is. */
+typedef bool (*escape)(struct wq__text *t, char c);
+
+static bool
+escape_json(struct wq__text *t, char c)
+{
+    static const char by_letter[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* in pairs */
+
+    if ((unsigned char)c >= 0x20 && c != '"' && c != '\\')
+        return false;
+    wq__text_char(t, '\\');
+    for (const char *pair = by_letter; *pair; pair += 2)
+        if (c == pair[0]) {
+            wq__text_char(t, pair[1]);
+            return true;
+        }
+    wq__text_str(t, "u00");
+    wq__text_hex(t, &c, 1);
+    return true;
+}
+
+static bool
+escape_label(struct wq__text *t, char c)
+{
+    if (c != '"' && c != '\\' && c != '\n')
+        return false;
+    wq__text_char(t, '\\');
+    wq__text_char(t, c == '\n' ? 'n' : c);
+    return true;
+}
+
+static void
+add_quoted(struct wq__text *t, const char *bytes, size_t n, escape escapes)
+{
+    wq__text_char(t, '"');
+    for (size_t i = 0; i < n;) {
+        bool         valid;
+        const size_t len = wq__utf8_next(bytes + i, n - i, &valid);
+        if (!valid)
+            wq__text_str(t, WQ__UTF8_REPLACEMENT);
+        else if (len > 1 || !escapes(t, bytes[i]))
+            wq__text_add(t, bytes + i, len);
+        i += len;
+    }
+    wq__text_char(t, '"');
+}
+
+void
+wq__text_json(struct wq__text *t, const char *bytes, size_t n)
+{
+    add_quoted(t, bytes, n, escape_json);
+}
+
+void
+wq__text_label(struct wq__text *t, const char *bytes, size_t n)
+{
+    add_quoted(t, bytes, n, escape_label);
+}
+
+void
+wq__text_hex(struct wq__text *t, const void *bytes, size_t n)
+{
+    const unsigned char *b = bytes;
+
+    for (size_t i = 0; i < n; i++) {
+        wq__text_char(t, digits[b[i] >> 4]);
+        wq__text_char(t, digits[b[i] & 15]);
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* number.h: how are numbers written?
+ *
+ * Exactly, and in the C locale whatever the program's: printf() would write a
+ * decimal comma in some, and round.
+ */
+#ifndef WQ_TEXT_NUMBER_H
+#define WQ_TEXT_NUMBER_H
+
+#include "text/text.h"
+
+void wq__text_u64(struct wq__text *t, uint64_t n);
+void wq__text_i64(struct wq__text *t, int64_t n);
+
+/* Seconds and nanoseconds, these below a second: 50000 ns are 0.00005. */
+void wq__text_seconds(struct wq__text *t, uint64_t seconds, uint32_t ns);
+
+#endif
