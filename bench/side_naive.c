@@ -30,7 +30,7 @@ static void
 add(void *q, wq_key key)
 {
     struct naive  *n = q;
-    wq_added what;
+    wq_added       what;
     const uint32_t hash = wq__core_hash(&n->core, key);
 
     pthread_mutex_lock(&n->mutex);

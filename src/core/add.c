@@ -214,7 +214,7 @@ commit(struct wq__core *c, struct add *add, struct wq__pick *pick)
     }
     switch (add->how->kind) {
     case WQ__ADD_AT:
-        if (pick->at == WQ__AT_ONCE)
+        if (pick->at_once)
             return want_now(c, add, pick->ref, &pick->added);
         pick->added = schedule(c, add, pick->ref, pick->at);
         return WQ_OK;

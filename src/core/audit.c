@@ -125,10 +125,10 @@ check_line(const struct wq__core *c, uint32_t number)
             return "L2: the ready list holds a key that is not READY";
         if (rec->level != number)
             return "L4: a key stands in another priority's line";
-        if (last && rec->prev != last)
-            return "the ready list does not lead back";
         if (++len > level->len)
             return "L2: a key is in the ready list twice";
+        if (last && rec->prev != last)
+            return "the ready list does not lead back";
         last = ref;
     }
     if (len != level->len || last != level->last)

@@ -115,9 +115,6 @@ struct wq__how {
     wq_if_waiting waiting;
 };
 
-/* No deadline: now. */
-#define WQ__AT_ONCE INT64_MIN
-
 /* One key of an add, and what the core knows about it. */
 struct wq__pick {
     uint32_t hash;       /* in: of the key */
@@ -127,7 +124,8 @@ struct wq__pick {
     bool     asked;      /* the caller's own */
     bool     backoff;    /* out: it waits because it failed */
     wq_added added;      /* out: what was done */
-    int64_t  at;         /* in: AT: the deadline, or WQ__AT_ONCE */
+    bool     at_once;    /* in: AT: there is no deadline, it is now */
+    int64_t  at;         /* in: AT: the deadline */
     wq__ref  victim;     /* out: who made room for it; 0: nobody */
     wq_key   victim_key; /* out: valid until the victim is freed */
 };

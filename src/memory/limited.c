@@ -19,7 +19,7 @@ ask_policy(struct wq__memory *m, wq_key key, struct wq__pick *pick)
     const unsigned facets = wq__core_facets(&m->core, key, pick->hash);
 
     if (m->retry_policy & WQ_RETRY_FAILURES_ONLY && !(facets & WQ__HELD))
-        pick->at = WQ__AT_ONCE;
+        pick->at_once = true;
     else if (m->retry_policy & WQ_RETRY_ONCE && facets & WQ__BACKOFF)
         pick->skip = true;
     else
@@ -70,7 +70,8 @@ ask_limiter(struct wq__memory *m, wq_key key, struct wq__pick *pick,
     wq__report_limited(m, delay_ns);
     if (after_ns > 0 && after_ns < delay_ns)
         delay_ns = after_ns;
-    pick->at = delay_ns > 0 ? wq__span_add(now, delay_ns) : WQ__AT_ONCE;
+    pick->at_once = delay_ns <= 0;
+    pick->at = wq__span_add(now, delay_ns);
     return WQ_OK;
 }
 

@@ -58,7 +58,7 @@ snapshot_held(struct snapshot *s, const struct wq__core *c)
             const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
             if (!(rec->flags & WQ__HELD))
                 continue;
-            const struct wq__loan *loan = wq__slab_at(&c->loans, rec->link);
+            const struct wq__loan *loan = wq__slab_at(&c->loans, rec->next);
             if (loan->item.fence != fence)
                 continue;
             snapshot_key(s, loan->item.key);
@@ -89,7 +89,22 @@ snapshot_waiting(struct snapshot *s, const struct wq__core *c)
     qsort(sorted, n, sizeof sorted[0], snapshot_by_deadline);
     for (size_t i = 0; i < n; i++) {
         snapshot_key(s, wq__rec_key(wq__slab_at(&c->recs, sorted[i].ref)));
-        snapshot_say(s, "@%lld", (long long)sorted[i].at);
+        snapshot_say(s, "@%lld/%u%s", (long long)sorted[i].at, sorted[i].level,
+                     sorted[i].pace ? " paced" : "");
+    }
+}
+
+/* A priority, who has it, and how many will. */
+static inline void
+snapshot_level(struct snapshot *s, const struct wq__core *c,
+               const struct wq__level *level)
+{
+    snapshot_say(s, " [%d: %zu %zu %zu]", level->priority, level->len,
+                 level->dirty, level->holders);
+    for (wq__ref ref = level->first; ref;) {
+        const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
+        snapshot_key(s, wq__rec_key(rec));
+        ref = rec->next;
     }
 }
 
@@ -99,15 +114,16 @@ snapshot_take(struct snapshot *s, const struct wq__core *c)
 {
     s->len = 0;
     snapshot_say(s, "ready: %zu", wq__core_len(c));
-    for (wq__ref ref = c->ready.first; ref;) {
-        const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
-        snapshot_key(s, wq__rec_key(rec));
-        ref = rec->link;
-    }
+    for (uint32_t i = 0; i < c->ready.levels.fresh; i++)
+        if (i == 0 || c->ready.levels.at[i].holders)
+            snapshot_level(s, c, &c->ready.levels.at[i]);
     snapshot_say(s, "; held:");
     snapshot_held(s, c);
     snapshot_say(s, "; waiting:");
     snapshot_waiting(s, c);
+    snapshot_say(s, "; tally %llu %llu %llu", (unsigned long long)c->tally.adds,
+                 (unsigned long long)c->tally.merged,
+                 (unsigned long long)c->tally.drops);
     snapshot_say(s, "; fence %llu%s", (unsigned long long)c->fence,
                  c->shutting_down ? "; shut down" : "");
 }

@@ -44,15 +44,16 @@ static wq_err
 add(wq_key key)
 {
     wq_added what;
-    return wq__core_add(&ctx.core, key, wq__core_hash(&ctx.core, key), &what);
+    return wq__core_add(&ctx.core, key, wq__core_hash(&ctx.core, key), 0,
+                        &what);
 }
 
 static wq_err
 add_at(wq_key key, int64_t at)
 {
     wq_added what;
-    return wq__core_add_after(&ctx.core, key, wq__core_hash(&ctx.core, key), at,
-                              false, &what);
+    return wq__core_add_after(&ctx.core, key, wq__core_hash(&ctx.core, key), 0,
+                              at, false, &what);
 }
 
 static wq_key
@@ -69,7 +70,7 @@ make_held(void)
 
     for (int i = 0; i < scene.held; i++) {
         assert_int_equal(add(numbered(text, "held", i)), WQ_OK);
-        assert_int_equal(wq__core_get(&ctx.core, &ctx.item), WQ_OK);
+        assert_int_equal(wq__core_get(&ctx.core, 0, &ctx.item), WQ_OK);
         if (scene.dirty)
             assert_int_equal(add(numbered(text, "held", i)), WQ_OK);
     }
@@ -175,7 +176,7 @@ op_admit(void *unused)
 
     (void)unused;
     return wq__core_admit(&ctx.core, NEW_KEY, wq__core_hash(&ctx.core, NEW_KEY),
-                          &what);
+                          0, &what);
 }
 
 static wq_err
@@ -232,14 +233,14 @@ static wq_err
 op_get(void *unused)
 {
     (void)unused;
-    return wq__core_get(&ctx.core, &ctx.out);
+    return wq__core_get(&ctx.core, 0, &ctx.out);
 }
 
 static wq_err
 op_done(void *unused)
 {
     (void)unused;
-    return wq__core_done(&ctx.core, ctx.item);
+    return wq__core_done(&ctx.core, ctx.item, 0, NULL);
 }
 
 static wq_err
@@ -248,7 +249,8 @@ op_done_key(void *unused)
     const wq_key key = wq_str("held0");
 
     (void)unused;
-    return wq__core_done_key(&ctx.core, key, wq__core_hash(&ctx.core, key));
+    return wq__core_done_key(&ctx.core, key, wq__core_hash(&ctx.core, key), 0,
+                             NULL);
 }
 
 static wq_err

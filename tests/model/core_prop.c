@@ -355,18 +355,30 @@ compare(struct world *w, wq_err err, enum model_answer answer)
 }
 
 static wq_err
+add_respecting(struct world *w, wq_key key, uint32_t hash, wq_added *what)
+{
+    const struct wq__how how = {.kind = WQ__ADD_NOW, .respect = true};
+    struct wq__pick      pick = {.hash = hash};
+    const wq_err err = wq__core_add_with(&w->core, &how, &key, &pick, 1, NULL);
+
+    *what = pick.added;
+    return err;
+}
+
+static wq_err
 add_to_core(struct world *w, enum operation op, wq_key key, int64_t at,
             wq_added *what)
 {
     const uint32_t hash = wq__core_hash(&w->core, key);
 
     if (op == ADD)
-        return wq__core_add(&w->core, key, hash, what);
+        return wq__core_add(&w->core, key, hash, 0, what);
     if (op == ADMIT)
-        return wq__core_admit(&w->core, key, hash, what);
+        return wq__core_admit(&w->core, key, hash, 0, what);
     if (op == ADD_RESPECT)
-        return wq__core_add_respecting(&w->core, key, hash, what);
-    return wq__core_add_after(&w->core, key, hash, at, op == ADD_BACKOFF, what);
+        return add_respecting(w, key, hash, what);
+    return wq__core_add_after(&w->core, key, hash, 0, at, op == ADD_BACKOFF,
+                              what);
 }
 
 static enum model_answer
@@ -385,7 +397,7 @@ add_to_model(struct world *w, enum operation op, int n, int64_t at,
 static wq_err
 perform_add(struct world *w, enum operation op, int n, int64_t at)
 {
-    wq_added    what = WQ_ADDED_NEW;
+    wq_added          what = WQ_ADDED_NEW;
     enum model_effect did = MODEL_NEW;
     const wq_err      err = add_to_core(w, op, key_of(n), at, &what);
 
@@ -411,7 +423,7 @@ perform_get(struct world *w)
 {
     wq_item     *item = NULL;
     int          expected = -1;
-    const wq_err err = wq__core_get(&w->core, &item);
+    const wq_err err = wq__core_get(&w->core, 0, &item);
 
     if (failed_for_memory(w, err))
         return err;
@@ -461,7 +473,7 @@ perform_done(struct world *w, int which)
 
     if (n < 0)
         return WQ_OK;
-    return finish(w, n, wq__core_done(&w->core, w->items[n]));
+    return finish(w, n, wq__core_done(&w->core, w->items[n], 0, NULL));
 }
 
 static wq_err
@@ -470,7 +482,7 @@ perform_done_key(struct world *w, int n)
     const wq_key   key = key_of(n);
     const uint32_t hash = wq__core_hash(&w->core, key);
 
-    return finish(w, n, wq__core_done_key(&w->core, key, hash));
+    return finish(w, n, wq__core_done_key(&w->core, key, hash, 0, NULL));
 }
 
 /* O-06: an item that was done is refused, until its memory is used for another
@@ -485,7 +497,7 @@ perform_done_again(struct world *w, int which)
     for (int n = 0; n < w->keys; n++)
         if (w->items[n] == w->stale[i])
             return WQ_OK;
-    const wq_err err = wq__core_done(&w->core, w->stale[i]);
+    const wq_err err = wq__core_done(&w->core, w->stale[i], 0, NULL);
     equal(w, "answer", WQ_ESTATE, err);
     return err;
 }
@@ -498,7 +510,7 @@ perform_done_copy(struct world *w, int which)
     if (n < 0)
         return WQ_OK;
     const wq_item copy = *w->items[n];
-    const wq_err  err = wq__core_done(&w->core, &copy);
+    const wq_err  err = wq__core_done(&w->core, &copy, 0, NULL);
     equal(w, "answer", WQ_ESTATE, err);
     return err;
 }
@@ -510,7 +522,7 @@ perform_done_random(struct world *w, int low, int high)
         .key = key_of(0),
         .slot = (uint32_t)low | (uint32_t)high << 8,
     };
-    const wq_err err = wq__core_done(&w->core, &foreign);
+    const wq_err err = wq__core_done(&w->core, &foreign, 0, NULL);
     equal(w, "answer", WQ_ESTATE, err);
     return err;
 }

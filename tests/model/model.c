@@ -45,7 +45,7 @@ admit(struct model *m, int key, bool respect, enum model_effect *did)
         return MODEL_OK;
     }
     if (respect && k->waiting && k->backoff) { /* O-16: it runs then */
-        *did = MODEL_MERGED;
+        *did = MODEL_LATER;
         return MODEL_OK;
     }
     *did = MODEL_NEW;

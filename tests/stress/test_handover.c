@@ -49,7 +49,7 @@ hand_over(uint64_t n)
     const wq_key   key = wq_u64(&n);
     const uint32_t hash = wq__core_hash(&m->core, key);
 
-    assert_true(wq__inbox_put(&m->inbox, key, hash));
+    assert_true(wq__inbox_put(&m->inbox, key, hash, 0));
     if (atomic_load(&m->sleeping) == 0)
         return;
     wq__gate_enter(m);

@@ -25,7 +25,7 @@ record_for(struct wq__slab *recs, const struct wq__hash_key *secret, wq_key key)
         return 0;
     *rec = (struct wq__rec){
         .hash = wq__hash(secret, key),
-        .len = (uint32_t)key.len,
+        .len_less_1 = (uint16_t)(key.len - 1),
     };
     memcpy(rec->bytes, key.data, key.len);
     return ref;

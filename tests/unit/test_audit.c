@@ -35,7 +35,7 @@ static void
 add(const char *s)
 {
     wq_added what;
-    must(wq__core_add(&f.core, wq_str(s), wq__core_hash(&f.core, wq_str(s)),
+    must(wq__core_add(&f.core, wq_str(s), wq__core_hash(&f.core, wq_str(s)), 0,
                       &what));
 }
 
@@ -44,7 +44,7 @@ add_at(const char *s, int64_t at)
 {
     wq_added what;
     must(wq__core_add_after(&f.core, wq_str(s),
-                            wq__core_hash(&f.core, wq_str(s)), at, false,
+                            wq__core_hash(&f.core, wq_str(s)), 0, at, false,
                             &what));
 }
 
@@ -56,9 +56,9 @@ open_with(const wq_order *order)
 
     wq__core_init(&f.core, secret, order, NULL);
     add("held");
-    must(wq__core_get(&f.core, &item));
+    must(wq__core_get(&f.core, 0, &item));
     add("dirty");
-    must(wq__core_get(&f.core, &item));
+    must(wq__core_get(&f.core, 0, &item));
     add("dirty");
     add("ready1");
     add("ready2");
@@ -102,7 +102,7 @@ rec_of(const char *s)
 static struct wq__loan *
 loan_of(const char *s)
 {
-    return wq__slab_at(&f.core.loans, rec_of(s)->link);
+    return wq__slab_at(&f.core.loans, rec_of(s)->next);
 }
 
 static struct wq__slot *
@@ -171,13 +171,13 @@ TEST(auditor_sees_a_loan_that_names_another_record)
 
 TEST(auditor_sees_two_keys_on_one_loan)
 {
-    SPOIL(rec_of("held")->link, rec_of("dirty")->link,
+    SPOIL(rec_of("held")->next, rec_of("dirty")->next,
           "L1: a HELD key and its loan do not name each other");
 }
 
 TEST(auditor_sees_a_held_key_without_a_loan)
 {
-    SPOIL(rec_of("held")->link, 0,
+    SPOIL(rec_of("held")->next, 0,
           "L1: a HELD key and its loan do not name each other");
 }
 
@@ -285,20 +285,21 @@ TEST(auditor_sees_a_deadline_too_few)
 
 TEST(auditor_sees_a_key_in_line_that_is_not_ready)
 {
-    SPOIL(f.core.ready.first, ref_of("wait1"),
+    SPOIL(f.core.ready.levels.at[0].first, ref_of("wait1"),
           "L2: the ready list holds a key that is not READY");
 }
 
 TEST(auditor_sees_a_key_twice_in_line)
 {
-    SPOIL(rec_of("ready2")->link, ref_of("ready1"),
+    SPOIL(rec_of("ready2")->next, ref_of("ready1"),
           "L2: a key is in the ready list twice");
 }
 
 TEST(auditor_sees_a_line_that_was_cut)
 {
-    SPOIL(rec_of("ready1")->link, 0, "the ready list was cut");
-    SPOIL(f.core.ready.last, ref_of("ready1"), "the ready list was cut");
+    SPOIL(rec_of("ready1")->next, 0, "the ready list was cut");
+    SPOIL(f.core.ready.levels.at[0].last, ref_of("ready1"),
+          "the ready list was cut");
 }
 
 TEST(auditor_sees_a_deadline_and_a_key_that_disagree)

@@ -76,7 +76,7 @@ static void
 add_as(const char *s, wq_added expected)
 {
     wq_added what;
-    assert_int_equal(wq__core_add(&f.core, wq_str(s), hash_of(s), &what),
+    assert_int_equal(wq__core_add(&f.core, wq_str(s), hash_of(s), 0, &what),
                      WQ_OK);
     assert_int_equal(what, expected);
 }
@@ -92,7 +92,7 @@ add_at(const char *s, int64_t at, wq_added expected)
 {
     wq_added what;
     assert_int_equal(
-        wq__core_add_after(&f.core, wq_str(s), hash_of(s), at, false, &what),
+        wq__core_add_after(&f.core, wq_str(s), hash_of(s), 0, at, false, &what),
         WQ_OK);
     assert_int_equal(what, expected);
 }
@@ -113,7 +113,7 @@ static wq_item *
 get(const char *expected)
 {
     wq_item *item = NULL;
-    assert_int_equal(wq__core_get(&f.core, &item), WQ_OK);
+    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_OK);
     assert_int_equal(item->key.len, strlen(expected));
     assert_memory_equal(item->key.data, expected, strlen(expected));
     return item;
@@ -122,14 +122,14 @@ get(const char *expected)
 static void
 done(wq_item *item)
 {
-    assert_int_equal(wq__core_done(&f.core, item), WQ_OK);
+    assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_OK);
 }
 
 static void
 expect_nothing_to_get(void)
 {
     wq_item *item = NULL;
-    assert_int_equal(wq__core_get(&f.core, &item), WQ_ENOTFOUND);
+    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_ENOTFOUND);
     assert_null(item);
 }
 
@@ -279,12 +279,12 @@ TEST(item_of_this_release_has_priority_zero)
 TEST(keys_are_bytes_and_may_hold_any)
 {
     static const unsigned char zeroes[] = {0, 0, 0};
-    wq_added             what;
+    wq_added                   what;
 
     for (size_t len = 1; len <= sizeof zeroes; len++) {
         const wq_key key = {zeroes, len};
         assert_int_equal(
-            wq__core_add(&f.core, key, wq__core_hash(&f.core, key), &what),
+            wq__core_add(&f.core, key, wq__core_hash(&f.core, key), 0, &what),
             WQ_OK);
         assert_int_equal(what, WQ_ADDED_NEW);
     }
@@ -370,10 +370,12 @@ TEST(long_key_gives_its_memory_back_at_done)
 TEST(done_of_a_key_not_held_is_refused)
 {
     add("foo");
-    assert_int_equal(wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo")),
-                     WQ_ESTATE);
-    assert_int_equal(wq__core_done_key(&f.core, wq_str("bar"), hash_of("bar")),
-                     WQ_ESTATE);
+    assert_int_equal(
+        wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo"), 0, NULL),
+        WQ_ESTATE);
+    assert_int_equal(
+        wq__core_done_key(&f.core, wq_str("bar"), hash_of("bar"), 0, NULL),
+        WQ_ESTATE);
     expect_len(1);
     done(get("foo"));
     expect_len(0);
@@ -383,10 +385,11 @@ TEST(done_by_key_ends_the_loan)
 {
     add("foo");
     wq_item *item = get("foo");
-    assert_int_equal(wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo")),
-                     WQ_OK);
+    assert_int_equal(
+        wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo"), 0, NULL),
+        WQ_OK);
     assert_true(wq__core_idle(&f.core));
-    assert_int_equal(wq__core_done(&f.core, item), WQ_ESTATE);
+    assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_ESTATE);
 }
 
 TEST(done_by_key_of_a_dirty_key_makes_it_ready)
@@ -394,8 +397,9 @@ TEST(done_by_key_of_a_dirty_key_makes_it_ready)
     add("foo");
     get("foo");
     add_as("foo", WQ_ADDED_DIRTY);
-    assert_int_equal(wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo")),
-                     WQ_OK);
+    assert_int_equal(
+        wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo"), 0, NULL),
+        WQ_OK);
     get("foo");
 }
 
@@ -406,7 +410,7 @@ TEST(item_done_twice_is_refused)
     get("foo"); /* stays, and with it the memory of the loans */
     wq_item *item = get("bar");
     done(item);
-    assert_int_equal(wq__core_done(&f.core, item), WQ_ESTATE);
+    assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_ESTATE);
     assert_int_equal(f.core.held, 1);
 }
 
@@ -419,17 +423,17 @@ TEST(item_done_twice_is_refused_after_a_burst_of_loans)
     uint64_t n;
 
     for (n = 0; n < BURST; n++) {
-        wq_added what;
-        const wq_key   key = wq_u64(&n);
+        wq_added     what;
+        const wq_key key = wq_u64(&n);
         assert_int_equal(
-            wq__core_add(&f.core, key, wq__core_hash(&f.core, key), &what),
+            wq__core_add(&f.core, key, wq__core_hash(&f.core, key), 0, &what),
             WQ_OK);
-        assert_int_equal(wq__core_get(&f.core, &items[n]), WQ_OK);
+        assert_int_equal(wq__core_get(&f.core, 0, &items[n]), WQ_OK);
     }
     for (size_t i = 0; i < BURST; i++)
         done(items[i]);
     for (size_t i = 0; i < BURST; i++)
-        assert_int_equal(wq__core_done(&f.core, items[i]), WQ_ESTATE);
+        assert_int_equal(wq__core_done(&f.core, items[i], 0, NULL), WQ_ESTATE);
 }
 
 TEST(copy_of_an_item_is_not_the_item)
@@ -437,7 +441,7 @@ TEST(copy_of_an_item_is_not_the_item)
     add("foo");
     wq_item *item = get("foo");
     wq_item  copy = *item;
-    assert_int_equal(wq__core_done(&f.core, &copy), WQ_ESTATE);
+    assert_int_equal(wq__core_done(&f.core, &copy, 0, NULL), WQ_ESTATE);
     assert_int_equal(f.core.held, 1);
     done(item);
 }
@@ -448,7 +452,7 @@ TEST(item_with_any_slot_is_refused)
     wq_item *item = get("foo");
     for (uint32_t slot = 0; slot < 70000; slot++) {
         const wq_item foreign = {.key = item->key, .slot = slot};
-        assert_int_equal(wq__core_done(&f.core, &foreign), WQ_ESTATE);
+        assert_int_equal(wq__core_done(&f.core, &foreign, 0, NULL), WQ_ESTATE);
     }
     done(item);
 }
@@ -462,10 +466,10 @@ TEST(shut_down_core_refuses_adds)
 
     wq__core_shut_down(&f.core);
     assert_int_equal(
-        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), &what),
+        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
         WQ_ESHUTDOWN);
     assert_int_equal(wq__core_add_after(&f.core, wq_str("foo"), hash_of("foo"),
-                                        5, false, &what),
+                                        0, 5, false, &what),
                      WQ_ESHUTDOWN);
     assert_int_equal(what, WQ_ADDED_SOONER);
     assert_true(wq__core_idle(&f.core));
@@ -501,7 +505,7 @@ TEST(held_key_is_not_made_dirty_after_shutdown)
     wq_item *item = get("foo");
     wq__core_shut_down(&f.core);
     assert_int_equal(
-        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), &what),
+        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
         WQ_ESHUTDOWN);
     done(item);
     expect_nothing_to_get();
@@ -514,7 +518,8 @@ TEST(accepted_key_is_admitted_after_shutdown)
 
     wq__core_shut_down(&f.core);
     assert_int_equal(
-        wq__core_admit(&f.core, wq_str("foo"), hash_of("foo"), &what), WQ_OK);
+        wq__core_admit(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
+        WQ_OK);
     assert_int_equal(what, WQ_ADDED_NEW);
     done(get("foo"));
 }
@@ -728,7 +733,8 @@ TEST(add_that_the_plug_in_refuses_leaves_no_trace)
 
     f.lifo.refuse = 1;
     assert_int_equal(
-        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), &what), WQ_ENOMEM);
+        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
+        WQ_ENOMEM);
     assert_int_equal(f.core.recs.live, 0);
     assert_int_equal(f.core.index.len, 0);
     add("foo");
@@ -758,7 +764,7 @@ TEST(done_that_the_plug_in_refuses_keeps_the_loan)
     wq_item *item = get("foo");
     add_as("foo", WQ_ADDED_DIRTY);
     f.lifo.refuse = 1;
-    assert_int_equal(wq__core_done(&f.core, item), WQ_ENOMEM);
+    assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_ENOMEM);
     assert_int_equal(f.core.held, 1);
     assert_int_equal(f.core.dirty, 1);
     expect_len(0);
@@ -772,7 +778,7 @@ TEST(plug_in_that_denies_its_keys_costs_no_loan)
 
     add("foo");
     f.lifo.len = 0; /* it lost the key */
-    assert_int_equal(wq__core_get(&f.core, &item), WQ_ESTATE);
+    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_ESTATE);
     assert_null(item);
     assert_int_equal(f.core.loans.live, 0);
     f.lifo.len = 1;

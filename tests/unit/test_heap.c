@@ -56,7 +56,7 @@ close_heap(void **state)
 static void
 push(size_t who, int64_t at)
 {
-    assert_int_equal(wq__heap_reserve(&f.heap), WQ_OK);
+    assert_int_equal(wq__heap_reserve(&f.heap, 1), WQ_OK);
     wq__heap_push(&f.heap, f.refs[who], at);
     f.at[who] = at;
     f.arrival[who] = ++f.arrivals;
@@ -196,8 +196,8 @@ TEST(record_knows_its_deadline_while_it_waits)
 {
     push(3, 77);
     push(4, 33);
-    assert_int_equal(wq__heap_at(&f.heap, f.refs[3]), 77);
-    assert_int_equal(wq__heap_at(&f.heap, f.refs[4]), 33);
+    assert_int_equal(wq__heap_entry(&f.heap, f.refs[3])->at, 77);
+    assert_int_equal(wq__heap_entry(&f.heap, f.refs[4])->at, 33);
     take_out(3);
     const struct wq__rec *rec = wq__slab_at(&f.recs, f.refs[3]);
     assert_int_equal(rec->wait, 0);
@@ -228,7 +228,7 @@ TEST(refused_room_changes_nothing_and_retry_works)
 
     for (size_t i = 0; i < KEYS; i++) {
         counting_fail(&f.mem, 1, COUNTING_ONCE);
-        if (wq__heap_reserve(&f.heap) != WQ_OK) {
+        if (wq__heap_reserve(&f.heap, 1) != WQ_OK) {
             refusals++;
             expect_first_as_in_the_array();
             assert_int_equal(f.heap.len, i);

@@ -49,7 +49,7 @@ close_inbox(void **state)
 static bool
 put(wq_key key)
 {
-    return wq__inbox_put(&f.inbox, key, wq__core_hash(&f.core, key));
+    return wq__inbox_put(&f.inbox, key, wq__core_hash(&f.core, key), 0);
 }
 
 static bool
@@ -71,10 +71,10 @@ take_number(void)
     wq_item *item = NULL;
     uint64_t n;
 
-    assert_int_equal(wq__core_get(&f.core, &item), WQ_OK);
+    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_OK);
     assert_int_equal(item->key.len, sizeof n);
     memcpy(&n, item->key.data, sizeof n);
-    assert_int_equal(wq__core_done(&f.core, item), WQ_OK);
+    assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_OK);
     return n;
 }
 
@@ -92,7 +92,7 @@ TEST(ring_that_was_never_opened_says_no_and_costs_nothing)
     struct wq__inbox closed;
 
     wq__inbox_init(&closed, &f.mem.allocator);
-    assert_false(wq__inbox_put(&closed, wq_str("foo"), 0));
+    assert_false(wq__inbox_put(&closed, wq_str("foo"), 0, 0));
     assert_false(wq__inbox_holds(&closed));
     assert_int_equal(wq__inbox_empty(&closed, &f.core), WQ_OK);
     assert_null(closed.raw);
@@ -118,7 +118,7 @@ TEST(bytes_are_copied_at_put)
     memset(key, 'x', 3);
     empty();
     wq_item *item = NULL;
-    assert_int_equal(wq__core_get(&f.core, &item), WQ_OK);
+    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_OK);
     assert_memory_equal(item->key.data, "foo", 3);
 }
 
@@ -216,9 +216,9 @@ TEST(ring_without_memory_stays_shut_and_opens_later)
     wq__inbox_init(&in, &f.mem.allocator);
     counting_fail(&f.mem, 1, COUNTING_ONCE);
     wq__inbox_open(&in);
-    assert_false(wq__inbox_put(&in, wq_str("foo"), 0));
+    assert_false(wq__inbox_put(&in, wq_str("foo"), 0, 0));
     wq__inbox_open(&in);
-    assert_true(wq__inbox_put(&in, wq_str("foo"), 0));
+    assert_true(wq__inbox_put(&in, wq_str("foo"), 0, 0));
     wq__inbox_fini(&in);
 }
 
@@ -304,7 +304,8 @@ static wq_key
 fill_key(unsigned char *bytes, uint64_t producer, uint64_t n)
 {
     const uint64_t value = number(producer, n);
-    const size_t   len = sizeof value + n % 100;
+    const size_t   len =
+        sizeof value + n % (WQ__INBOX_KEY_MAX - sizeof value + 1);
 
     memcpy(bytes, &value, sizeof value);
     memset(bytes + sizeof value, (int)(n & 0xff), len - sizeof value);
@@ -342,7 +343,7 @@ TEST(keys_of_several_producers_arrive_whole_once_and_in_their_order)
         empty();
         if (wq__core_len(&f.core) == 0)
             (void)sched_yield();
-        while (wq__core_get(&f.core, &item) == WQ_OK) {
+        while (wq__core_get(&f.core, 0, &item) == WQ_OK) {
             uint64_t value;
             memcpy(&value, item->key.data, sizeof value);
             assert_in_range(value >> 32, 0, PRODUCERS - 1);
@@ -350,7 +351,7 @@ TEST(keys_of_several_producers_arrive_whole_once_and_in_their_order)
                 fill_key(expected, value >> 32, next[value >> 32]++);
             assert_int_equal(item->key.len, key.len);
             assert_memory_equal(item->key.data, key.data, key.len);
-            assert_int_equal(wq__core_done(&f.core, item), WQ_OK);
+            assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_OK);
             got++;
         }
     }

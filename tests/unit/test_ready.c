@@ -4,6 +4,7 @@
  */
 #include "support/wq_test.h"
 
+#include "core/mem.h"
 #include "core/ready.h"
 #include "support/counting.h"
 #include "unit/records.h"
@@ -93,7 +94,8 @@ open_with(const wq_order *order)
         assert_int_equal(wq__index_reserve(&f.index), WQ_OK);
         wq__index_insert(&f.index, wq__hash(&f.secret, key), f.refs[i]);
     }
-    wq__ready_init(&f.ready, &f.recs, &f.index, &f.secret, order);
+    wq__ready_init(&f.ready, &f.recs, &f.index, &f.secret, order,
+                   &wq__mem_default);
 }
 
 static int
