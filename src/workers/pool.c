@@ -74,12 +74,18 @@ wq__workers_leave(struct wq__worker *w)
 }
 
 bool
+wq__workers_are_called(struct wq__worker *w)
+{
+    atomic_store(&w->phase, WQ__GETTING);
+    return atomic_load(&w->pool->epoch) != w->epoch;
+}
+
+bool
 wq__workers_look_up(struct wq__worker *w)
 {
     wq_workers *pool = w->pool;
 
-    atomic_store(&w->phase, WQ__GETTING);
-    if (atomic_load(&pool->epoch) == w->epoch)
+    if (!wq__workers_are_called(w))
         return true;
 
     wq__lock_take(&pool->lock);

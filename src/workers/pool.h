@@ -117,6 +117,9 @@ extern _Thread_local wq_workers *wq__workers_current;
  * worker. */
 void wq__work(void *arg);
 
+/* Before a get: sets the phase. True: the worker is to look up first. */
+bool wq__workers_are_called(struct wq__worker *w);
+
 /* Before a get: true, with the phase set, if the worker shall go on. False: it
  * has left, and must not touch the pool again. */
 bool wq__workers_look_up(struct wq__worker *w);

@@ -43,10 +43,28 @@ drop(struct wq__worker *w, wq_key key, unsigned retries, wq_err why)
         config->on_drop(config->ctx, key, retries, why);
 }
 
+/* Again, with the priority the key came with [PQ-47]. */
+static wq_err
+add_again(wq_queue *q, const wq_item *item, bool rate_limited, int64_t after_ns)
+{
+    const wq_add_options how = {
+        .size = sizeof how,
+        .priority = item->priority,
+        .rate_limited = rate_limited,
+        .after_ns = after_ns,
+    };
+
+    if (item->priority)
+        return wq_add_with(q, &how, &item->key, 1);
+    return rate_limited ? wq_add_rate_limited(q, item->key)
+                        : wq_add_after(q, item->key, after_ns);
+}
+
 static void
-retry(struct wq__worker *w, wq_key key)
+retry(struct wq__worker *w, const wq_item *item)
 {
     wq_queue      *q = w->pool->queue;
+    const wq_key   key = item->key;
     const unsigned max = w->pool->config.max_retries;
     const unsigned retries = wq_num_requeues(q, key);
 
@@ -55,7 +73,7 @@ retry(struct wq__worker *w, wq_key key)
         drop(w, key, retries, WQ_EGIVENUP);
         return;
     }
-    const wq_err err = wq_add_rate_limited(q, key);
+    const wq_err err = add_again(q, item, true, 0);
     if (err)
         drop(w, key, retries, err);
     else
@@ -63,13 +81,14 @@ retry(struct wq__worker *w, wq_key key)
 }
 
 static void
-postpone(struct wq__worker *w, wq_key key, int64_t after_ns)
+postpone(struct wq__worker *w, const wq_item *item, int64_t after_ns)
 {
     wq_queue      *q = w->pool->queue;
+    const wq_key   key = item->key;
     const unsigned retries = wq_num_requeues(q, key);
 
     (void)wq_forget(q, key);
-    const wq_err err = wq_add_after(q, key, after_ns);
+    const wq_err err = add_again(q, item, false, after_ns);
     if (err)
         drop(w, key, retries, err);
     else
@@ -79,19 +98,20 @@ postpone(struct wq__worker *w, wq_key key, int64_t after_ns)
 /* A result nobody knows is a retry: what the handler meant cannot be told, but
  * hardly that the key be lost. */
 static void
-settle(struct wq__worker *w, wq_key key, wq_result result)
+settle(struct wq__worker *w, const wq_item *item, wq_result result)
 {
-    wq_queue *q = w->pool->queue;
+    wq_queue    *q = w->pool->queue;
+    const wq_key key = item->key;
 
     if (result.outcome == WQ_RESULT_DONE) {
         (void)wq_forget(q, key); /* a backend without a limiter: as good */
         count(w, WQ__DONE);
     } else if (result.outcome == WQ_RESULT_AFTER && result.after_ns > 0) {
-        postpone(w, key, result.after_ns);
+        postpone(w, item, result.after_ns);
     } else if (result.outcome == WQ_RESULT_DROP) {
         drop(w, key, wq_num_requeues(q, key), WQ_OK);
     } else {
-        retry(w, key);
+        retry(w, item);
     }
 }
 
@@ -124,8 +144,7 @@ handle(struct wq__worker *w, wq_item *item)
     wq__watchdog_begin(w, item);
     const wq_result result = config->handler(config->ctx, item);
     wq__watchdog_finish(w);
-    settle(w, item->key, result);
-    hand_back(w, item);
+    settle(w, item, result);
 }
 
 static void
@@ -135,18 +154,24 @@ set_phase(struct wq__worker *w, enum wq__worker_phase phase)
     atomic_store_explicit(&w->phase, phase, memory_order_release);
 }
 
-/* One get, and what follows. False: there will be no more keys. */
+/* Give back the loan, if there is one; then one get, and what follows. False:
+ * there will be no more keys. */
 static bool
-serve(struct wq__worker *w)
+serve(struct wq__worker *w, wq_item **loan)
 {
-    wq_item     *item;
-    const wq_err err =
-        wq_get_within(w->pool->queue, w->pool->patience_ns, &item);
+    const wq_err err = wq_next(w->pool->queue, w->pool->patience_ns, loan);
 
+    if (err && *loan) { /* it could not be given back */
+        count(w, WQ__ERRORS);
+        if (err == WQ_ENOMEM)
+            hand_back(w, *loan);
+        *loan = NULL;
+        return true;
+    }
     switch (err) {
     case WQ_OK:
         set_phase(w, WQ__WORKING);
-        handle(w, item);
+        handle(w, *loan);
         break;
     case WQ_EINTERRUPTED: /* perhaps somebody wants us to look up */
     case WQ_ETIMEDOUT:    /* or cannot even say so */
@@ -161,14 +186,27 @@ serve(struct wq__worker *w)
     return true;
 }
 
+/* May the worker go on? It has no loan if it shall leave. */
+static bool
+goes_on(struct wq__worker *w, wq_item **loan)
+{
+    if (*loan && !wq__workers_are_called(w))
+        return true;
+    if (*loan)
+        hand_back(w, *loan);
+    *loan = NULL;
+    return wq__workers_look_up(w);
+}
+
 void
 wq__work(void *arg)
 {
     struct wq__worker *w = arg;
+    wq_item           *loan = NULL; /* worked on, and not given back yet */
 
     wq__workers_current = w->pool;
-    while (wq__workers_look_up(w))
-        if (!serve(w)) {
+    while (goes_on(w, &loan))
+        if (!serve(w, &loan)) {
             wq__workers_leave(w);
             return;
         }
