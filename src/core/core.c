@@ -49,7 +49,8 @@ free_record(struct wq__core *c, wq__ref ref)
 
 /* A record without any facet, with room reserved for it in the index. */
 static wq_err
-make_record(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out)
+make_record(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out,
+            struct wq__rec **out_rec)
 {
     wq_err err = wq__index_reserve(&c->index);
     if (err)
@@ -74,13 +75,15 @@ make_record(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out)
         return err;
     }
     *out = ref;
+    *out_rec = rec;
     return WQ_OK;
 }
 
 wq_err
 wq__core_make(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out)
 {
-    const wq_err err = make_record(c, key, hash, out);
+    struct wq__rec *rec;
+    const wq_err    err = make_record(c, key, hash, out, &rec);
     if (!err)
         wq__index_insert(&c->index, hash, *out);
     return err;
@@ -153,12 +156,11 @@ mark_dirty(struct wq__core *c, struct wq__rec *rec, uint32_t level, int64_t now)
 
 /* A record that is neither READY nor HELD becomes READY. */
 static wq_err
-make_ready(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now)
+make_ready(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
+           int64_t now)
 {
-    struct wq__rec *rec = wq__core_rec(c, ref);
-
     rec->level = level;
-    const wq_err err = wq__ready_push(&c->ready, ref);
+    const wq_err err = wq__ready_push(&c->ready, ref, rec);
     if (err)
         return err;
     wq__rec_stamp(rec, now);
@@ -183,21 +185,22 @@ wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
         return WQ_OK;
     }
     *what = WQ_ADDED_NEW; /* if it waits, it goes on doing so */
-    return make_ready(c, ref, level, now);
+    return make_ready(c, ref, rec, level, now);
 }
 
 static wq_err
 add_absent(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
 {
-    wq__ref ref;
+    wq__ref         ref;
+    struct wq__rec *rec;
 
     if (c->max_len && !wq__core_room(c))
         return WQ_EFULL;
-    wq_err err = make_record(c, key, hash, &ref);
+    wq_err err = make_record(c, key, hash, &ref, &rec);
     if (err)
         return err;
 
-    err = make_ready(c, ref, 0, now);
+    err = make_ready(c, ref, rec, 0, now);
     if (err) {
         free_record(c, ref);
         return err;
@@ -335,21 +338,21 @@ begin_quiet(struct wq__core *c, wq__ref ref, int64_t now)
 wq_err
 wq__core_get(struct wq__core *c, int64_t now, wq_item **out)
 {
-    wq__ref slot, ref;
+    wq__ref         slot, ref;
+    struct wq__rec *rec;
 
     if (c->ready.len == 0)
         return WQ_ENOTFOUND;
     struct wq__loan *loan = wq__slab_alloc(&c->loans, sizeof *loan, &slot);
     if (!loan)
         return WQ_ENOMEM;
-    wq_err err = wq__ready_pop(&c->ready, &ref);
+    const wq_err err = wq__ready_pop(&c->ready, &ref, &rec);
     if (err) {
         loan->rec = 0;
         wq__slab_free(&c->loans, slot);
         return err;
     }
 
-    struct wq__rec *rec = wq__core_rec(c, ref);
     assert(!(rec->flags & WQ__HELD)); /* L1 */
     wq__rec_set(rec, WQ__HELD);
     rec->next = slot;
@@ -394,7 +397,7 @@ come_back(struct wq__core *c, wq__ref ref)
         c->tally.displaced++;
         return WQ_OK;
     }
-    const wq_err err = wq__ready_push(&c->ready, ref);
+    const wq_err err = wq__ready_push(&c->ready, ref, rec);
     if (err)
         return err;
     wq__rec_clear(rec, WQ__DIRTY);

@@ -15,9 +15,8 @@ record(const struct wq__ready *r, wq__ref ref)
 /* ---- lines -------------------------------------------------------------- */
 
 static void
-append(struct wq__ready *r, wq__ref ref)
+append(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
 {
-    struct wq__rec   *rec = record(r, ref);
     struct wq__level *level = &r->levels.at[rec->level];
 
     rec->next = 0;
@@ -105,9 +104,8 @@ wq__ready_fini(struct wq__ready *r)
 }
 
 wq_err
-wq__ready_push(struct wq__ready *r, wq__ref ref)
+wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
 {
-    struct wq__rec *rec = record(r, ref);
     assert(!(rec->flags & WQ__READY));
 
     if (r->has_plug_in) {
@@ -115,7 +113,7 @@ wq__ready_push(struct wq__ready *r, wq__ref ref)
         if (err)
             return err;
     } else {
-        append(r, ref);
+        append(r, ref, rec);
     }
     wq__rec_set(rec, WQ__READY);
     r->levels.at[rec->level].len++;
@@ -144,7 +142,7 @@ wq__ready_raise(struct wq__ready *r, wq__ref ref, uint32_t level)
     rec->level = level;
     r->levels.at[level].len++;
     if (!r->has_plug_in)
-        append(r, ref);
+        append(r, ref, rec);
     else if (r->plug_in.raise)
         r->plug_in.raise(r->plug_in.self, wq__rec_key(rec), priority);
     else
@@ -153,17 +151,15 @@ wq__ready_raise(struct wq__ready *r, wq__ref ref, uint32_t level)
 
 /* A record that was taken out of the line, or by the plug-in, is not READY. */
 static void
-unmark(struct wq__ready *r, wq__ref ref)
+unmark(struct wq__ready *r, struct wq__rec *rec)
 {
-    struct wq__rec *rec = record(r, ref);
-
     wq__rec_clear(rec, WQ__READY);
     r->levels.at[rec->level].len--;
     r->len--;
 }
 
 wq_err
-wq__ready_pop(struct wq__ready *r, wq__ref *out)
+wq__ready_pop(struct wq__ready *r, wq__ref *out, struct wq__rec **rec)
 {
     if (r->len == 0)
         return WQ_ENOTFOUND;
@@ -172,7 +168,8 @@ wq__ready_pop(struct wq__ready *r, wq__ref *out)
     if (!ref)
         return WQ_ESTATE;
 
-    unmark(r, ref);
+    *rec = record(r, ref);
+    unmark(r, *rec);
     *out = ref;
     return WQ_OK;
 }
@@ -186,10 +183,12 @@ wq__ready_can_remove(const struct wq__ready *r)
 void
 wq__ready_remove(struct wq__ready *r, wq__ref ref)
 {
-    assert(record(r, ref)->flags & WQ__READY);
+    struct wq__rec *rec = record(r, ref);
+
+    assert(rec->flags & WQ__READY);
     if (r->has_plug_in)
-        r->plug_in.remove(r->plug_in.self, wq__rec_key(record(r, ref)));
+        r->plug_in.remove(r->plug_in.self, wq__rec_key(rec));
     else
         take_out(r, ref);
-    unmark(r, ref);
+    unmark(r, rec);
 }

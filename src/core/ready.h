@@ -19,6 +19,7 @@
 #include "core/hash.h"
 #include "core/index.h"
 #include "core/levels.h"
+#include "core/record.h"
 #include "core/slab.h"
 
 struct wq__ready {
@@ -41,9 +42,9 @@ void wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
                     const wq_allocator *mem);
 void wq__ready_fini(struct wq__ready *r);
 
-/* A record that is not READY becomes so, in its level; sets its flag. Only a
- * plug-in fails. */
-wq_err wq__ready_push(struct wq__ready *r, wq__ref ref);
+/* The record `rec`, which `ref` names and which is not READY, becomes so, in its
+ * level; sets its flag. Only a plug-in fails. */
+wq_err wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec);
 
 /* A READY record was added again. */
 void wq__ready_touch(struct wq__ready *r, wq__ref ref);
@@ -55,7 +56,7 @@ void wq__ready_raise(struct wq__ready *r, wq__ref ref, uint32_t level);
  *
  * WQ_ENOTFOUND: none is READY. WQ_ESTATE: the plug-in gave none although some
  * are, or a key that is not READY; nothing changed here. */
-wq_err wq__ready_pop(struct wq__ready *r, wq__ref *out);
+wq_err wq__ready_pop(struct wq__ready *r, wq__ref *out, struct wq__rec **rec);
 
 /* Can READY records be taken out that are not the next? */
 bool wq__ready_can_remove(const struct wq__ready *r);

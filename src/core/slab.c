@@ -148,15 +148,17 @@ retire_block(struct wq__slab *s, struct wq__block *b)
 {
     struct wq__class *c = &s->classes[b->slot_units];
 
-    list_remove(c, b);
-    if (c->empty && !s->keeps) {
-        drop_block(s, b);
-        return;
+    if (c->first != b || c->last != b) { /* else it is where it belongs */
+        list_remove(c, b);
+        if (c->empty && !s->keeps) {
+            drop_block(s, b);
+            return;
+        }
+        list_push_back(c, b);
     }
-    b->freed =
-        0; /* forget the free list: slots are handed out in order again */
+    /* Forget the free list: slots are handed out in order again. */
+    b->freed = 0;
     b->fresh = HEAD_UNITS;
-    list_push_back(c, b);
     c->empty++;
 }
 

@@ -189,9 +189,7 @@ wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
         update_beacon(m);
     if (m->blocked || m->watched)
         publish_sleeping(m);
-    const bool hint = wq__core_len(&m->core) != 0;
-    if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) != hint)
-        atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
+    wq__gate_give_hint(m);
     if (m->tells && !m->destroying) { /* then the queue may be gone */
         release_and_tell(m);
         wq__wake(wake);
@@ -219,7 +217,7 @@ wq__gate_catch_up_to(struct wq__memory *m, int64_t now_ns)
 }
 
 wq_err
-wq__gate_catch_up(struct wq__memory *m)
+wq__gate_take_in(struct wq__memory *m)
 {
     if (m->core.waiting.len)
         return wq__gate_catch_up_to(m, m->clock->now(m->clock));

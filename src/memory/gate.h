@@ -41,16 +41,43 @@ wq__gate_enter(struct wq__memory *m)
  * something to do now. */
 void wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake);
 
+/* Is something READY? For those who spin. Only the lock holder writes it, so it
+ * need not be written again. */
+static inline void
+wq__gate_give_hint(struct wq__memory *m)
+{
+    const bool hint = wq__core_len(&m->core) != 0;
+
+    if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) != hint)
+        atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
+}
+
+/* The same, and nobody else is to be woken. Most of the time nobody sleeps,
+ * watches or listens: then there is nothing to decide. */
 static inline void
 wq__gate_leave(struct wq__memory *m)
 {
-    wq__gate_leave_waking(m, NULL);
+    if (m->blocked || m->watched || m->tells) {
+        wq__gate_leave_waking(m, NULL);
+        return;
+    }
+    wq__lock_assert_taken(&m->lock);
+    wq__gate_give_hint(m);
+    wq__lock_release(&m->lock);
 }
 
 /* What is due becomes READY, then what was handed over is taken in. WQ_ENOMEM
  * leaves the rest of that where it is; nothing is lost. Reads the clock only
  * if a key waits. */
-wq_err wq__gate_catch_up(struct wq__memory *m);
+wq_err wq__gate_take_in(struct wq__memory *m);
+
+static inline wq_err
+wq__gate_catch_up(struct wq__memory *m)
+{
+    if (!m->core.waiting.len && !wq__inbox_holds(&m->inbox))
+        return WQ_OK;
+    return wq__gate_take_in(m);
+}
 
 /* The same for a caller who knows what time it is. */
 wq_err wq__gate_catch_up_to(struct wq__memory *m, int64_t now_ns);

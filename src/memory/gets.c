@@ -24,9 +24,10 @@ wq__memory_is_past(struct wq__memory *m, int64_t deadline_ns)
 static int64_t
 hand_out_time(struct wq__memory *m)
 {
-    if (m->core.ages)
-        return m->clock->stopwatch(m->clock);
-    return wq__core_needs_time(&m->core) ? m->clock->now(m->clock) : 0;
+    if (!wq__core_needs_time(&m->core))
+        return 0;
+    return m->core.ages ? m->clock->stopwatch(m->clock)
+                        : m->clock->now(m->clock);
 }
 
 /* Keys, if there are any: 1 .. max of them. */
@@ -36,14 +37,13 @@ take(struct wq__memory *m, wq_item **out, size_t max, size_t *n)
     if (wq__core_len(&m->core) == 0)
         return WQ_ENOTFOUND;
     const int64_t now = hand_out_time(m);
-    size_t        got = 0;
-    wq_err        err = WQ_OK;
+    const wq_err  err = wq__core_get(&m->core, now, out);
 
-    while (got < max && !(err = wq__core_get(&m->core, now, &out[got])))
-        got++;
-    if (got == 0)
+    if (err)
         return err;
-    *n = got; /* what stopped us, the next get will meet */
+    for (*n = 1; *n < max; ++*n) /* what stops it, the next get will meet */
+        if (wq__core_get(&m->core, now, &out[*n]))
+            break;
     return WQ_OK;
 }
 

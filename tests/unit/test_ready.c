@@ -136,17 +136,34 @@ close_ready(void **state)
     return 0;
 }
 
+static wq_err
+ready_push(wq__ref ref)
+{
+    return wq__ready_push(&f.ready, ref, wq__slab_at(&f.recs, ref));
+}
+
+static wq_err
+ready_pop(wq__ref *ref)
+{
+    struct wq__rec *rec = NULL;
+    const wq_err    err = wq__ready_pop(&f.ready, ref, &rec);
+
+    if (!err)
+        assert_ptr_equal(rec, wq__slab_at(&f.recs, *ref));
+    return err;
+}
+
 static void
 push(size_t who)
 {
-    assert_int_equal(wq__ready_push(&f.ready, f.refs[who]), WQ_OK);
+    assert_int_equal(ready_push(f.refs[who]), WQ_OK);
 }
 
 static void
 expect_pop(size_t who)
 {
     wq__ref ref = 0;
-    assert_int_equal(wq__ready_pop(&f.ready, &ref), WQ_OK);
+    assert_int_equal(ready_pop(&ref), WQ_OK);
     assert_int_equal(ref, f.refs[who]);
 }
 
@@ -182,7 +199,7 @@ TEST(line_that_ran_empty_begins_again)
 TEST(pop_from_an_empty_line_finds_nothing)
 {
     wq__ref ref = 77;
-    assert_int_equal(wq__ready_pop(&f.ready, &ref), WQ_ENOTFOUND);
+    assert_int_equal(ready_pop(&ref), WQ_ENOTFOUND);
     assert_int_equal(ref, 77);
 }
 
@@ -235,7 +252,7 @@ TEST(plug_in_without_touch_is_not_asked)
 TEST(push_that_the_plug_in_refuses_changes_nothing)
 {
     f.stack.refuses = true;
-    assert_int_equal(wq__ready_push(&f.ready, f.refs[0]), WQ_ENOMEM);
+    assert_int_equal(ready_push(f.refs[0]), WQ_ENOMEM);
     assert_false(is_ready(0));
     assert_int_equal(f.ready.len, 0);
     f.stack.refuses = false;
@@ -249,7 +266,7 @@ TEST(plug_in_that_denies_its_keys_is_found_out)
 
     push(0);
     f.stack.denies = true;
-    assert_int_equal(wq__ready_pop(&f.ready, &ref), WQ_ESTATE);
+    assert_int_equal(ready_pop(&ref), WQ_ESTATE);
     assert_int_equal(ref, 77);
     assert_int_equal(f.ready.len, 1);
     assert_true(is_ready(0));
@@ -261,7 +278,7 @@ TEST(plug_in_that_hands_out_a_key_not_ready_is_found_out)
 
     push(0);
     f.stack.instead = wq_u64(&f.keys[1]);
-    assert_int_equal(wq__ready_pop(&f.ready, &ref), WQ_ESTATE);
+    assert_int_equal(ready_pop(&ref), WQ_ESTATE);
     assert_int_equal(f.ready.len, 1);
 }
 
@@ -271,7 +288,7 @@ TEST(plug_in_that_hands_out_an_unknown_key_is_found_out)
 
     push(0);
     f.stack.instead = wq_str("nobody's");
-    assert_int_equal(wq__ready_pop(&f.ready, &ref), WQ_ESTATE);
+    assert_int_equal(ready_pop(&ref), WQ_ESTATE);
     assert_int_equal(f.ready.len, 1);
 }
 
