@@ -3,6 +3,7 @@
  *
  *     wq_bench [--rounds N] [--quick]
  *     wq_bench --timers          how late are delayed keys? See timers.c
+ *     wq_bench --features        what do features cost? See features.c
  *
  * Every row runs on every side in turn, round after round, so that whatever
  * else the machine does hits all sides alike. Printed: the median in ns per key
@@ -36,8 +37,8 @@ must(bool ok, const char *what)
     exit(1);
 }
 
-static wq_key
-key(size_t i)
+wq_key
+bench_key(size_t i)
 {
     return (wq_key){keys[i], KEY_LEN};
 }
@@ -52,8 +53,8 @@ make_keys(size_t n)
                        (unsigned)(i % 1000), (unsigned)(i % 1000000000));
 }
 
-static double
-now_ns(void)
+double
+bench_now_ns(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -77,12 +78,12 @@ cycle(const struct side *s, size_t n)
     const size_t total = million;
     void        *q = s->create();
 
-    const double begin = now_ns();
+    const double begin = bench_now_ns();
     for (size_t i = 0; i < total; i++) {
-        s->add(q, key(i % n));
+        s->add(q, bench_key(i % n));
         get_and_done(s, q);
     }
-    const double took = now_ns() - begin;
+    const double took = bench_now_ns() - begin;
     s->destroy(q);
     return took / (double)total;
 }
@@ -94,14 +95,14 @@ fill_and_drain(const struct side *s, size_t n)
     const size_t laps = n < 100000 ? 100000 / n : 1;
     void        *q = s->create();
 
-    const double begin = now_ns();
+    const double begin = bench_now_ns();
     for (size_t lap = 0; lap < laps; lap++) {
         for (size_t i = 0; i < n; i++)
-            s->add(q, key(i));
+            s->add(q, bench_key(i));
         for (size_t i = 0; i < n; i++)
             get_and_done(s, q);
     }
-    const double took = now_ns() - begin;
+    const double took = bench_now_ns() - begin;
     s->destroy(q);
     return took / (double)(n * laps);
 }
@@ -114,11 +115,11 @@ duplicate_add(const struct side *s, size_t n)
     void        *q = s->create();
 
     for (size_t i = 0; i < n; i++)
-        s->add(q, key(i));
-    const double begin = now_ns();
+        s->add(q, bench_key(i));
+    const double begin = bench_now_ns();
     for (size_t i = 0; i < total; i++)
-        s->add(q, key(i * 7919 % n));
-    const double took = now_ns() - begin;
+        s->add(q, bench_key(i * 7919 % n));
+    const double took = bench_now_ns() - begin;
     s->destroy(q);
     return took / (double)total;
 }
@@ -135,7 +136,7 @@ produce(void *arg)
 {
     struct crew *c = arg;
     for (size_t i = c->from; i < c->to; i++)
-        c->side->add(c->queue, key(i));
+        c->side->add(c->queue, bench_key(i));
     return NULL;
 }
 
@@ -158,7 +159,7 @@ crowd(const struct side *s, size_t n)
     void        *q = s->create();
     size_t       got = 0;
 
-    const double begin = now_ns();
+    const double begin = bench_now_ns();
     for (size_t i = 0; i < 2 * n; i++) {
         const size_t p = i % n;
         crews[i] = (struct crew){s, q, p * each, (p + 1) * each, 0};
@@ -173,7 +174,7 @@ crowd(const struct side *s, size_t n)
         pthread_join(threads[i], NULL);
         got += crews[i].got;
     }
-    const double took = now_ns() - begin;
+    const double took = bench_now_ns() - begin;
     must(got == each * n, "counting what came out");
     s->destroy(q);
     return took / (double)got;
@@ -208,6 +209,13 @@ ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double
+bench_median(double *figures_of_one, size_t n)
+{
+    qsort(figures_of_one, n, sizeof *figures_of_one, ascending);
+    return figures_of_one[n / 2];
+}
+
 static void
 print_row(size_t r, size_t rounds)
 {
@@ -216,8 +224,7 @@ print_row(size_t r, size_t rounds)
     printf("| %-38s |", rows[r].name);
     for (size_t s = 0; s < SIDES; s++) {
         double *f = figures[r][s];
-        qsort(f, rounds, sizeof *f, ascending);
-        medians[s] = f[rounds / 2];
+        medians[s] = bench_median(f, rounds);
         printf(" %6.0f [%.0f..%.0f] |", medians[s], f[0], f[rounds - 1]);
     }
     printf(" %5.2f |\n", medians[1] / medians[0]);
@@ -257,6 +264,7 @@ int
 main(int argc, char **argv)
 {
     size_t rounds = 5;
+    bool   features = false;
 
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--timers")) {
@@ -266,15 +274,22 @@ main(int argc, char **argv)
         if (!strcmp(argv[i], "--quick")) {
             million = 10000;
             rounds = 1;
+        } else if (!strcmp(argv[i], "--features")) {
+            features = true;
         } else if (!strcmp(argv[i], "--rounds")) {
             rounds = parse_rounds(argv[++i]);
         } else {
             (void)fprintf(stderr, "usage: wq_bench [--rounds N] [--quick] "
-                                  "[--timers]\n");
+                                  "[--timers | --features]\n");
             return 2;
         }
     }
     make_keys(million > 100000 ? million : 100000);
+    if (features) {
+        bench_features(rounds);
+        free(keys);
+        return 0;
+    }
     for (size_t round = 0; round < rounds; round++)
         run_round(round);
 

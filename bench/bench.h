@@ -25,8 +25,18 @@ struct side {
 
 extern const struct side side_wq, side_naive;
 
+/* Key number `i`: all different, of the same length. */
+wq_key bench_key(size_t i);
+double bench_now_ns(void);
+
+/* Sorts `figures`. */
+double bench_median(double *figures, size_t n);
+
 /* Print how late keys are that were added with a delay. */
 void bench_timers(void);
+
+/* Print what features cost. */
+void bench_features(size_t rounds);
 
 /* No side may fail: a figure from a queue that refused work is worthless. */
 void must(bool ok, const char *what);

@@ -217,6 +217,7 @@ commit(struct wq__core *c, struct add *add, struct wq__pick *pick)
         if (pick->at_once)
             return want_now(c, add, pick->ref, &pick->added);
         pick->added = schedule(c, add, pick->ref, pick->at);
+        pick->backoff = wq__core_rec(c, pick->ref)->flags & WQ__BACKOFF;
         return WQ_OK;
     case WQ__ADD_DEBOUNCE:
         pick->added = debounce(c, add, pick->ref);
@@ -366,13 +367,25 @@ reserve(struct wq__core *c, struct add *add, size_t n)
     return err;
 }
 
-/* Nobody needs the first `n` picks any more. */
+/* The marks are for those who look for a victim. */
 static void
-drop_picks(struct wq__core *c, struct wq__pick *picks, size_t n)
+mark_picks(struct wq__core *c, const struct add *add, struct wq__pick *picks,
+           size_t n, bool picked)
 {
-    for (size_t i = 0; i < n; i++)
-        if (picks[i].ref)
+    for (size_t i = 0; add->how->displace && i < n; i++) {
+        if (!picks[i].ref)
+            continue;
+        if (picked)
+            wq__rec_set(wq__core_rec(c, picks[i].ref), WQ__PICKED);
+        else
             wq__rec_clear(wq__core_rec(c, picks[i].ref), WQ__PICKED);
+    }
+}
+
+/* Records that were made for the first `n` picks, and not used, go. */
+static void
+drop_picks(struct wq__core *c, const struct wq__pick *picks, size_t n)
+{
     for (size_t i = 0; i < n; i++)
         if (picks[i].made)
             wq__core_forget_if_bare(c, picks[i].ref);
@@ -400,8 +413,6 @@ pick_records(struct wq__core *c, const wq_key *keys, struct wq__pick *picks,
             }
             ++*made;
         }
-        if (pick->ref)
-            wq__rec_set(wq__core_rec(c, pick->ref), WQ__PICKED);
     }
     return WQ_OK;
 }
@@ -424,8 +435,6 @@ commit_all(struct wq__core *c, struct add *add, struct wq__pick *picks,
         const wq_err err = commit(c, add, &picks[i]);
         if (err)
             return err;
-        picks[i].backoff =
-            picks[i].ref && wq__core_rec(c, picks[i].ref)->flags & WQ__BACKOFF;
     }
     return WQ_OK;
 }
@@ -439,12 +448,15 @@ add_picks(struct wq__core *c, struct add *add, const wq_key *keys,
 
     if (err)
         return err;
-    err = check_room(c, add, picks, n, made);
     if (needs)
         *needs = made;
+    mark_picks(c, add, picks, n, true);
+    err = check_room(c, add, picks, n, made);
     if (!err)
         err = commit_all(c, add, picks, n);
-    drop_picks(c, picks, n);
+    mark_picks(c, add, picks, n, false);
+    if (err)
+        drop_picks(c, picks, n);
     return err;
 }
 
@@ -463,6 +475,22 @@ wq__core_add_with(struct wq__core *c, const struct wq__how *how,
     err = add_picks(c, &add, keys, picks, n, needs);
     free_paces(c, &add);
     wq__levels_release(&c->ready.levels, add.level);
+    return err;
+}
+
+wq_err
+wq__core_add_urgent(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+                    int priority, wq_added *what)
+{
+    uint32_t level;
+
+    if (c->shutting_down)
+        return WQ_ESHUTDOWN;
+    wq_err err = wq__levels_find(&c->ready.levels, priority, &level);
+    if (err)
+        return err;
+    err = wq__core_admit_to(c, key, hash, now, level, what);
+    wq__levels_release(&c->ready.levels, level);
     return err;
 }
 

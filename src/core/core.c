@@ -189,7 +189,8 @@ wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
 }
 
 static wq_err
-add_absent(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
+add_absent(struct wq__core *c, wq_key key, uint32_t hash, uint32_t level,
+           int64_t now)
 {
     wq__ref         ref;
     struct wq__rec *rec;
@@ -200,7 +201,7 @@ add_absent(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
     if (err)
         return err;
 
-    err = make_ready(c, ref, rec, 0, now);
+    err = make_ready(c, ref, rec, level, now);
     if (err) {
         free_record(c, ref);
         return err;
@@ -210,20 +211,27 @@ add_absent(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
 }
 
 wq_err
-wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
-               wq_added *what)
+wq__core_admit_to(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+                  uint32_t level, wq_added *what)
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
 
     if (!ref) {
         *what = WQ_ADDED_NEW;
-        return add_absent(c, key, hash, now);
+        return add_absent(c, key, hash, level, now);
     }
     if (c->respect && wq__rec_backs_off(wq__core_rec(c, ref))) {
-        *what = wq__core_keep_deadline(c, ref, 0);
+        *what = wq__core_keep_deadline(c, ref, level);
         return WQ_OK;
     }
-    return wq__core_want(c, ref, 0, now, what);
+    return wq__core_want(c, ref, level, now, what);
+}
+
+wq_err
+wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+               wq_added *what)
+{
+    return wq__core_admit_to(c, key, hash, now, 0, what);
 }
 
 wq_err
@@ -232,7 +240,7 @@ wq__core_add(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
 {
     if (c->shutting_down)
         return WQ_ESHUTDOWN;
-    return wq__core_admit(c, key, hash, now, what);
+    return wq__core_admit_to(c, key, hash, now, 0, what);
 }
 
 /* ---- taking back -------------------------------------------------------- */

@@ -97,6 +97,10 @@ wq_err wq__core_add(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
 wq_err wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash,
                       int64_t now, wq_added *what);
 
+/* wq__core_add() with another priority. */
+wq_err wq__core_add_urgent(struct wq__core *c, wq_key key, uint32_t hash,
+                           int64_t now, int priority, wq_added *what);
+
 /* How to add: what wq_add_options says, in the core's terms. */
 struct wq__how {
     enum {

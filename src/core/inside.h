@@ -75,6 +75,11 @@ wq_err wq__core_make(struct wq__core *c, wq_key key, uint32_t hash,
 /* core.c: a record without any facet left is forgotten. */
 void wq__core_forget_if_bare(struct wq__core *c, wq__ref ref);
 
+/* core.c: `key` needs work, with the priority of `level`, which the caller holds
+ * and goes on holding. WQ_ENOMEM, WQ_EFULL. */
+wq_err wq__core_admit_to(struct wq__core *c, wq_key key, uint32_t hash,
+                         int64_t now, uint32_t level, wq_added *what);
+
 /* core.c: a known key needs work, with the priority of `level`, which the
  * caller holds and goes on holding. Only a wq_order fails. */
 wq_err wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level,

@@ -212,6 +212,33 @@ count_retries(struct wq__memory *m, size_t n)
     }
 }
 
+/* Nothing but a priority: the one key needs no preparing. */
+static bool
+is_simple(struct wq__memory *m, const wq_add_options *options, size_t n)
+{
+    return n == 1 && !m->core.max_len && options->after_ns <= 0 &&
+           !options->rate_limited && !options->waiting &&
+           !options->debounce_ns && !options->throttle_ns;
+}
+
+static wq_err
+add_simple(struct wq__memory *m, const wq_add_options *options, wq_key key)
+{
+    const uint32_t hash = wq__core_hash(&m->core, key);
+    const int64_t  now = wq__memory_stamp(m);
+    wq_added       what;
+
+    wq__gate_enter(m);
+    wq_err err = wq__gate_catch_up(m);
+    if (!err)
+        err = wq__core_add_urgent(&m->core, key, hash, now, options->priority,
+                                  &what);
+    wq__gate_leave(m);
+    if (!err && options->results)
+        options->results[0] = what;
+    return err;
+}
+
 static wq_err
 add_by_options(struct wq__memory *m, const wq_add_options *options,
                const wq_key *keys, struct wq__pick *picks, size_t n)
@@ -231,8 +258,10 @@ wq__memory_add_with(wq_queue *q, const wq_add_options *options,
 {
     struct wq__memory *m = wq__memory_of(q);
     struct wq__pick    at_hand[PICKS_AT_HAND];
-    struct wq__pick   *picks = make_picks(m, at_hand, n);
 
+    if (is_simple(m, options, n))
+        return add_simple(m, options, *keys);
+    struct wq__pick *picks = make_picks(m, at_hand, n);
     if (!picks)
         return WQ_ENOMEM;
     for (size_t i = 0; i < n; i++)
