@@ -11,23 +11,36 @@ set -eu
 cd "$(dirname "$0")/.."
 
 table='
-exclusion      src/core/core.c        s/if (rec->flags & WQ__HELD) {/if (0) {/
-dirty          src/core/core.c        s/if (rec->flags & WQ__DIRTY && /if (0 \&\& /
-merge          src/core/core.c        s/if (rec->flags & WQ__READY) {/if (0) {/
-respect        src/core/core.c        s/if (respect && waits_by_backoff(rec))/if (0)/
-sooner         src/core/core.c        s/if (at < wq__heap_at(/if (at > wq__heap_at(/
-stale-done     src/core/core.c        s/ || !loan->rec)/)/
+exclusion      src/core/core.c        s/^    if (rec->flags & WQ__HELD) {/    if (0) {/
+dirty          src/core/core.c        s/^    if (rec->flags & WQ__DIRTY) {/    if (0) {/
+merge          src/core/core.c        s/^    if (wq__rec_is_wanted(rec)) {/    if (0) {/
+respect        src/core/core.c        s/return c->respect \&\& rec->flags/return 0 \&\& rec->flags/
+sooner         src/core/add.c         s/if (at >= wq__core_entry(c, ref)->at/if (at < wq__core_entry(c, ref)->at/
+stale-done     src/core/core.c        s/ == item \&\& loan->rec ? loan/ == item ? loan/
+raise-place    src/core/ready.c       s/^        take_out(r, ref);$/        (void)0;/
+level-order    src/core/levels.c      s/priority > l->at/priority < l->at/
+level-hold     src/core/core.c        s/^    wq__levels_hold(levels, level);/    (void)0;/
+lazy-top       src/core/levels.h      s/return l->at\[top\].first ? top/return 1 ? top/
+batch-undo     src/core/add.c         s/^        drop_picks(c, picks, n);/        (void)0;/
+victim         src/core/add.c         s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
+quiet          src/core/core.c        s/pace->until = wq__span_add(now, pace->quiet)/pace->until = now/
+max-wait       src/core/add.c         s/if (at > pace->latest)/if (0)/
 ties           src/core/heap.c        s/a->seq < b->seq/a->seq > b->seq/
 index-hole     src/core/index.c       s/>= ((i - hole)/> ((i - hole)/
 give-back      src/core/slab.c        s/if (c->empty \&\& !s->keeps)/if (0)/
+walk           src/core/slab.c        s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
 wake           src/memory/gate.c      s/^    wq__wake(wake);/    (void)wake;/
 last-look      src/memory/gate.c      s/len(&m->core) + wq__inbox_holds(&m->inbox);/len(\&m->core);/
 publish        src/memory/gate.c      s/^    publish_sleeping(m); .. before the last look.*//
+beacon-look    src/memory/gate.c      s/m->lit = wq__inbox_holds(&m->inbox);/m->lit = false;/;s/+ (m->watched \&\& !m->lit)//
 keeper         src/memory/gate.c      s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
-rouse          src/memory/memory.c    s/if (atomic_load(&m->sleeping) == 0)/if (1)/
+promise        src/memory/gate.c      s/^    m->promised -= p.promised;/    (void)0;/
+room           src/memory/gate.c      s/^    wake = take_producers(m, wake);/    (void)take_producers;/
+rouse          src/memory/adds.c      s/if (atomic_load(&m->sleeping) == 0)/if (1)/
 ring-limit     src/memory/inbox.c     s/in->head + WQ__INBOX_CELLS,/in->head + WQ__INBOX_CELLS + 1,/
-closed         src/memory/memory.c    s/^    wq__inbox_close(&m->inbox);//
-undo           src/memory/memory.c    s/^        wq__retry_undo(&m->retry, key);/        (void)0;/
+closed         src/memory/stop.c      s/^    wq__inbox_close(&m->inbox);//
+undo           src/memory/limited.c   s/^            wq__retry_undo(&m->retry, keys\[i\]);/            (void)0;/
+told-twice     src/memory/report.c    s/^    \*told = now;/    (void)told;/
 clock-step     src/clock/fake.c       s/^    alarm_sleepers(f);/    (void)f;/
 refused-key    src/layer/delaying.c   s/^    if (!taken)$/    if (0)/
 bucket-back    src/limit/tokens.c     s/return now > level->last_ns ? now : level->last_ns;/return now;/
