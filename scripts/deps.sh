@@ -19,6 +19,7 @@ test   required  libcmocka-dev       header cmocka.h
 test   required  pkgconf             cmd pkg-config
 test   optional  g++                 cmd c++
 test   optional  strace              cmd strace
+test   optional  prometheus          cmd promtool
 lint   optional  clang-format        cmd clang-format
 lint   optional  clang-tidy          cmd clang-tidy
 lint   optional  shellcheck          cmd shellcheck

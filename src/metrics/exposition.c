@@ -59,13 +59,17 @@ static const struct family families[] = {
      "Depth by priority. Those beyond the first 25 of a queue are one."},
 };
 
-/* Bound k as in le="..."; exact, since powers of ten are. The first column is
- * how Go's %g writes it, which Prometheus' own libraries use. */
+/* Bound k as in le="...", to the letter as Kubernetes writes it, so that both
+ * can be added up by their bounds. There it is a product of doubles, and two of
+ * them are not quite powers of ten. The first column is how Go's %g writes it,
+ * which Prometheus' own libraries use. */
+#define US_10 "9.999999999999999e-06"
+#define US_100 "9.999999999999999e-05"
 static const char *const bounds[WQ__BUCKETS][2] = {
-    {"1e-08", "1e-08"}, {"1e-07", "1e-07"},   {"1e-06", "1e-06"},
-    {"1e-05", "1e-05"}, {"0.0001", "0.0001"}, {"0.001", "0.001"},
-    {"0.01", "0.01"},   {"0.1", "0.1"},       {"1", "1.0"},
-    {"10", "10.0"},     {"100", "100.0"},     {"1000", "1000.0"},
+    {"1e-08", "1e-08"}, {"1e-07", "1e-07"}, {"1e-06", "1e-06"},
+    {US_10, US_10},     {US_100, US_100},   {"0.001", "0.001"},
+    {"0.01", "0.01"},   {"0.1", "0.1"},     {"1", "1.0"},
+    {"10", "10.0"},     {"100", "100.0"},   {"1000", "1000.0"},
     {"+Inf", "+Inf"},
 };
 

@@ -26,10 +26,10 @@ _Thread_local unsigned wq__slot_own WQ__SLOT_NEAR;
 
 /* The number was given back: other destructors of the thread may still report,
  * and must not take one that nobody would give back. */
-static _Thread_local bool has_ended;
+static _Thread_local bool has_ended WQ__SLOT_NEAR;
 
 static _Atomic uint64_t taken[WORDS]; /* bit b of word w: number 64w + b + 1 */
-static pthread_key_t    ending;       /* its value is the number */
+static pthread_key_t    ending;       /* its value: where the number is */
 /* `ending` can be used. Written before and after all threads, as it were: a
  * thread that sees an old value gets 0, or an error from the key. */
 static atomic_bool usable;
@@ -48,9 +48,12 @@ give_back(unsigned slot)
 static void
 end(void *value)
 {
-    wq__slot_own = 0;
+    unsigned      *own = value;
+    const unsigned slot = *own;
+
+    *own = 0;
     has_ended = true;
-    give_back((unsigned)(uintptr_t)value);
+    give_back(slot);
 }
 
 /* A number of this word, or 0. */
@@ -92,7 +95,7 @@ wq__slot_take(void)
         return wq__slot_own;
     const unsigned slot = claim();
     /* Without memory for the value nobody would give it back. */
-    if (slot && pthread_setspecific(ending, (void *)(uintptr_t)slot) != 0) {
+    if (slot && pthread_setspecific(ending, &wq__slot_own) != 0) {
         give_back(slot);
         return 0;
     }

@@ -59,12 +59,8 @@ wq__text_spill(struct wq__text *t, char *buffer, size_t cap, wq_write write,
                void *ctx)
 {
     *t = (struct wq__text){
-        .data = buffer,
-        .cap = cap,
-        .make_room = spill,
-        .write = write,
-        .ctx = ctx,
-    };
+        .cap = cap, .make_room = spill, .write = write, .ctx = ctx};
+    t->data = buffer;
 }
 
 void
