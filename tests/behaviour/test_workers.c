@@ -516,6 +516,39 @@ TEST(key_to_look_at_later_comes_back_then)
     wq_clock_destroy(clock);
 }
 
+static wq_result
+retry_urgent(void *ctx, const wq_item *item)
+{
+    struct room *room = ctx;
+
+    if (item->priority != 7)
+        room->wrong = __LINE__;
+    stage_pass(&room->handlers);
+    return tally_read(&room->handlers.begun) % 2 ? wq_result_retry()
+                                                 : wq_result_after(MS);
+}
+
+/* PQ-47 */
+TEST(key_that_is_added_again_keeps_its_priority)
+{
+    const wq_key key = wq_str("foo");
+    wq_clock    *clock = wq_clock_fake_create(0);
+    struct room  room = make_room(make_timed_queue(clock));
+
+    open_stage(&room.handlers);
+    start(&room, &(wq_workers_config){.threads = 1, .handler = retry_urgent});
+    assert_err(wq_add_with(room.q, WQ_ADD(.priority = 7), &key, 1), WQ_OK);
+    for (unsigned n = 1; n <= 5; n++) {
+        tally_await(&room.handlers.begun, n);
+        wq_clock_fake_wait_for_waiters(clock, 1);
+        wq_clock_fake_step(clock, 1000 * MS);
+    }
+    end(&room);
+    assert_true(room.last.retried >= 3 && room.last.postponed >= 2);
+    wq_destroy(room.q);
+    wq_clock_destroy(clock);
+}
+
 /* PW-06 */
 TEST(key_is_given_up_after_max_retries)
 {
@@ -1177,6 +1210,7 @@ WQ_TESTS(
     with_queue(callbacks_cannot_end_their_own_pool),
     test(key_that_fails_comes_back_when_the_limiter_says),
     test(key_to_look_at_later_comes_back_then),
+    test(key_that_is_added_again_keeps_its_priority),
     test(key_is_given_up_after_max_retries),
     with_queue(key_that_fails_after_shutdown_goes_to_on_drop),
     with_queue(stop_waits_for_the_item_in_hand_and_leaves_the_rest),
