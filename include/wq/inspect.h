@@ -48,9 +48,9 @@ typedef struct wq_counts {
     uint64_t gets;    /* keys handed out */
     uint64_t dones;   /* loans that ended */
     uint64_t removed; /* READY or DIRTY keys that wq_remove() took out */
-    uint64_t displaced; /* READY keys that made room for others
-                             (WQ_OVERFLOW_DROP_OLDEST), or were put off by a
-                             backoff (WQ_RETRY_RESPECT) */
+    uint64_t displaced; /* READY or DIRTY keys that made room for others
+                           (WQ_OVERFLOW_DROP_OLDEST), or were put off
+                           (WQ_IF_WAITING_REPLACE, WQ_RETRY_RESPECT) */
     uint64_t drops; /* keys that nobody will see: overflow, deadlines dropped
                        by a shutdown, keys given up (max_retries) */
 } wq_counts;

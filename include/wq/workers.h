@@ -28,6 +28,7 @@
  * allowed) goes to on_drop() with the reason. One thing happens in silence, and
  * to the queue rather than the pool: unless it was made with WQ_WAITING_KEEP, a
  * shutdown (so a drain, too) drops keys that wait for a retry or a later time.
+ * What is added again keeps the priority it came with.
  *
  * One worker calls the handler for one key at a time, and no two for the same
  * key: what the queue promises holds here. The callbacks (handler, on_drop,

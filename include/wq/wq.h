@@ -126,7 +126,8 @@ wq_str(const char *s)
 }
 
 /* The key made of the eight bytes of *n (host order). The same works for any
- * plain data without padding: (wq_key){&id, sizeof id}.
+ * plain data without padding: (wq_key){&id, sizeof id}. The bytes of an item's
+ * key are not aligned: memcpy() them out.
  */
 static inline wq_key
 wq_u64(const uint64_t *n)
@@ -259,9 +260,10 @@ typedef struct wq_config {
     /* Keep the ages of keys (inspect.h) also without metrics: reads the clock
      * at every add, get and done. */
     bool ages;
-    /* How many keys the queue may know at a time, be they READY, WAITING or
-     * held. Adding a key that it knows is always possible, so a worker that
-     * retries its key is never refused. 0: any number. */
+    /* How many keys the queue may know at a time, be they READY, WAITING, held,
+     * or left alone after a throttled run. Adding a key that it knows is
+     * always possible, so a worker that retries its key is never refused.
+     * 0: any number. */
     size_t      max_len;
     wq_overflow overflow; /* 0: WQ_OVERFLOW_REFUSE */
     /* A READY key had to make room (WQ_OVERFLOW_DROP_OLDEST); called by the
@@ -396,8 +398,9 @@ typedef enum wq_if_waiting {
      * delay ends the deadline, and a delay for a key that is READY or DIRTY
      * changes nothing. As controller-runtime's queue. */
     WQ_IF_WAITING_MERGE,
-    /* This add takes its place, be it earlier or later: one run, when the last
-     * add says. As the kernel's mod_delayed_work(). */
+    /* This add takes the place of all before it that have not begun: one run,
+     * when this add says, be it earlier or later. A delay puts off a key that
+     * is READY or DIRTY, too. As the kernel's mod_delayed_work(). */
     WQ_IF_WAITING_REPLACE,
     /* The key is left alone: what it waits for serves this add, too. */
     WQ_IF_WAITING_DROP,
@@ -445,7 +448,7 @@ typedef struct wq_add_options {
 /* Add `n` keys, all in the same way, in one step: either all are added or, on
  * any error, none. They become READY in the order they are given in.
  *
- *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = second), &key, 1);
+ *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = second), keys, 3);
  *
  * Returns WQ_OK (also for no key at all), or as wq_add(), and
  *   WQ_EINVAL     also: NULL keys; a negative time; more than one of a delay
@@ -457,7 +460,8 @@ typedef struct wq_add_options {
  *   WQ_EFULL      no room; or more new keys than max_len: they never fit;
  *   WQ_EGIVENUP   rate_limited: one of them was retried too often; it was
  *                 given up, and the others were not added;
- *   WQ_ENOTSUP    the backend cannot do that.
+ *   WQ_ENOTSUP    the backend cannot do that; or WQ_IF_WAITING_REPLACE with a
+ *                 delay, and a wq_order that cannot remove.
  * A wq_order that refuses a key in the middle ends the call with its error, and
  * the keys before it stay added: with an order, add one at a time.
  * Threads: any.  Blocks: never, but for WQ_OVERFLOW_BLOCK.  Cost: O(1) a key;
@@ -467,6 +471,16 @@ typedef struct wq_add_options {
  */
 WQ_API WQ_NODISCARD wq_err wq_add_with(wq_queue *q, const wq_add_options *how,
                                        const wq_key *keys, size_t n);
+
+/* wq_add_with() of one key:
+ *
+ *     wq_add_one(q, wq_str("default/nginx"), WQ_ADD(.priority = 5));
+ */
+WQ_NODISCARD static inline wq_err
+wq_add_one(wq_queue *q, wq_key key, const wq_add_options *how)
+{
+    return wq_add_with(q, how, &key, 1);
+}
 
 /* Take back what was asked for `key` and has not begun: it is no longer READY,
  * WAITING or DIRTY. If a worker holds it, that worker goes on and says done as

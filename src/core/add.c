@@ -42,6 +42,29 @@ move_deadline(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
     return at < old ? WQ_ADDED_SOONER : WQ_ADDED_LATER;
 }
 
+/* What is READY or DIRTY waits until `at` instead, with the highest priority it
+ * was added with. */
+static wq_added
+put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+    const uint32_t  level =
+        wq__core_is_higher(c, rec->level, add->level) ? rec->level : add->level;
+    wq_added what = WQ_ADDED_SCHEDULED;
+
+    if (wq__rec_waits(rec)) {
+        what = move_deadline(c, ref, level, at);
+        if (what == WQ_ADDED_KEPT || what == WQ_ADDED_RAISED)
+            what = WQ_ADDED_LATER; /* than now */
+    } else {
+        wq__core_begin_deadline(c, ref, level, at);
+    }
+    mark_backoff(rec, add->how->backoff);
+    wq__core_unwant(c, ref);
+    c->tally.displaced++;
+    return what;
+}
+
 /* Work at a time. */
 static wq_added
 schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
@@ -51,6 +74,8 @@ schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
 
     if (how->waiting == WQ_IF_WAITING_MERGE && wq__rec_is_wanted(rec))
         return wq__core_merge(c, ref, add->level);
+    if (how->waiting == WQ_IF_WAITING_REPLACE && wq__rec_is_wanted(rec))
+        return put_off(c, add, ref, at);
     if (!wq__rec_waits(rec)) {
         wq__core_begin_deadline(c, ref, add->level, at);
         mark_backoff(rec, how->backoff);
@@ -469,6 +494,9 @@ wq__core_add_with(struct wq__core *c, const struct wq__how *how,
 
     if (c->shutting_down)
         return WQ_ESHUTDOWN;
+    if (how->kind == WQ__ADD_AT && how->waiting == WQ_IF_WAITING_REPLACE &&
+        !wq__ready_can_remove(&c->ready))
+        return WQ_ENOTSUP; /* what is READY could not be put off */
     wq_err err = reserve(c, &add, n);
     if (err)
         return err;

@@ -221,8 +221,8 @@ void wq__core_depths(const struct wq__core *c, wq_depth *out, size_t max,
                      size_t *n);
 
 /* Look at the next record in memory that has one of `facets` (enum wq_facet),
- * from *cursor on, which begins at 0 and moves; at most *budget slots are looked
- * at, which is counted down. False: no more, or the budget is spent. */
+ * from *cursor on, which begins at 0 and moves; at most *budget slots are
+ * looked at, which is counted down. False: no more, or the budget is spent. */
 bool wq__core_walk(const struct wq__core *c, wq__ref *cursor, size_t *budget,
                    unsigned facets, int64_t now, wq_key *key,
                    wq_key_info *info);

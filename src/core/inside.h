@@ -75,8 +75,8 @@ wq_err wq__core_make(struct wq__core *c, wq_key key, uint32_t hash,
 /* core.c: a record without any facet left is forgotten. */
 void wq__core_forget_if_bare(struct wq__core *c, wq__ref ref);
 
-/* core.c: `key` needs work, with the priority of `level`, which the caller holds
- * and goes on holding. WQ_ENOMEM, WQ_EFULL. */
+/* core.c: `key` needs work, with the priority of `level`, which the caller
+ * holds and goes on holding. WQ_ENOMEM, WQ_EFULL. */
 wq_err wq__core_admit_to(struct wq__core *c, wq_key key, uint32_t hash,
                          int64_t now, uint32_t level, wq_added *what);
 

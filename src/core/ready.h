@@ -2,9 +2,9 @@
 /* ready.h: in which order do READY keys leave?
  *
  * By priority, the highest first; first come, first served inside, by a list
- * threaded through the records: no memory of its own, so a push cannot fail. Or,
- * when the config names a wq_order, as that decides; then a push can fail, and
- * nothing has changed. Which priorities there are, levels.h knows; a record
+ * threaded through the records: no memory of its own, so a push cannot fail.
+ * Or, when the config names a wq_order, as that decides; then a push can fail,
+ * and nothing has changed. Which priorities there are, levels.h knows; a record
  * holds on to its level, and whoever makes it READY has seen to that.
  *
  * Cost: O(1), with priorities O(log levels); or the wq_order's.
@@ -42,8 +42,8 @@ void wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
                     const wq_allocator *mem);
 void wq__ready_fini(struct wq__ready *r);
 
-/* The record `rec`, which `ref` names and which is not READY, becomes so, in its
- * level; sets its flag. Only a plug-in fails. */
+/* The record `rec`, which `ref` names and which is not READY, becomes so, in
+ * its level; sets its flag. Only a plug-in fails. */
 wq_err wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec);
 
 /* A READY record was added again. */

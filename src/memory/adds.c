@@ -66,16 +66,16 @@ static wq_err
 try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
         struct wq__pick *picks, size_t n, size_t *needs)
 {
+    const bool     now = how->kind == WQ__ADD_NOW;
     struct wq__how told = *how;
-    wq_err         err = how->kind == WQ__ADD_NOW ? wq__gate_catch_up(m)
-                                                  : wq__gate_catch_up_to(m, how->now);
+    const wq_err   err =
+        now ? wq__gate_catch_up(m) : wq__gate_catch_up_to(m, how->now);
 
     if (err)
         return err;
-    if (how->kind == WQ__ADD_NOW)
+    if (now)
         told.now = wq__memory_stamp(m);
-    if (how->kind == WQ__ADD_NOW && how->waiting != WQ_IF_WAITING_KEEP &&
-        m->core.paces.live)
+    if (now && how->waiting != WQ_IF_WAITING_KEEP && m->core.paces.live)
         told.now = m->clock->now(m->clock); /* what is quiet, and for long? */
     return wq__core_add_with(&m->core, &told, keys, picks, n, needs);
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* bounds.c: what to do with a key when the queue is full: refuse it, wait, or
+ * let an older one go. */
+#include <pthread.h>
+#include <stdio.h>
+
+#include <wq/wq.h>
+
+#define MS INT64_C(1000000)
+
+/* begin: refuse */
+static int
+refuse(void)
+{
+    wq_queue *q;
+
+    if (wq_create(WQ_CONFIG(.max_len = 2), &q) || wq_add_str(q, "a") ||
+        wq_add_str(q, "b"))
+        return 1;
+    const wq_err third = wq_add_str(q, "c"); /* WQ_EFULL: tell the client */
+    const wq_err known = wq_add_str(q, "a"); /* no new key: always possible */
+    printf("the third: %s; the first again: %s\n", wq_strerror(third),
+           wq_strerror(known));
+    wq_destroy(q);
+    return third != WQ_EFULL || known != WQ_OK;
+}
+/* end: refuse */
+
+static void *
+work(void *q)
+{
+    wq_item *item;
+
+    while (wq_get(q, &item) == WQ_OK)
+        wq_done(q, item);
+    return NULL;
+}
+
+/* begin: block */
+static int
+block(void)
+{
+    const wq_key late = wq_str("late");
+    wq_queue    *q;
+    pthread_t    worker;
+    wq_err       err = WQ_OK;
+
+    if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_BLOCK), &q) ||
+        wq_add_str(q, "a") || wq_add_str(q, "b")) /* nobody works yet */
+        return 1;
+    const wq_err full = wq_add_with(q, WQ_ADD(.timeout_ns = MS), &late, 1);
+    printf("waited for room: %s\n", wq_strerror(full));
+
+    if (pthread_create(&worker, NULL, work, q))
+        return 1;
+    for (uint64_t id = 0; id < 100 && !err; id++)
+        err = wq_add(q, wq_u64(&id)); /* as fast as the worker is */
+    wq_shutdown(q);
+    pthread_join(worker, NULL);
+    wq_destroy(q);
+    return full != WQ_ETIMEDOUT || err;
+}
+/* end: block */
+
+/* begin: drop */
+static void
+dropped(void *count, wq_key key)
+{
+    printf("dropped: %.*s\n", (int)key.len, (const char *)key.data);
+    ++*(int *)count;
+}
+
+static int
+drop_oldest(void)
+{
+    int       drops = 0;
+    wq_queue *q;
+
+    if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_DROP_OLDEST,
+                            .on_overflow = dropped, .overflow_ctx = &drops),
+                  &q) ||
+        wq_add_str(q, "a") || wq_add_str(q, "b") ||
+        wq_add_str(q, "c")) /* a has to go */
+        return 1;
+    wq_destroy(q);
+    return drops != 1;
+}
+/* end: drop */
+
+int
+main(void)
+{
+    return refuse() || block() || drop_oldest() ? 1 : 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* debounce.c: many events, few runs: after they have calmed down, or at once
+ * and then now and then. */
+#include <stdio.h>
+#include <string.h>
+
+#include <wq/clock.h>
+#include <wq/wq.h>
+
+#define MS INT64_C(1000000)
+
+/* begin: events */
+/* A file is written again and again: rebuild when it has been left alone for
+ * 50 ms; but if it never is, 200 ms after the first change. */
+static wq_err
+file_changed(wq_queue *q)
+{
+    const wq_key key = wq_str("rebuild");
+
+    return wq_add_with(
+        q, WQ_ADD(.debounce_ns = 50 * MS, .max_wait_ns = 200 * MS), &key, 1);
+}
+
+/* Progress is made all the time: show it at once, but not more often than every
+ * 100 ms; and show the last of it. */
+static wq_err
+progress_made(wq_queue *q)
+{
+    const wq_key key = wq_str("display");
+
+    return wq_add_with(q, WQ_ADD(.throttle_ns = 100 * MS), &key, 1);
+}
+/* end: events */
+
+/* Run what is there; tell when, in `times`. */
+static void
+run(wq_queue *q, long long ms, char *times)
+{
+    wq_item *item;
+
+    while (wq_get_within(q, 0, &item) == WQ_OK) {
+        const char name = *(const char *)item->key.data;
+
+        printf("%3lld ms: %.*s\n", ms, (int)item->key.len,
+               (const char *)item->key.data);
+        sprintf(times + strlen(times), "%c%lld ", name, ms);
+        wq_done(q, item);
+    }
+}
+
+int
+main(void)
+{
+    wq_clock *clock = wq_clock_fake_create(0); /* a real program has none */
+    wq_queue *q;
+    char      times[256] = "";
+
+    if (!clock || wq_create(WQ_CONFIG(.clock = clock), &q))
+        return 1;
+    for (long long ms = 0; ms <= 500; ms += 10) {
+        if (ms <= 280 && (file_changed(q) || progress_made(q)))
+            return 1; /* 29 events of each kind */
+        run(q, ms, times);
+        wq_clock_fake_step(clock, 10 * MS);
+    }
+    wq_destroy(q);
+    wq_clock_destroy(clock);
+    return strcmp(times, "d0 d100 d200 r200 d300 r330 ") == 0 ? 0 : 1;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* inspect.c: why is my key stuck? It is in line, or with a worker, or waits for
+ * its backoff, or the queue does not know it. */
+#include <stdio.h>
+#include <string.h>
+
+#include <wq/clock.h>
+#include <wq/inspect.h>
+
+#define MS INT64_C(1000000)
+#define S (1000 * MS)
+
+/* begin: explain */
+static unsigned
+explain(wq_queue *q, const char *name)
+{
+    wq_key_info info = {.size = sizeof info};
+
+    if (wq_key_state(q, wq_str(name), &info))
+        return 0;
+    printf("%s:", name);
+    if (info.facets & WQ_KEY_READY)
+        printf(" in line for %lld s", (long long)(info.ready_ns / S));
+    if (info.facets & WQ_KEY_HELD)
+        printf(" worked on for %lld s", (long long)(info.held_ns / S));
+    if (info.facets & WQ_KEY_DIRTY)
+        printf(", then once more");
+    if (info.facets & WQ_KEY_BACKOFF)
+        printf(" failures: %u,", info.requeues);
+    if (info.facets & WQ_KEY_WAITING)
+        printf(" comes in %lld ms", (long long)(info.wait_ns / MS));
+    printf("%s\n", info.facets ? "" : " not here: was it ever added?");
+    return info.facets;
+}
+/* end: explain */
+
+/* begin: each */
+/* Which workers do not come back? */
+static bool
+report(void *count, wq_key key, const wq_key_info *info)
+{
+    if (info->held_ns > 60 * S) {
+        printf("held too long: %.*s\n", (int)key.len, (const char *)key.data);
+        ++*(int *)count;
+    }
+    return true; /* go on */
+}
+/* end: each */
+
+int
+main(void)
+{
+    wq_clock *clock = wq_clock_fake_create(0); /* a real program has none */
+    wq_queue *q;
+    wq_item  *item;
+    int       slow = 0;
+
+    if (!clock ||
+        wq_create(WQ_CONFIG(.name = "pods", .clock = clock, .ages = true), &q))
+        return 1;
+    if (wq_add_str(q, "slow") || wq_get_within(q, 0, &item) ||
+        wq_add_str(q, "slow")) /* it changes while it is worked on */
+        return 1;
+    wq_clock_fake_step(clock, 90 * S);
+    if (wq_add_str(q, "next") || wq_add_rate_limited(q, wq_str("failed")))
+        return 1;
+
+    const int wrong =
+        explain(q, "slow") != (WQ_KEY_HELD | WQ_KEY_DIRTY) ||
+        explain(q, "next") != WQ_KEY_READY ||
+        explain(q, "failed") != (WQ_KEY_WAITING | WQ_KEY_BACKOFF) ||
+        explain(q, "other") != 0;
+    if (wq_each(q, WQ_KEY_HELD, report, &slow) ||
+        wq_dump(q, wq_write_file, stdout)) /* everything, as JSON lines */
+        return 1;
+    wq_done(q, item);
+    wq_destroy(q);
+    wq_clock_destroy(clock);
+    return wrong || slow != 1 ? 1 : 0;
+}

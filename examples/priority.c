@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* priority.c: urgent keys first, also one that was queued as less urgent, and
+ * one that failed. */
+#include <stdio.h>
+#include <string.h>
+
+#include <wq/clock.h>
+#include <wq/limiter.h>
+#include <wq/wq.h>
+
+#define MS INT64_C(1000000)
+
+enum { BACKGROUND = -10, NORMAL = 0, URGENT = 10 };
+
+/* begin: add */
+static wq_err
+add(wq_queue *q, const char *name, int priority)
+{
+    const wq_key key = wq_str(name);
+
+    return wq_add_with(q, WQ_ADD(.priority = priority), &key, 1);
+}
+
+/* Later, as wq_add_rate_limited(), but as urgent as it was. */
+static wq_err
+retry(wq_queue *q, const wq_item *item)
+{
+    return wq_add_with(q,
+                       WQ_ADD(.priority = item->priority, .rate_limited = true),
+                       &item->key, 1);
+}
+/* end: add */
+
+int
+main(void)
+{
+    wq_clock   *clock = wq_clock_fake_create(0); /* a real program has none */
+    wq_limiter *backoff = wq_limiter_exponential(MS, 1000 * MS);
+    wq_queue   *q;
+    wq_item    *item;
+    char        order[6] = "";
+
+    if (!clock || !backoff ||
+        wq_create(WQ_CONFIG(.clock = clock, .limiter = backoff), &q))
+        return 1;
+    if (add(q, "a", BACKGROUND) || add(q, "b", BACKGROUND) || /* at start */
+        add(q, "c", NORMAL) ||                                /* an event */
+        add(q, "b", URGENT)) /* somebody waits for b: it is raised */
+        return 1;
+
+    while (wq_get_within(q, 0, &item) == WQ_OK) {
+        const char name = *(const char *)item->key.data;
+
+        printf("%c, priority %d\n", name, item->priority);
+        strncat(order, &name, 1);
+        if (strcmp(order, "b") == 0 && retry(q, item)) /* it fails once */
+            return 1;
+        wq_done(q, item);
+        wq_clock_fake_step(clock, MS);
+    }
+    wq_destroy(q);
+    wq_clock_destroy(clock);
+    return strcmp(order, "bbca") == 0 ? 0 : 1;
+}
