@@ -80,6 +80,20 @@ try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
     return wq__core_add_with(&m->core, &told, keys, picks, n, needs);
 }
 
+/* A key that is only left alone makes room when its time is over; no other
+ * thread need be there to see to it. */
+static int64_t
+quiet_until(const struct wq__memory *m)
+{
+    return m->core.quiet ? wq__core_next_deadline(&m->core) : WQ_FOREVER;
+}
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* The queue is full: try again whenever there may be room. */
 static wq_err
 wait_for_room(struct wq__memory *m, const struct wq__how *how,
@@ -94,9 +108,11 @@ wait_for_room(struct wq__memory *m, const struct wq__how *how,
             return WQ_ESHUTDOWN;
         if (wq__memory_is_past(m, deadline_ns))
             return WQ_ETIMEDOUT;
-        wq__gate_await_room(m, needs, deadline_ns);
-        if (!m->destroying)
-            err = try_add(m, how, keys, picks, n, &needs);
+        wq__gate_await_room(m, needs, earlier(deadline_ns, quiet_until(m)));
+        if (m->destroying)
+            continue;
+        (void)wq__gate_catch_up(m); /* how->now was long ago */
+        err = try_add(m, how, keys, picks, n, &needs);
     }
     return err;
 }
