@@ -10,6 +10,7 @@
 set -eu
 
 # Is it there?       cmd: a command    header: the compiler finds it
+#                    module: pkg-config does
 table='
 build  required  gcc                 cmd cc
 build  required  libc6-dev           header stdio.h
@@ -20,6 +21,10 @@ test   required  pkgconf             cmd pkg-config
 test   optional  g++                 cmd c++
 test   optional  strace              cmd strace
 test   optional  prometheus          cmd promtool
+test   optional  libuv1-dev          module libuv
+test   optional  libevent-dev        module libevent_core
+test   optional  libglib2.0-dev      module glib-2.0
+test   optional  libmicrohttpd-dev   module libmicrohttpd
 lint   optional  clang-format        cmd clang-format
 lint   optional  clang-tidy          cmd clang-tidy
 lint   optional  shellcheck          cmd shellcheck
@@ -34,6 +39,10 @@ cmd() {
 
 header() {
     echo "#include <$1>" | cc -E - >/dev/null 2>&1
+}
+
+module() {
+    pkg-config --exists "$1" 2>/dev/null
 }
 
 # A runtime library of clang's, which comes in a package of its own.

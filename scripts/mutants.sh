@@ -32,7 +32,9 @@ walk           src/core/slab.c        s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
 wake           src/memory/gate.c      s/^    wq__wake(wake);/    (void)wake;/
 last-look      src/memory/gate.c      s/len(&m->core) + wq__inbox_holds(&m->inbox);/len(\&m->core);/
 publish        src/memory/gate.c      s/^    publish_sleeping(m); .. before the last look.*//
-beacon-look    src/memory/gate.c      s/m->lit = wq__inbox_holds(&m->inbox);/m->lit = false;/;s/+ (m->watched \&\& !m->lit)//
+beacon-dim     src/memory/gate.c      s/        wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);/        (void)0;/
+beacon-sleep   src/memory/gate.c      s/ + (m->watched \&\& !m->lit)//
+beacon-fork    src/port/beacon.c      s/return b->owner == getpid();/return true;/
 keeper         src/memory/gate.c      s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
 promise        src/memory/gate.c      s/^    m->promised -= p.promised;/    (void)0;/
 room           src/memory/gate.c      s/^    wake = take_producers(m, wake);/    (void)take_producers;/

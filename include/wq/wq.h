@@ -28,9 +28,13 @@
  *     }
  *
  * Threads. Every function may be called from any thread at any time, except
- * wq_destroy(): it must be the last call (see there). No function may be called
- * from a signal handler. After fork() the child must not touch a queue that
- * other threads of the parent were using.
+ * wq_destroy(): it must be the last call (see there).
+ *
+ * Signals and fork. No function may be called from a signal handler; set a flag
+ * there, or write to a pipe. Signals do not disturb threads that sleep in a
+ * queue. A process of one thread may fork, and the child use its copy of the
+ * queue, but not the descriptor of wq_fd(). With several threads the child must
+ * not touch the queue. [O-71 O-72]
  *
  * Errors. A function that can fail returns wq_err; on any error the queue is
  * exactly as it was and out-parameters are untouched. A NULL queue is

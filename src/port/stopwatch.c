@@ -19,8 +19,8 @@ static _Thread_local struct wq__line line;
 
 /* What all threads learned. Only tried, never waited for: another anchor comes
  * soon. */
-static struct wq__lock    pace_lock;
-static struct wq__ticking pace; /* guarded by it */
+static struct wq__lock pace_lock;
+static struct wq__pace pace; /* guarded by it */
 
 /* pace.slope, for those who did not get the lock. A number that is complete by
  * itself, and any version of it will do: relaxed. */
@@ -57,7 +57,7 @@ learn(uint64_t ticks, int64_t ns)
 {
     if (!wq__lock_try(&pace_lock))
         return atomic_load_explicit(&known_slope, memory_order_relaxed);
-    const uint64_t slope = wq__ticking_learn(&pace, ticks, ns);
+    const uint64_t slope = wq__pace_learn(&pace, ticks, ns);
     atomic_store_explicit(&known_slope, slope, memory_order_relaxed);
     wq__lock_release(&pace_lock);
     return slope;
@@ -71,14 +71,13 @@ anchor(void)
 
     const uint64_t before = __builtin_ia32_rdtsc();
     const int64_t  ns = wq__time_now();
-    const uint64_t slack = __builtin_ia32_rdtsc() - before;
-    const uint64_t ticks = before + slack / 2;
+    uint64_t       slope = 0, ticks;
 
-    /* Interrupted: nobody knows which tick belongs to `ns`. The next one who
-     * asks finds no line and tries again. */
-    if (slack > WQ__TICKS_SLACK)
-        return wq__line_anchor(&line, ticks, ns, 0);
-    return wq__line_anchor(&line, ticks, ns, learn(ticks, ns));
+    /* If not, we were interrupted. Who asks next finds no line and tries again.
+     */
+    if (wq__ticks_between(before, __builtin_ia32_rdtsc(), &ticks))
+        slope = learn(ticks, ns);
+    return wq__line_anchor(&line, ticks, ns, slope);
 }
 
 int64_t

@@ -39,12 +39,23 @@ struct wq__line {
 };
 
 /* What is known of the counter's pace. Zeroed: nothing yet. */
-struct wq__ticking {
+struct wq__pace {
     uint64_t ticks;     /* where the measuring began, */
     int64_t  ns;        /* and when */
     int64_t  length_ns; /* how long `slope` was measured; 0: it was not */
     uint64_t slope;
 };
+
+/* Which tick belongs to a time that was read between two readings of the
+ * counter? False: they are too far apart to tell, or it went back. */
+static inline bool
+wq__ticks_between(uint64_t before, uint64_t after, uint64_t *ticks)
+{
+    const uint64_t slack = after - before;
+
+    *ticks = before + slack / 2;
+    return slack <= WQ__TICKS_SLACK;
+}
 
 static inline int64_t
 wq__line_answer(struct wq__line *l, int64_t now_ns)
@@ -80,7 +91,7 @@ wq__line_anchor(struct wq__line *l, uint64_t ticks, int64_t ns, uint64_t slope)
 /* The slope of a piece of line; 0 if no processor has one like that (more than
  * 16 GHz, less than 1/16 GHz): the counter or the clock was set meanwhile. */
 static inline uint64_t
-wq__ticking_slope(uint64_t ticks, int64_t length_ns)
+wq__pace_of(uint64_t ticks, int64_t length_ns)
 {
     const uint64_t ns = (uint64_t)length_ns; /* below 2^28: see LONGEST */
 
@@ -92,7 +103,7 @@ wq__ticking_slope(uint64_t ticks, int64_t length_ns)
  * half of the longest: then it is left alone. Anchors of several threads may
  * come a little out of order. */
 static inline uint64_t
-wq__ticking_learn(struct wq__ticking *p, uint64_t ticks, int64_t ns)
+wq__pace_learn(struct wq__pace *p, uint64_t ticks, int64_t ns)
 {
     const int64_t length_ns = ns - p->ns;
     uint64_t      slope = 0;
@@ -100,7 +111,7 @@ wq__ticking_learn(struct wq__ticking *p, uint64_t ticks, int64_t ns)
     if (length_ns < WQ__PACE_SHORTEST_NS || length_ns < 2 * p->length_ns)
         return p->slope;
     if (length_ns <= WQ__PACE_LONGEST_NS)
-        slope = wq__ticking_slope(ticks - p->ticks, length_ns);
+        slope = wq__pace_of(ticks - p->ticks, length_ns);
     if (!slope) { /* begin again from here; what we know stays known */
         p->ticks = ticks;
         p->ns = ns;

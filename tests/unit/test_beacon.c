@@ -4,12 +4,16 @@
  * First the beacon alone, then as the clocks light it: in all cases poll() is
  * asked, as a loop would.
  */
+#define _GNU_SOURCE /* RTLD_NEXT */
+
 #include "support/wq_test.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +29,22 @@
 #define HOUR (INT64_C(3600) * 1000000000)
 
 #if WQ__HAVE_FUTEX
+#include <sys/timerfd.h>
+
+/* The library finds this one before the C library's. */
+static int timers_set;
+
+int
+timerfd_settime(int fd, int flags, const struct itimerspec *until,
+                struct itimerspec *was)
+{
+    int (*next)(int, int, const struct itimerspec *, struct itimerspec *);
+    void *symbol = dlsym(RTLD_NEXT, "timerfd_settime");
+
+    memcpy(&next, &symbol, sizeof next);
+    timers_set++;
+    return next(fd, flags, until, was);
+}
 
 static bool
 readable_within(const struct wq__beacon *b, int ms)
@@ -87,6 +107,9 @@ TEST(beacon_is_readable_while_there_is_one_reason_of_two)
 {
     wq__beacon_light(&beacon, WQ__LIT_BY_QUEUE);
     wq__beacon_light(&beacon, WQ__LIT_BY_CLOCK);
+    wq__beacon_dim(&beacon, WQ__LIT_BY_CLOCK);
+    assert_true(readable(&beacon));
+    wq__beacon_light(&beacon, WQ__LIT_BY_CLOCK);
     wq__beacon_dim(&beacon, WQ__LIT_BY_QUEUE);
     assert_true(readable(&beacon));
     wq__beacon_light(&beacon, WQ__LIT_BY_QUEUE);
@@ -123,6 +146,21 @@ TEST(timer_that_has_run_out_stays_so_when_the_same_deadline_is_named)
     wq__beacon_arm(&beacon, deadline);
     wq__beacon_dim(&beacon, WQ__LIT_BY_QUEUE);
     assert_true(readable(&beacon));
+}
+
+TEST(system_is_not_asked_for_what_is_so_already)
+{
+    const int64_t deadline = wq__time_now() + HOUR;
+
+    timers_set = 0;
+    wq__beacon_arm(&beacon, WQ_FOREVER);
+    assert_int_equal(timers_set, 0);
+    wq__beacon_arm(&beacon, deadline);
+    wq__beacon_arm(&beacon, deadline);
+    assert_int_equal(timers_set, 1);
+    wq__beacon_arm(&beacon, WQ_FOREVER);
+    wq__beacon_arm(&beacon, WQ_FOREVER);
+    assert_int_equal(timers_set, 2);
 }
 
 TEST(timer_does_not_run_out_early)
@@ -206,67 +244,82 @@ TEST(owners_of_two_reasons_do_not_disturb_each_other)
 /* ---- descriptors ----------------------------------------------------------
  */
 
-/* The lowest number that is free tells whether all before it are in use. */
+/* How many of the first so many descriptors are open. */
 static int
-lowest_free(void)
+count_open(void)
 {
-    const int fd = dup(0);
+    int n = 0;
 
-    assert_true(fd >= 0);
-    assert_int_equal(close(fd), 0);
-    return fd;
+    for (int fd = 0; fd < 64; fd++)
+        n += fcntl(fd, F_GETFD) != -1;
+    return n;
 }
 
 TEST(all_descriptors_close_on_exec)
 {
-    const int         first = lowest_free();
     struct wq__beacon b;
 
     assert_int_equal(wq__beacon_init(&b, WQ__TIMER_BOOTTIME), WQ_OK);
-    assert_int_equal(wq__beacon_fd(&b), first);
-    for (int fd = first; fd < first + 3; fd++)
-        assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-    assert_int_equal(fcntl(first + 3, F_GETFD), -1);
+    const int fds[] = {wq__beacon_fd(&b), b.event_fd, b.timer_fd};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
     wq__beacon_fini(&b);
 }
 
 TEST(fini_closes_all)
 {
-    const int         first = lowest_free();
+    const int         open = count_open();
     struct wq__beacon b;
 
     assert_int_equal(wq__beacon_init(&b, WQ__TIMER_MONOTONIC), WQ_OK);
+    assert_int_equal(count_open(), open + 3);
     wq__beacon_fini(&b);
-    for (int fd = first; fd < first + 3; fd++)
-        assert_int_equal(fcntl(fd, F_GETFD), -1);
+    assert_int_equal(count_open(), open);
     assert_int_equal(wq__beacon_fd(&b), -1);
     wq__beacon_fini(&b); /* of one that is closed, of one that never was */
     wq__beacon_fini(&(struct wq__beacon){0});
     wq__beacon_fini(NULL);
-    assert_int_equal(fcntl(0, F_GETFD) != -1, true);
+    assert_int_equal(count_open(), open);
 }
 
+TEST(beacon_without_a_timer_does_without_its_descriptor)
+{
+    const int         open = count_open();
+    struct wq__beacon b;
+
+    assert_int_equal(wq__beacon_init(&b, WQ__TIMER_NONE), WQ_OK);
+    assert_int_equal(count_open(), open + 2);
+    wq__beacon_fini(&b);
+    assert_int_equal(count_open(), open);
+}
+
+/* The first, second, ... of the numbers it could have is out of bounds. */
 TEST(init_that_gets_too_few_descriptors_fails_and_leaves_none)
 {
-    const int     first = lowest_free();
+    const int     open = count_open();
     struct rlimit usual;
+    wq_err        err = WQ_EIO;
 
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
-    for (rlim_t more = 0; more < 3; more++) {
-        const struct rlimit few = {(rlim_t)first + more, usual.rlim_max};
+    for (rlim_t max = 0; err; max++) {
+        const struct rlimit few = {max, usual.rlim_max};
         struct wq__beacon   b;
 
+        assert_true(max < 64);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
         errno = 0;
-        const wq_err err = wq__beacon_init(&b, WQ__TIMER_MONOTONIC);
-        const int    cause = errno;
+        err = wq__beacon_init(&b, WQ__TIMER_MONOTONIC);
+        const int cause = errno;
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
-        assert_int_equal(err, WQ_EIO);
-        assert_int_equal(cause, EMFILE);
-        assert_int_equal(wq__beacon_fd(&b), -1);
-        assert_int_equal(lowest_free(), first);
+        if (err) {
+            assert_int_equal(err, WQ_EIO);
+            assert_int_equal(cause, EMFILE);
+            assert_int_equal(wq__beacon_fd(&b), -1);
+            assert_int_equal(count_open(), open);
+        }
         wq__beacon_fini(&b);
     }
+    assert_int_equal(count_open(), open);
 }
 
 /* What is behind the descriptors is the parent's too. */
@@ -415,6 +468,10 @@ TEST(no_deadline_is_never_reached)
     watch_until(&seen, WQ_FOREVER);
     wq_clock_fake_set(seen.clock, WQ_FOREVER);
     assert_false(readable(&seen.beacon));
+    watch_until(&seen, WQ_FOREVER - 1);
+    assert_true(readable(&seen.beacon));
+    watch_until(&seen, WQ_FOREVER);
+    assert_false(readable(&seen.beacon));
 }
 
 TEST(fake_clock_and_queue_light_it_each_for_its_own_reason)
@@ -431,6 +488,7 @@ TEST(fake_clock_and_queue_light_it_each_for_its_own_reason)
     assert_false(readable(&seen.beacon));
 }
 
+/* The list is third, other, seen; each place is left once. */
 TEST(fake_clock_looks_after_several_watches)
 {
     struct watched third;
@@ -442,15 +500,19 @@ TEST(fake_clock_looks_after_several_watches)
     wq_clock_fake_set(seen.clock, 115);
     assert_true(readable(&seen.beacon));
     assert_false(readable(&other.beacon));
-    watch_until(&other, WQ_FOREVER); /* from the middle of the list */
-    wq_clock_fake_set(seen.clock, 125);
+    watch_until(&other, WQ_FOREVER); /* the middle */
+    watch_until(&seen, WQ_FOREVER);  /* the end */
+    wq_clock_fake_set(seen.clock, 130);
     assert_false(readable(&other.beacon));
-    watch_fini(&third); /* from its beginning */
-    watch_until(&other, 140);
-    watch_until(&seen, WQ_FOREVER); /* from its end */
-    wq_clock_fake_set(seen.clock, 140);
-    assert_true(readable(&other.beacon));
     assert_false(readable(&seen.beacon));
+    assert_true(readable(&third.beacon));
+    watch_until(&seen, 140);
+    watch_until(&other, 150);
+    watch_until(&other, WQ_FOREVER); /* the beginning */
+    watch_fini(&third);
+    wq_clock_fake_set(seen.clock, 150);
+    assert_true(readable(&seen.beacon));
+    assert_false(readable(&other.beacon));
 }
 
 /* C-05: waiters are threads that sleep. */
@@ -492,6 +554,7 @@ WQ_TESTS(
     beacon_test(timer_that_has_run_out_is_readable_until_stopped),
     beacon_test(
         timer_that_has_run_out_stays_so_when_the_same_deadline_is_named),
+    beacon_test(system_is_not_asked_for_what_is_so_already),
     beacon_test(timer_does_not_run_out_early),
     beacon_test(deadlines_in_the_past_are_readable_at_once),
     beacon_test(deadlines_far_away_are_not_readable),
@@ -499,6 +562,7 @@ WQ_TESTS(
     beacon_test(light_wakes_a_loop_that_sleeps),
     beacon_test(owners_of_two_reasons_do_not_disturb_each_other),
     test(all_descriptors_close_on_exec), test(fini_closes_all),
+    test(beacon_without_a_timer_does_without_its_descriptor),
     test(init_that_gets_too_few_descriptors_fails_and_leaves_none),
     beacon_test(child_does_not_change_what_its_parent_sees),
     test(clocks_of_the_system_light_it_when_it_is_time),

@@ -41,6 +41,19 @@ expect_lost(struct wq__line *l, uint64_t ticks)
     assert_int_equal(now_ns, -1);
 }
 
+TEST(tick_of_a_moment_is_told_only_if_nobody_interrupted)
+{
+    uint64_t ticks = 0;
+
+    assert_true(wq__ticks_between(1000, 1100, &ticks));
+    assert_int_equal(ticks, 1050);
+    assert_true(wq__ticks_between(UINT64_MAX, 1, &ticks));
+    assert_int_equal(ticks, 0);
+    assert_true(wq__ticks_between(0, WQ__TICKS_SLACK, &ticks));
+    assert_false(wq__ticks_between(0, WQ__TICKS_SLACK + 1, &ticks));
+    assert_false(wq__ticks_between(1000, 999, &ticks));
+}
+
 TEST(no_line_is_followed_before_there_is_one)
 {
     struct wq__line l = {0};
@@ -119,14 +132,14 @@ TEST(answers_never_go_back_when_the_counter_does_so_a_little)
 
 /* Anchors at 1 GHz, the first at 1 ms. */
 static uint64_t
-learn_at(struct wq__ticking *p, int64_t ns)
+learn_at(struct wq__pace *p, int64_t ns)
 {
-    return wq__ticking_learn(p, (uint64_t)ns + 77, ns);
+    return wq__pace_learn(p, (uint64_t)ns + 77, ns);
 }
 
 TEST(slope_is_known_once_it_was_measured_long_enough)
 {
-    struct wq__ticking p = {0};
+    struct wq__pace p = {0};
 
     assert_int_equal(learn_at(&p, 1000 * MS), 0);
     assert_int_equal(learn_at(&p, 1000 * MS), 0);
@@ -136,36 +149,35 @@ TEST(slope_is_known_once_it_was_measured_long_enough)
 
 TEST(slope_is_made_better_whenever_the_length_has_doubled)
 {
-    struct wq__ticking p = {0};
+    struct wq__pace p = {0};
 
     (void)learn_at(&p, 1000 * MS);
     (void)learn_at(&p, 1001 * MS);
     /* A little more time for the ticks; not yet twice as long, then so. */
-    assert_int_equal(wq__ticking_learn(&p, 1002 * MS, 1002 * MS - 1),
-                     SLOPE_ONE);
-    const uint64_t better = wq__ticking_learn(&p, 1002 * MS, 1002 * MS);
+    assert_int_equal(wq__pace_learn(&p, 1002 * MS, 1002 * MS - 1), SLOPE_ONE);
+    const uint64_t better = wq__pace_learn(&p, 1002 * MS, 1002 * MS);
     assert_true(better > SLOPE_ONE && better < SLOPE_ONE + SLOPE_ONE / 1000);
 }
 
 TEST(slope_is_left_alone_once_it_is_good)
 {
-    struct wq__ticking p = {0};
+    struct wq__pace p = {0};
 
     (void)learn_at(&p, 1000 * MS);
     assert_int_equal(learn_at(&p, 1129 * MS), SLOPE_ONE);
     for (int64_t ms = 1130; ms < 5000; ms += 7) /* at another pace */
-        assert_int_equal(
-            wq__ticking_learn(&p, (uint64_t)(2 * ms * MS), ms * MS), SLOPE_ONE);
+        assert_int_equal(wq__pace_learn(&p, (uint64_t)(2 * ms * MS), ms * MS),
+                         SLOPE_ONE);
 }
 
 /* The machine may have been suspended: the counter went on, or began anew. */
 TEST(measuring_begins_again_after_a_long_pause)
 {
-    struct wq__ticking p = {0};
+    struct wq__pace p = {0};
 
     (void)learn_at(&p, 1000 * MS);
-    assert_int_equal(wq__ticking_learn(&p, 12345678901, 1257 * MS), 0);
-    assert_int_equal(wq__ticking_learn(&p, 12345678901 + 2000000, 1258 * MS),
+    assert_int_equal(wq__pace_learn(&p, 12345678901, 1257 * MS), 0);
+    assert_int_equal(wq__pace_learn(&p, 12345678901 + 2000000, 1258 * MS),
                      SLOPE_HALF);
 }
 
@@ -176,28 +188,27 @@ TEST(measuring_begins_again_when_no_counter_can_be_that_fast_or_slow)
     };
 
     for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
-        const uint64_t     ticks = 1000 + impossible[i];
-        struct wq__ticking p = {0};
+        const uint64_t  ticks = 1000 + impossible[i];
+        struct wq__pace p = {0};
 
-        (void)wq__ticking_learn(&p, 1000, 1000 * MS);
-        assert_int_equal(wq__ticking_learn(&p, ticks, 1001 * MS), 0);
-        assert_int_equal(wq__ticking_learn(&p, ticks + 2000000, 1002 * MS),
+        (void)wq__pace_learn(&p, 1000, 1000 * MS);
+        assert_int_equal(wq__pace_learn(&p, ticks, 1001 * MS), 0);
+        assert_int_equal(wq__pace_learn(&p, ticks + 2000000, 1002 * MS),
                          SLOPE_HALF);
     }
 }
 
 TEST(fastest_and_slowest_counter_are_believed)
 {
-    assert_int_equal(wq__ticking_slope(62500, MS), 16 * SLOPE_ONE);
-    assert_int_equal(wq__ticking_slope(16000000, MS), SLOPE_ONE / 16);
-    assert_int_equal(wq__ticking_slope(16 * 256000000ULL, 256 * MS),
-                     SLOPE_ONE / 16);
+    assert_int_equal(wq__pace_of(62500, MS), 16 * SLOPE_ONE);
+    assert_int_equal(wq__pace_of(16000000, MS), SLOPE_ONE / 16);
+    assert_int_equal(wq__pace_of(16 * 256000000ULL, 256 * MS), SLOPE_ONE / 16);
 }
 
 /* Another thread's anchor, read earlier and told later. */
 TEST(anchor_from_before_the_first_is_ignored)
 {
-    struct wq__ticking p = {0};
+    struct wq__pace p = {0};
 
     (void)learn_at(&p, 1000 * MS);
     assert_int_equal(learn_at(&p, 999 * MS), 0);
@@ -297,7 +308,8 @@ TEST(stopwatch_of_a_fake_clock_is_exact)
     wq_clock_destroy(clock);
 }
 
-WQ_TESTS(test(no_line_is_followed_before_there_is_one),
+WQ_TESTS(test(tick_of_a_moment_is_told_only_if_nobody_interrupted),
+         test(no_line_is_followed_before_there_is_one),
          test(line_is_followed_from_its_anchor_to_the_end_of_its_window),
          test(counter_that_went_back_is_not_followed),
          test(counter_that_wraps_around_is_followed),
