@@ -130,6 +130,7 @@ struct wq__pick {
     wq_added added;      /* out: what was done */
     bool     at_once;    /* in: AT: there is no deadline, it is now */
     int64_t  at;         /* in: AT: the deadline */
+    int64_t  delay;      /* the caller's own: what the limiter said */
     wq__ref  victim;     /* out: who made room for it; 0: nobody */
     wq_key   victim_key; /* out: valid until the victim is freed */
 };

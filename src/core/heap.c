@@ -9,8 +9,7 @@
 #include "core/record.h"
 
 enum {
-    CHILDREN = 4, /* four entries are two cache lines: a level costs two
-                     misses at most, and there are half as many levels */
+    CHILDREN = WQ__HEAP_CHILDREN,
 #if WQ_DEBUG
     CAP_FIRST = 2,
 #else

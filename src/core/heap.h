@@ -18,6 +18,10 @@
 
 #include "core/slab.h"
 
+/* Four entries are two cache lines: a level costs two misses at most, and there
+ * are half as many levels. Those below place i begin at i * 4 + 1. */
+enum { WQ__HEAP_CHILDREN = 4 };
+
 struct wq__wait {
     int64_t  at;    /* the deadline, on the clock of whoever passes `now` */
     uint64_t seq;   /* arrival: breaks ties */

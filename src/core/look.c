@@ -113,11 +113,45 @@ wq__core_depths(const struct wq__core *c, wq_depth *out, size_t max, size_t *n)
     *n = l->used;
 }
 
+/* The earliest deadline at place `i` of the heap, or below it. QUIET entries,
+ * which are none, may be above it. */
+static int64_t
+earliest_deadline(const struct wq__core *c, size_t i)
+{
+    if (i >= c->waiting.len || c->waiting.entries[i].at == WQ_FOREVER)
+        return WQ_FOREVER;
+    const struct wq__wait *entry = &c->waiting.entries[i];
+    int64_t                earliest = WQ_FOREVER;
+
+    if (wq__rec_waits(wq__core_rec(c, entry->ref)))
+        return entry->at;
+    for (size_t k = 1; k <= WQ__HEAP_CHILDREN; k++) {
+        const int64_t at = earliest_deadline(c, i * WQ__HEAP_CHILDREN + k);
+        earliest = at < earliest ? at : earliest;
+    }
+    return earliest;
+}
+
+/* The ages of the HELD keys, added up; one of them is `longest`. The clocks of
+ * two threads differ a little, so that an age may come out below 0; and a sum
+ * may be too large to tell. */
+static int64_t
+sum_of_ages(const struct wq__core *c, int64_t now, int64_t longest)
+{
+    /* Modulo 2^64, and the result is mostly small again. */
+    const int64_t sum =
+        (int64_t)((uint64_t)c->held * (uint64_t)now - c->got_sum);
+
+    if (sum >= longest)
+        return sum;
+    return longest > INT64_MAX / (int64_t)c->held ? INT64_MAX : longest;
+}
+
 void
 wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out)
 {
     const struct wq__tally *t = &c->tally;
-    const int64_t           next = wq__core_next_deadline(c);
+    const int64_t           next = earliest_deadline(c, 0);
 
     out->ready = c->ready.len;
     out->held = c->held;
@@ -127,12 +161,10 @@ wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out)
         next == WQ_FOREVER ? WQ_FOREVER : wq__span_between(now, next);
     out->unfinished_ns = out->longest_ns = -1;
     if (c->ages) {
-        /* Modulo 2^64, and the result is small again. */
-        out->unfinished_ns =
-            (int64_t)((uint64_t)c->held * (uint64_t)now - c->got_sum);
         const struct wq__loan *oldest =
             c->oldest ? wq__slab_at(&c->loans, c->oldest) : NULL;
         out->longest_ns = oldest ? wq__span_between(oldest->got, now) : 0;
+        out->unfinished_ns = sum_of_ages(c, now, out->longest_ns);
     }
     out->shutting_down = c->shutting_down;
     out->adds = t->adds;

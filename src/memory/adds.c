@@ -100,8 +100,9 @@ wait_for_room(struct wq__memory *m, const struct wq__how *how,
               const wq_key *keys, struct wq__pick *picks, size_t n,
               size_t needs, int64_t timeout_ns)
 {
-    const int64_t deadline_ns = wq__memory_deadline(m, timeout_ns);
-    wq_err        err = WQ_EFULL;
+    const int64_t  deadline_ns = wq__memory_deadline(m, timeout_ns);
+    struct wq__how later = *how;
+    wq_err         err = WQ_EFULL;
 
     while (err == WQ_EFULL) {
         if (m->destroying)
@@ -111,8 +112,9 @@ wait_for_room(struct wq__memory *m, const struct wq__how *how,
         wq__gate_await_room(m, needs, earlier(deadline_ns, quiet_until(m)));
         if (m->destroying)
             continue;
-        (void)wq__gate_catch_up(m); /* how->now was long ago */
-        err = try_add(m, how, keys, picks, n, &needs);
+        if (how->kind != WQ__ADD_NOW) /* which looks for itself */
+            later.now = m->clock->now(m->clock);
+        err = try_add(m, &later, keys, picks, n, &needs);
     }
     return err;
 }
@@ -222,10 +224,7 @@ static void
 count_retries(struct wq__memory *m, size_t n)
 {
     atomic_fetch_add_explicit(&m->retries, n, memory_order_relaxed);
-    if (m->tells) { /* sinks are told by whoever leaves */
-        wq__gate_enter(m);
-        wq__gate_leave(m);
-    }
+    wq__gate_tell(m);
 }
 
 /* Nothing but a priority: the one key needs no preparing. */

@@ -204,6 +204,7 @@ fail_retry:
     free_name(m);
 fail_name:
     wq__core_fini(&m->core);
+    wq__inbox_fini(&m->inbox); /* sinks may have used the queue */
     wq__lock_fini(&m->lock);
     wq__mem_free(&mem, raw, MEMORY_BYTES);
     return err;

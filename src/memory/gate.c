@@ -167,20 +167,17 @@ update_beacon(struct wq__memory *m)
     m->clock->watch(m->clock, &m->watch, wq__core_next_deadline(&m->core));
 }
 
-/* Release the lock, and tell the sinks what has changed. */
-static void
-release_and_tell(struct wq__memory *m)
+/* Has something changed that the sinks are to be told? While the queue is being
+ * destroyed it may be gone before they are: the destroyer tells them. */
+static bool
+take_change(struct wq__memory *m, wq_change *change)
 {
-    wq_change  change;
-    const bool changed = wq__report_take(m, &change);
-
-    wq__lock_release(&m->lock);
-    if (changed)
-        wq__report_change(m, &change);
+    return m->tells && !m->destroying && wq__report_take(m, change);
 }
 
-void
-wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
+/* Release the lock; wake `wake`, and whoever has something to do now. */
+static void
+let_go(struct wq__memory *m, struct wq__sleeper *wake)
 {
     wq__lock_assert_taken(&m->lock);
     if (m->blocked)
@@ -190,23 +187,35 @@ wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
     if (m->blocked || m->watched)
         publish_sleeping(m);
     wq__gate_give_hint(m);
-    if (m->tells && !m->destroying) { /* then the queue may be gone */
-        release_and_tell(m);
-        wq__wake(wake);
-        return;
-    }
     wq__lock_release(&m->lock);
     wq__wake(wake);
+}
+
+void
+wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    wq_change  change;
+    const bool changed = take_change(m, &change);
+
+    let_go(m, wake);
+    if (changed) /* nobody sleeps on because a sink takes its time */
+        wq__report_change(m, &change);
 }
 
 void
 wq__gate_leave_for_good(struct wq__memory *m)
 {
     struct wq__sleeper *wake = NULL;
+    wq_change           change;
 
+    if (take_change(m, &change)) { /* as long as the queue cannot go */
+        let_go(m, NULL);
+        wq__report_change(m, &change);
+        wq__gate_enter(m);
+    }
     if (--m->blocked == 0 && m->destroyer.len)
         wake = wq__sleepers_take_all(&m->destroyer, WQ__WAKE_LOOK, NULL);
-    wq__gate_leave_waking(m, wake);
+    let_go(m, wake);
 }
 
 wq_err

@@ -66,6 +66,16 @@ wq__gate_leave(struct wq__memory *m)
     wq__lock_release(&m->lock);
 }
 
+/* Counts that are kept without the lock have changed: who leaves, tells. */
+static inline void
+wq__gate_tell(struct wq__memory *m)
+{
+    if (!m->tells)
+        return;
+    wq__gate_enter(m);
+    wq__gate_leave(m);
+}
+
 /* What is due becomes READY, then what was handed over is taken in. WQ_ENOMEM
  * leaves the rest of that where it is; nothing is lost. Reads the clock only
  * if a key waits. */

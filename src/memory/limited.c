@@ -62,12 +62,9 @@ ask_limiter(struct wq__memory *m, wq_key key, struct wq__pick *pick,
     int64_t      delay_ns;
     const wq_err err = wq__retry_delay(&m->retry, key, &delay_ns);
 
-    if (err) {
-        if (err == WQ_EGIVENUP)
-            atomic_fetch_add_explicit(&m->given_up, 1, memory_order_relaxed);
+    if (err)
         return err;
-    }
-    wq__report_limited(m, delay_ns);
+    pick->delay = delay_ns;
     if (after_ns > 0 && after_ns < delay_ns)
         delay_ns = after_ns;
     pick->at_once = delay_ns <= 0;
@@ -96,12 +93,30 @@ ask_limiter_for_all(struct wq__memory *m, const wq_key *keys,
  * was waiting by a backoff already. */
 static void
 undo_what_was_kept(struct wq__memory *m, const wq_key *keys,
-                   const struct wq__pick *picks, size_t n)
+                   struct wq__pick *picks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (picks[i].asked && picks[i].added == WQ_ADDED_KEPT &&
-            picks[i].backoff)
+            picks[i].backoff) {
             wq__retry_undo(&m->retry, keys[i]);
+            picks[i].asked = false;
+        }
+}
+
+static void
+count_given_up(struct wq__memory *m)
+{
+    atomic_fetch_add_explicit(&m->given_up, 1, memory_order_relaxed);
+    wq__gate_tell(m);
+}
+
+/* What was asked, and not in vain. */
+static void
+report_delays(struct wq__memory *m, const struct wq__pick *picks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].asked)
+            wq__report_limited(m, picks[i].delay);
 }
 
 /* ---- what is offered ---------------------------------------------------- */
@@ -117,6 +132,8 @@ wq__memory_add_limited(struct wq__memory *m, const wq_add_options *options,
         return err;
     const int64_t now = m->clock->now(m->clock);
     err = ask_limiter_for_all(m, keys, picks, n, options->after_ns, now);
+    if (err == WQ_EGIVENUP)
+        count_given_up(m);
     if (err)
         return err;
 
@@ -131,11 +148,14 @@ wq__memory_add_limited(struct wq__memory *m, const wq_add_options *options,
     err = wq__memory_add_picks(m, &how, keys, picks, n,
                                options->timeout_ns ? options->timeout_ns
                                                    : WQ_FOREVER);
-    if (err)
+    if (err) {
         undo(m, keys, picks, n);
-    else if (m->retry_policy & WQ_RETRY_ONCE)
+        return err;
+    }
+    if (m->retry_policy & WQ_RETRY_ONCE)
         undo_what_was_kept(m, keys, picks, n);
-    return err;
+    report_delays(m, picks, n);
+    return WQ_OK;
 }
 
 wq_err

@@ -5,14 +5,16 @@
 #include "core/mem.h"
 #include "core/sized.h"
 
-static size_t
-count_sinks(const wq_metrics *metrics)
+/* How many there are. False: one has a wrong size. */
+static bool
+count_sinks(const wq_metrics *metrics, size_t *n)
 {
-    size_t n = 0;
+    wq_metrics known; /* a sink of an older program has no `next` */
 
-    for (; metrics; metrics = metrics->next)
-        n++;
-    return n;
+    for (*n = 0; metrics; metrics = known.next, ++*n)
+        if (!wq__sized_read(metrics, sizeof known, &known))
+            return false;
+    return true;
 }
 
 static void
@@ -23,48 +25,88 @@ close_sinks(struct wq__memory *m, size_t n)
             m->sinks[n].to.close(m->sinks[n].handle);
 }
 
+/* The first `n` of the array, from the list. */
 static wq_err
-open_sink(struct wq__memory *m, const wq_metrics *from, struct wq__sink *sink)
+open_sinks(struct wq__memory *m, const wq_metrics *metrics, size_t n)
 {
-    sink->handle = NULL;
-    if (!wq__sized_read(from, sizeof sink->to, &sink->to))
-        return WQ_EINVAL;
-    m->tells |= sink->to.changed != NULL;
-    if (!sink->to.open)
-        return WQ_OK;
-    return sink->to.open(sink->to.self, &m->base, m->name, &sink->handle);
+    for (size_t i = 0; i < n; i++) {
+        struct wq__sink *sink = &m->sinks[i];
+        wq_err           err = WQ_OK;
+
+        (void)wq__sized_read(metrics, sizeof sink->to, &sink->to);
+        sink->handle = NULL;
+        if (sink->to.open)
+            err =
+                sink->to.open(sink->to.self, &m->base, m->name, &sink->handle);
+        if (err) {
+            close_sinks(m, i);
+            return err;
+        }
+        metrics = sink->to.next;
+    }
+    return WQ_OK;
+}
+
+static void
+free_sinks(struct wq__memory *m, size_t n)
+{
+    wq__mem_free(&m->shared_mem, m->sinks, n * sizeof *m->sinks);
+    m->sinks = NULL;
+}
+
+/* From now on they are told. With the lock: one that is open may be asking the
+ * queue already, in another thread. */
+static void
+begin_telling(struct wq__memory *m, size_t n)
+{
+    wq__lock_take(&m->lock);
+    m->sinks_len = n;
+    for (size_t i = 0; i < n; i++)
+        m->tells |= m->sinks[i].to.changed != NULL;
+    wq__lock_release(&m->lock);
+}
+
+/* What has changed so far. */
+static void
+tell(struct wq__memory *m)
+{
+    wq_change change;
+
+    wq__lock_take(&m->lock);
+    const bool changed = m->tells && wq__report_take(m, &change);
+    wq__lock_release(&m->lock);
+    if (changed)
+        wq__report_change(m, &change);
 }
 
 wq_err
 wq__report_open(struct wq__memory *m, const wq_metrics *metrics)
 {
-    const size_t n = count_sinks(metrics);
+    size_t n;
+
+    if (!count_sinks(metrics, &n))
+        return WQ_EINVAL;
     if (n == 0)
         return WQ_OK;
-
     m->sinks = wq__mem_array(&m->shared_mem, n, sizeof *m->sinks);
     if (!m->sinks)
         return WQ_ENOMEM;
-    m->sinks_len = n;
-    for (size_t i = 0; i < n; i++, metrics = metrics->next) {
-        const wq_err err = open_sink(m, metrics, &m->sinks[i]);
-        if (err) {
-            close_sinks(m, i);
-            wq__mem_free(&m->shared_mem, m->sinks, n * sizeof *m->sinks);
-            m->sinks = NULL;
-            m->sinks_len = 0;
-            return err;
-        }
+    const wq_err err = open_sinks(m, metrics, n);
+    if (err) {
+        free_sinks(m, n);
+        return err;
     }
+    begin_telling(m, n);
+    tell(m); /* what they did to the queue when they were opened */
     return WQ_OK;
 }
 
 void
 wq__report_close(struct wq__memory *m)
 {
+    tell(m); /* what was dropped by the destroy */
     close_sinks(m, m->sinks_len);
-    wq__mem_free(&m->shared_mem, m->sinks, m->sinks_len * sizeof *m->sinks);
-    m->sinks = NULL;
+    free_sinks(m, m->sinks_len);
     m->sinks_len = 0;
 }
 

@@ -9,7 +9,8 @@
 
 /* ---- numbers ------------------------------------------------------------ */
 
-/* The time by which ages and deadlines are told; read without the lock. */
+/* The time by which ages and deadlines are told. With the lock: nobody was
+ * handed a key after it. */
 static int64_t
 time_of_view(struct wq__memory *m)
 {
@@ -23,8 +24,10 @@ wq__memory_len(wq_queue *q, size_t *out)
     struct wq__memory *m = wq__memory_of(q);
 
     wq__gate_enter(m);
-    (void)wq__gate_catch_up(m); /* what there is no memory for counts singly */
-    *out = wq__core_len(&m->core) + wq__inbox_len(&m->inbox);
+    const wq_err lack = wq__gate_catch_up(m);
+    *out = wq__core_len(&m->core);
+    if (lack) /* each counts singly; else what comes now, comes later */
+        *out += wq__inbox_len(&m->inbox);
     wq__gate_leave(m);
     return WQ_OK;
 }
@@ -35,11 +38,9 @@ wq__memory_stats(wq_queue *q, wq_counts *out)
     struct wq__memory *m = wq__memory_of(q);
 
     wq__gate_enter(m);
-    (void)wq__gate_catch_up(m);
+    (void)wq__gate_catch_up(m); /* what there is no memory for counts later:
+                                   it may yet be merged */
     wq__core_stats(&m->core, time_of_view(m), out);
-    const size_t inside = wq__inbox_len(&m->inbox); /* for lack of memory */
-    out->ready += inside;
-    out->adds += inside;
     out->sleeping = m->getters.len;
     out->retries = atomic_load_explicit(&m->retries, memory_order_relaxed);
     out->drops += atomic_load_explicit(&m->given_up, memory_order_relaxed);

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* test_metrics.c: what do sinks and onlookers see when there is no memory?
+ *
+ * Every allocation is refused once, and for good: what did not happen is not
+ * told, sinks that were opened are closed, and numbers that count stay true.
+ */
+#include "support/wq_test.h"
+
+#include <string.h>
+
+#include <wq/limiter.h>
+
+#include "memory/memory.h"
+#include "support/counting.h"
+#include "support/recorder.h"
+
+#define assert_err(actual, expected)                                           \
+    assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
+
+struct ctx {
+    struct counting *mem;
+    wq_queue        *q;
+    struct recorder  all[2]; /* two sinks */
+    size_t           visits; /* of a walk */
+};
+
+static struct ctx ctx;
+
+static void
+run_sweep(const struct counting_sweep *sweep)
+{
+    const char *broken = counting_sweep(sweep);
+    if (broken)
+        fail_msg("%s", broken);
+}
+
+/* ---- the scene ---------------------------------------------------------- */
+
+static void *
+setup_nothing(struct counting *mem)
+{
+    memset(&ctx, 0, sizeof ctx);
+    ctx.mem = mem;
+    recorder_init(&ctx.all[0]);
+    recorder_init(&ctx.all[1]);
+    ctx.all[0].sink.next = &ctx.all[1].sink;
+    return &ctx;
+}
+
+static wq_err
+op_create(void *unused)
+{
+    (void)unused;
+    return wq_create(WQ_CONFIG(.name = "test", .metrics = &ctx.all[0].sink,
+                               .allocator = &ctx.mem->allocator),
+                     &ctx.q);
+}
+
+static void *
+setup(struct counting *mem)
+{
+    setup_nothing(mem);
+    assert_err(op_create(NULL), WQ_OK);
+    return &ctx;
+}
+
+static void
+teardown(void *unused)
+{
+    (void)unused;
+    wq_destroy(ctx.q);
+    for (int i = 0; i < 2; i++) {
+        const struct recorder *r = &ctx.all[i];
+        assert_int_equal(r->calls[RECORDER_OPEN], r->calls[RECORDER_CLOSE]);
+        assert_int_equal(r->sum.adds, r->last.adds);
+        assert_int_equal(r->sum.retries, r->last.retries);
+        assert_int_equal(r->sum.depth, r->last.ready + r->last.dirty);
+    }
+}
+
+/* ---- create ------------------------------------------------------------- */
+
+static void
+no_queue(void *unused)
+{
+    (void)unused;
+    assert_null(ctx.q);
+    assert_int_equal(ctx.mem->bytes, 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ctx.all[i].calls[RECORDER_OPEN],
+                         ctx.all[i].calls[RECORDER_CLOSE]);
+}
+
+static void
+queue_tells(void *unused)
+{
+    (void)unused;
+    assert_err(wq_add_str(ctx.q, "foo"), WQ_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ctx.all[i].sum.adds, 1);
+}
+
+/* L6 M-06 */
+TEST(create_without_memory_leaves_no_sink_open)
+{
+    run_sweep(&(struct counting_sweep){
+        .name = "create",
+        .setup = setup_nothing,
+        .op = op_create,
+        .unchanged = no_queue,
+        .done = queue_tells,
+        .teardown = teardown,
+    });
+}
+
+/* ---- adds --------------------------------------------------------------- */
+
+static void
+nothing_told(void *unused)
+{
+    wq_counts counts = {.size = sizeof counts};
+
+    (void)unused;
+    assert_err(wq_stats(ctx.q, &counts), WQ_OK);
+    assert_int_equal(counts.adds + counts.retries + counts.waiting, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ctx.all[i].calls[RECORDER_CHANGED], 0);
+        assert_int_equal(ctx.all[i].limited.n, 0);
+    }
+}
+
+static wq_err
+op_add(void *unused)
+{
+    (void)unused;
+    return wq_add_str(ctx.q, "foo");
+}
+
+static void
+one_add_told(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ctx.all[i].sum.adds, 1);
+}
+
+/* L6 M-02 */
+TEST(add_without_memory_tells_nothing)
+{
+    run_sweep(&(struct counting_sweep){
+        .name = "add",
+        .setup = setup,
+        .op = op_add,
+        .unchanged = nothing_told,
+        .done = one_add_told,
+        .teardown = teardown,
+    });
+}
+
+static wq_err
+op_retry(void *unused)
+{
+    (void)unused;
+    return wq_add_rate_limited(ctx.q, wq_str("foo"));
+}
+
+static void
+one_retry_told(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ctx.all[i].sum.retries, 1);
+        assert_int_equal(ctx.all[i].limited.n, 1);
+    }
+}
+
+/* L6 M-04 M-08 */
+TEST(retry_without_memory_tells_nothing)
+{
+    run_sweep(&(struct counting_sweep){
+        .name = "rate-limited add",
+        .setup = setup,
+        .op = op_retry,
+        .unchanged = nothing_told,
+        .done = one_retry_told,
+        .teardown = teardown,
+    });
+}
+
+/* ---- looking ------------------------------------------------------------ */
+
+static void *
+setup_keys(struct counting *mem)
+{
+    setup(mem);
+    for (uint64_t i = 0; i < 100; i++)
+        assert_err(wq_add(ctx.q, wq_u64(&i)), WQ_OK);
+    return &ctx;
+}
+
+static bool
+visit(void *unused, wq_key key, const wq_key_info *info)
+{
+    (void)unused;
+    (void)key;
+    (void)info;
+    ctx.visits++;
+    return true;
+}
+
+static wq_err
+op_each(void *unused)
+{
+    (void)unused;
+    return wq_each(ctx.q, 0, visit, NULL);
+}
+
+static void
+nothing_visited(void *unused)
+{
+    (void)unused;
+    assert_int_equal(ctx.visits, 0);
+}
+
+static void
+all_visited(void *unused)
+{
+    (void)unused;
+    assert_int_equal(ctx.visits, 100);
+}
+
+/* L6 O-33 */
+TEST(walk_without_memory_visits_nothing)
+{
+    run_sweep(&(struct counting_sweep){
+        .name = "each",
+        .setup = setup_keys,
+        .op = op_each,
+        .unchanged = nothing_visited,
+        .done = all_visited,
+        .teardown = teardown,
+    });
+}
+
+static wq_err
+op_look(void *unused)
+{
+    wq_counts   counts = {.size = sizeof counts};
+    wq_key_info info = {.size = sizeof info};
+    wq_depth    depth;
+    size_t      n;
+    wq_err      err = wq_stats(ctx.q, &counts);
+
+    (void)unused;
+    if (!err)
+        err = wq_depths(ctx.q, &depth, 1, &n);
+    return err ? err : wq_key_state(ctx.q, wq_str("foo"), &info);
+}
+
+static void
+nothing(void *unused)
+{
+    (void)unused;
+}
+
+/* O-30 O-31 O-32 */
+TEST(looking_needs_no_memory)
+{
+    run_sweep(&(struct counting_sweep){
+        .name = "look",
+        .setup = setup_keys,
+        .op = op_look,
+        .unchanged = nothing,
+        .done = nothing,
+        .teardown = teardown,
+        .needs_none = true,
+    });
+}
+
+/* ---- keys that cannot be taken in --------------------------------------- */
+
+static wq_counts
+stats(void)
+{
+    wq_counts c = {.size = sizeof c};
+
+    assert_err(wq_stats(ctx.q, &c), WQ_OK);
+    assert_int_equal(c.adds,
+                     c.gets + c.removed + c.displaced + c.ready + c.dirty);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ctx.all[i].sum.adds, c.adds);
+        assert_int_equal(ctx.all[i].sum.depth, c.ready + c.dirty);
+    }
+    return c;
+}
+
+/* O-13 O-30 O-32: `new` is accepted and cannot be taken in yet, and so is what
+ * comes after it; it counts when it is. */
+TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
+{
+    struct counting    mem;
+    wq_key_info        info = {.size = sizeof info, .facets = 77};
+    static char        new_key[100]; /* it needs a block of its own */
+    struct wq__memory *m;
+
+    counting_init(&mem);
+    setup(&mem);
+    m = (struct wq__memory *)(void *)ctx.q;
+    memset(new_key, 'n', sizeof new_key);
+    assert_err(wq_add_str(ctx.q, "foo"), WQ_OK);
+    wq__lock_take(&m->lock);
+    wq__inbox_open(&m->inbox);
+    assert_err(wq_add(ctx.q, (wq_key){new_key, sizeof new_key}), WQ_OK);
+    assert_err(wq_add_str(ctx.q, "foo"), WQ_OK); /* will be merged */
+    wq__lock_release(&m->lock);
+
+    counting_fail(&mem, 1, COUNTING_FROM_NOW);
+    const wq_counts before = stats();
+    assert_int_equal(wq_len(ctx.q), 3); /* each counts singly there */
+    assert_err(wq_key_state(ctx.q, wq_str("foo"), &info), WQ_ENOMEM);
+    assert_int_equal(info.facets, 77);
+    counting_heal(&mem);
+    const wq_counts after = stats();
+    assert_true(after.adds >= before.adds); /* counts never go down */
+    assert_int_equal(after.adds, 2);
+    assert_int_equal(after.merged, 1);
+    assert_int_equal(after.ready, 2);
+    teardown(NULL);
+    assert_int_equal(mem.bytes, 0);
+}
+
+WQ_TESTS(test(create_without_memory_leaves_no_sink_open),
+         test(add_without_memory_tells_nothing),
+         test(retry_without_memory_tells_nothing),
+         test(walk_without_memory_visits_nothing),
+         test(looking_needs_no_memory),
+         test(keys_in_an_inbox_without_memory_count_when_they_are_taken_in));
