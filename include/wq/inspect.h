@@ -30,7 +30,8 @@ extern "C" {
 typedef struct wq_counts {
     size_t size; /* sizeof(wq_counts); set by the caller */
 
-    size_t  ready;         /* keys that wait for a worker: wq_len() */
+    size_t  ready;         /* keys that wait for a worker: wq_len(), but for
+                              those there is no memory to take in */
     size_t  held;          /* keys in workers' hands */
     size_t  dirty;         /* of these, how many come once more */
     size_t  waiting;       /* keys that have a deadline, whatever else */
@@ -63,7 +64,8 @@ typedef struct wq_counts {
  * Returns WQ_OK;
  *   WQ_EINVAL   NULL, or a wrong `size` (rules: see wq_create());
  *   WQ_ENOTSUP  the backend cannot tell.
- * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.  [O-30]
+ * Threads: any.  Blocks: never.  Cost: O(1), and O(n) of throttled keys that
+ * are left alone for less long than the earliest deadline.  Since: 0.1.  [O-30]
  */
 WQ_API wq_err wq_stats(wq_queue *q, wq_counts *out);
 
@@ -112,6 +114,7 @@ typedef struct wq_key_info {
  * Returns WQ_OK;
  *   WQ_EINVAL    NULL queue or out, NULL or empty key, wrong `size`;
  *   WQ_ETOOLONG  more than WQ_KEY_MAX bytes;
+ *   WQ_ENOMEM    no memory to take in what producers handed over;
  *   WQ_ENOTSUP   the backend cannot tell.
  * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.  [O-32]
  */

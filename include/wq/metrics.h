@@ -49,8 +49,10 @@ typedef struct wq_change {
  *
  * They are called from any thread that calls the queue, several at a time, and
  * without a lock: they may call the queue (of its verbs, those that do not
- * block). Two threads' reports may arrive in another order than things
- * happened; when all calls have returned, the sums are right.
+ * block). Asking the queue may itself call changed(), since what is due becomes
+ * READY then: do not ask while you hold a lock that your changed() takes, nor
+ * call wq_registry_text() from it. Two threads' reports may arrive in another
+ * order than things happened; when all calls have returned, the sums are right.
  */
 struct wq_metrics {
     size_t size; /* sizeof(wq_metrics) */
@@ -119,7 +121,7 @@ WQ_API wq_err wq_metrics_set_default(const wq_metrics *metrics);
  *                                        apart; others share the label "other"
  *
  * When a queue is destroyed its counters and histograms stay, its gauges go to
- * zero. [M-09]
+ * zero: a name is never forgotten, so do not invent new ones for ever. [M-09]
  */
 typedef struct wq_registry wq_registry;
 

@@ -49,6 +49,7 @@ void
 wq__retry_abandon(struct wq__retry *r, const wq_config *config)
 {
     wq__limiter_unclaim(r->limiter);
+    wq_limiter_set_clock(r->limiter, NULL); /* not one that may go */
     if (!config->limiter)
         wq_limiter_destroy(r->limiter);
     *r = (struct wq__retry){.limiter = NULL};
