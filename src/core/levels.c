@@ -244,20 +244,19 @@ wq__levels_find(struct wq__levels *l, int priority, uint32_t *level)
         *level = 0;
         return WQ_OK;
     }
-    uint32_t slot = l->slots ? slot_of(l, priority) : 0;
-    if (!l->slots || !l->slots[slot]) {
-        if (l->used == l->cap) {
-            const wq_err err = grow(l);
-            if (err)
-                return err;
-            slot = slot_of(l, priority);
-        }
-        const uint32_t new = take_free(l);
-        l->at[new] = (struct wq__level){.priority = priority};
-        l->slots[slot] = new + 1;
+    const uint32_t known = l->slots ? l->slots[slot_of(l, priority)] : 0;
+    if (known) {
+        *level = known - 1;
+        l->at[*level].holders++;
+        return WQ_OK;
     }
-    *level = l->slots[slot] - 1;
-    l->at[*level].holders++;
+    const wq_err err = l->used == l->cap ? grow(l) : WQ_OK;
+    if (err)
+        return err;
+    *level = take_free(l);
+    l->at[*level] = (struct wq__level){.priority = priority, .holders = 1};
+    assert(l->slots); /* there is room for more than the first */
+    l->slots[slot_of(l, priority)] = *level + 1;
     return WQ_OK;
 }
 

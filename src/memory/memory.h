@@ -126,7 +126,7 @@ bool    wq__memory_is_past(struct wq__memory *m, int64_t deadline_ns);
 /* The verbs, as wq_backend has them. */
 wq_err wq__memory_add(wq_queue *q, wq_key key);
 wq_err wq__memory_add_after(wq_queue *q, wq_key key, int64_t delay_ns);
-wq_err wq__memory_add_with(wq_queue *q, const wq_add_options *how,
+wq_err wq__memory_add_with(wq_queue *q, const wq_add_options *options,
                            const wq_key *keys, size_t n);
 wq_err wq__memory_remove(wq_queue *q, wq_key key);
 wq_err wq__memory_cancel_after(wq_queue *q, wq_key key);
@@ -164,9 +164,9 @@ wq_err wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
                             size_t n, int64_t timeout_ns);
 
 /* The same for wq_add_options that ask the limiter. */
-wq_err wq__memory_add_limited(struct wq__memory *m, const wq_add_options *how,
-                              const wq_key *keys, struct wq__pick *picks,
-                              size_t n);
+wq_err wq__memory_add_limited(struct wq__memory    *m,
+                              const wq_add_options *options, const wq_key *keys,
+                              struct wq__pick *picks, size_t n);
 
 /* wq_create() with a hash key of the caller's; `config` was checked. */
 wq_err wq__memory_create(const wq_config *config, struct wq__hash_key secret,
