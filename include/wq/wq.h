@@ -386,7 +386,8 @@ typedef enum wq_added {
     WQ_ADDED_NEW,       /* the key became READY */
     WQ_ADDED_MERGED,    /* READY or DIRTY already: no change */
     WQ_ADDED_DIRTY,     /* held: it will be READY again at done */
-    WQ_ADDED_RAISED,    /* READY or DIRTY already: with a higher priority now */
+    WQ_ADDED_RAISED,    /* READY, DIRTY or WAITING already: nothing changed but
+                           its priority, which is higher now */
     WQ_ADDED_SCHEDULED, /* it has a deadline now, and had none */
     WQ_ADDED_SOONER,    /* its deadline was moved to an earlier time */
     WQ_ADDED_LATER,     /* its deadline was moved to a later time */

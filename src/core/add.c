@@ -21,12 +21,22 @@ struct add {
 
 /* ---- what an add of a kind does to a record ------------------------------ */
 
+/* A deadline is new, and what another one was does not matter any more. */
 static void
-mark_backoff(struct wq__rec *rec, bool backoff)
+mark_deadline(struct wq__rec *rec, unsigned flag)
 {
     wq__rec_clear(rec, WQ__BACKOFF | WQ__DEBOUNCED);
-    if (backoff)
-        wq__rec_set(rec, WQ__BACKOFF);
+    wq__rec_set(rec, flag);
+}
+
+/* An earlier deadline serves an add for `at`: then it is put off no further. */
+static wq_added
+serve(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
+{
+    if (wq__core_rec(c, ref)->flags & WQ__DEBOUNCED &&
+        at < wq__core_pace(c, ref)->latest)
+        wq__core_pace(c, ref)->latest = at;
+    return wq__core_keep_deadline(c, ref, level); /* L5 */
 }
 
 /* One deadline meets another. */
@@ -59,7 +69,7 @@ put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
     } else {
         wq__core_begin_deadline(c, ref, level, at);
     }
-    mark_backoff(rec, add->how->backoff);
+    mark_deadline(rec, add->how->backoff ? WQ__BACKOFF : 0);
     wq__core_unwant(c, ref);
     c->tally.displaced++;
     return what;
@@ -71,6 +81,7 @@ schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
 {
     const struct wq__how *how = add->how;
     struct wq__rec       *rec = wq__core_rec(c, ref);
+    const unsigned        backoff = how->backoff ? WQ__BACKOFF : 0;
 
     if (how->waiting == WQ_IF_WAITING_MERGE && wq__rec_is_wanted(rec))
         return wq__core_merge(c, ref, add->level);
@@ -78,15 +89,15 @@ schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
         return put_off(c, add, ref, at);
     if (!wq__rec_waits(rec)) {
         wq__core_begin_deadline(c, ref, add->level, at);
-        mark_backoff(rec, how->backoff);
+        mark_deadline(rec, backoff);
         return WQ_ADDED_SCHEDULED;
     }
     if (how->waiting == WQ_IF_WAITING_DROP)
         return WQ_ADDED_KEPT;
     if (at >= wq__core_entry(c, ref)->at &&
         how->waiting != WQ_IF_WAITING_REPLACE)
-        return wq__core_keep_deadline(c, ref, add->level); /* L5 */
-    mark_backoff(rec, how->backoff);
+        return serve(c, ref, add->level, at);
+    mark_deadline(rec, backoff);
     return move_deadline(c, ref, add->level, at);
 }
 
@@ -144,46 +155,56 @@ pace_of(struct wq__core *c, struct add *add, wq__ref ref)
     return pace;
 }
 
-/* When a debounced key is to run: not after `latest`, not while it is left
- * alone. */
 static int64_t
-debounced_until(const struct wq__pace *pace, const struct wq__how *how)
+earlier(int64_t a, int64_t b)
 {
-    int64_t at = wq__span_add(how->now, how->span);
+    return a < b ? a : b;
+}
 
-    if (at > pace->latest)
-        at = pace->latest;
-    return at < pace->until ? pace->until : at;
+/* The first of a series of debounced adds. What the key waits for already is
+ * not put off by any of them. */
+static wq_added
+begin_series(struct wq__core *c, struct add *add, wq__ref ref, int64_t at)
+{
+    const struct wq__how *how = add->how;
+    struct wq__rec       *rec = wq__core_rec(c, ref);
+    wq_added              what = WQ_ADDED_SCHEDULED;
+    int64_t               latest =
+        how->max_wait ? wq__span_add(how->now, how->max_wait) : WQ_FOREVER;
+
+    at = earlier(at, latest);
+    if (wq__rec_waits(rec)) {
+        const int64_t old = wq__core_entry(c, ref)->at;
+        if (at >= old)
+            return wq__core_keep_deadline(c, ref, add->level); /* L5 */
+        latest = earlier(latest, old);
+        what = move_deadline(c, ref, add->level, at);
+    } else {
+        wq__core_begin_deadline(c, ref, add->level, at);
+    }
+    mark_deadline(rec, WQ__DEBOUNCED);
+    pace_of(c, add, ref)->latest = latest;
+    return what;
 }
 
 static wq_added
 debounce(struct wq__core *c, struct add *add, wq__ref ref)
 {
     const struct wq__how *how = add->how;
-    struct wq__rec       *rec = wq__core_rec(c, ref);
+    const struct wq__rec *rec = wq__core_rec(c, ref);
     const int64_t         at = wq__span_add(how->now, how->span);
 
     if (wq__rec_is_wanted(rec))
         return wq__core_merge(c, ref, add->level);
-    if (!wq__rec_waits(rec)) {
-        wq__core_begin_deadline(c, ref, add->level, at);
-        wq__rec_set(rec, WQ__DEBOUNCED);
-        struct wq__pace *pace = pace_of(c, add, ref);
-        pace->latest =
-            how->max_wait ? wq__span_add(how->now, how->max_wait) : WQ_FOREVER;
-        wq__heap_change(&c->waiting, ref, debounced_until(pace, how));
-        return WQ_ADDED_SCHEDULED;
-    }
     if (rec->flags & WQ__DEBOUNCED)
         return move_deadline(c, ref, add->level,
-                             debounced_until(pace_of(c, add, ref), how));
-    return at < wq__core_entry(c, ref)->at
-               ? move_deadline(c, ref, add->level, at)
-               : wq__core_keep_deadline(c, ref, add->level);
+                             earlier(at, wq__core_pace(c, ref)->latest));
+    return begin_series(c, add, ref, at);
 }
 
-/* A key that will be handed out, and is then to be left alone. If it has no
- * deadline, an entry that never comes remembers that. */
+/* A key that will be handed out, now or when its backoff ends, is then to be
+ * left alone. If it has no deadline, an entry that never comes remembers that.
+ */
 static void
 remember_throttle(struct wq__core *c, struct add *add, wq__ref ref)
 {
@@ -193,8 +214,6 @@ remember_throttle(struct wq__core *c, struct add *add, wq__ref ref)
         wq__heap_push(&c->waiting, ref, WQ_FOREVER);
         wq__rec_set(rec, WQ__QUIET);
         c->quiet++;
-    } else if (rec->flags & WQ__QUIET) {
-        wq__heap_change(&c->waiting, ref, WQ_FOREVER);
     }
     pace_of(c, add, ref)->quiet = add->how->span;
 }
@@ -225,7 +244,7 @@ throttle(struct wq__core *c, struct add *add, wq__ref ref, wq_added *what)
         return WQ_OK;
     }
     const wq_err err = want_now(c, add, ref, what);
-    if (!err && wq__rec_is_wanted(wq__core_rec(c, ref)))
+    if (!err)
         remember_throttle(c, add, ref);
     return err;
 }
@@ -362,14 +381,20 @@ reserve_paces(struct wq__core *c, struct add *add, size_t n)
     for (size_t i = 0; i < n; i++) {
         wq__ref ref;
         void   *pace = wq__slab_alloc(&c->paces, sizeof(struct wq__pace), &ref);
-        if (!pace) {
-            free_paces(c, add);
+        if (!pace)
             return WQ_ENOMEM;
-        }
         memcpy(pace, &add->paces, sizeof add->paces);
         add->paces = ref;
     }
     return WQ_OK;
+}
+
+/* What was reserved and is not needed. */
+static void
+give_up(struct wq__core *c, struct add *add)
+{
+    free_paces(c, add);
+    wq__heap_give_up(&c->waiting);
 }
 
 /* What the commit may need besides records. */
@@ -384,11 +409,10 @@ reserve(struct wq__core *c, struct add *add, size_t n)
     if (!err &&
         (how->kind == WQ__ADD_DEBOUNCE || how->kind == WQ__ADD_THROTTLE))
         err = reserve_paces(c, add, n);
+    if (!err)
+        err = wq__levels_find(&c->ready.levels, how->priority, &add->level);
     if (err)
-        return err;
-    err = wq__levels_find(&c->ready.levels, how->priority, &add->level);
-    if (err)
-        free_paces(c, add);
+        give_up(c, add);
     return err;
 }
 
@@ -426,8 +450,7 @@ pick_records(struct wq__core *c, const wq_key *keys, struct wq__pick *picks,
         struct wq__pick *pick = &picks[i];
 
         pick->victim = 0;
-        pick->ref =
-            pick->skip ? 0 : wq__index_find(&c->index, keys[i], pick->hash);
+        pick->ref = wq__index_find(&c->index, keys[i], pick->hash);
         pick->made = !pick->ref && !pick->skip;
         if (pick->made) {
             const wq_err err =
@@ -501,7 +524,7 @@ wq__core_add_with(struct wq__core *c, const struct wq__how *how,
     if (err)
         return err;
     err = add_picks(c, &add, keys, picks, n, needs);
-    free_paces(c, &add);
+    give_up(c, &add);
     wq__levels_release(&c->ready.levels, add.level);
     return err;
 }

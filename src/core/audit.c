@@ -214,6 +214,23 @@ check_ages(const struct wq__core *c)
                : "the ages of loans were miscounted";
 }
 
+/* An entry that is QUIET, or a series of debounced adds, is of use only with
+ * what is remembered; and who is wanted is left alone until the hand-out. */
+static const char *
+check_pace(const struct wq__core *c, const struct wq__wait *e)
+{
+    const struct wq__rec *rec = record(c, e->ref);
+    const bool            quiet = rec->flags & WQ__QUIET;
+
+    if (rec->flags & (WQ__QUIET | WQ__DEBOUNCED) && !e->pace)
+        return "a key has a pace, and nothing is remembered about it";
+    if (quiet && e->level)
+        return "a key that is left alone holds a priority";
+    if (quiet && wq__rec_is_wanted(rec) && e->at != WQ_FOREVER)
+        return "a throttled key will be forgotten before its hand-out";
+    return NULL;
+}
+
 static const char *
 check_waiting(const struct wq__core *c)
 {
@@ -224,13 +241,19 @@ check_waiting(const struct wq__core *c)
         const struct wq__wait *e = &h->entries[i];
         if (record(c, e->ref)->wait != i + 1)
             return "L5: a deadline and its key do not name each other";
-        const struct wq__wait *parent = &h->entries[i ? (i - 1) / 4 : 0];
+        const struct wq__wait *parent =
+            &h->entries[i ? (i - 1) / WQ__HEAP_CHILDREN : 0];
         if (parent->at > e->at || (parent->at == e->at && parent->seq > e->seq))
             return "L4: the delay heap is out of order";
         if (e->seq > h->seq)
             return "an arrival number from the future";
         paces += e->pace != 0;
+        const char *broken = check_pace(c, e);
+        if (broken)
+            return broken;
     }
+    if (h->reserved)
+        return "an add has kept room in the delay heap for itself";
     if (paces != c->paces.live)
         return "what is remembered about a pace was lost";
     return NULL;

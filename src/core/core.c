@@ -182,10 +182,15 @@ wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
     if (rec->flags & WQ__HELD) {
         *what = WQ_ADDED_DIRTY;
         mark_dirty(c, rec, level, now);
-        return WQ_OK;
+    } else { /* if it waits, it goes on doing so */
+        const wq_err err = make_ready(c, ref, rec, level, now);
+        if (err)
+            return err;
+        *what = WQ_ADDED_NEW;
     }
-    *what = WQ_ADDED_NEW; /* if it waits, it goes on doing so */
-    return make_ready(c, ref, rec, level, now);
+    if (rec->flags & WQ__QUIET)
+        wq__core_settle_quiet(c, ref, now);
+    return WQ_OK;
 }
 
 static wq_err

@@ -122,7 +122,8 @@ struct wq__how {
 /* One key of an add, and what the core knows about it. */
 struct wq__pick {
     uint32_t hash;       /* in: of the key */
-    wq__ref  ref;        /* the core's own, as the next one; 0: skipped */
+    wq__ref  ref;        /* the core's own, as the next one; 0: skipped, and
+                            not known */
     bool     made;       /* its record was made by this add */
     bool     skip;       /* in: leave it alone; it counts as KEPT */
     bool     asked;      /* the caller's own */
@@ -169,8 +170,13 @@ wq_err wq__core_cancel(struct wq__core *c, wq_key key, uint32_t hash,
 enum { WQ__OFFER_AGAIN_NS = 10000000 }; /* 10 ms: soon, but no spinning */
 void wq__core_promote(struct wq__core *c, int64_t now);
 
-/* When there is something to promote next; WQ_FOREVER: never. */
+/* When there is something to promote next, be it that a throttled key need not
+ * be left alone any longer; WQ_FOREVER: never. */
 int64_t wq__core_next_deadline(const struct wq__core *c);
+
+/* The earliest deadline; WQ_FOREVER: there is none. Cost: O(1), and as many
+ * keys as are left alone for less long. */
+int64_t wq__core_first_deadline(const struct wq__core *c);
 
 /* ---- get and done ------------------------------------------------------- */
 

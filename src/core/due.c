@@ -137,6 +137,37 @@ wq__core_promote(struct wq__core *c, int64_t now)
             return;
 }
 
+static bool
+is_quiet_at(const struct wq__core *c, size_t i)
+{
+    return wq__core_rec(c, c->waiting.entries[i].ref)->flags & WQ__QUIET;
+}
+
+/* The first deadline at place `i` of the heap or below it: QUIET entries are
+ * passed over. As deep as the heap. */
+static int64_t
+first_deadline_from(const struct wq__core *c, size_t i)
+{
+    const size_t child = i * WQ__HEAP_CHILDREN + 1;
+    int64_t      first = WQ_FOREVER;
+
+    if (i >= c->waiting.len)
+        return first;
+    if (!is_quiet_at(c, i))
+        return c->waiting.entries[i].at;
+    for (size_t k = 0; k < WQ__HEAP_CHILDREN; k++) {
+        const int64_t at = first_deadline_from(c, child + k);
+        first = at < first ? at : first;
+    }
+    return first;
+}
+
+int64_t
+wq__core_first_deadline(const struct wq__core *c)
+{
+    return wq__core_waiting(c) ? first_deadline_from(c, 0) : WQ_FOREVER;
+}
+
 int64_t
 wq__core_next_deadline(const struct wq__core *c)
 {
@@ -145,12 +176,6 @@ wq__core_next_deadline(const struct wq__core *c)
 }
 
 /* ---- shutdown ----------------------------------------------------------- */
-
-static bool
-is_quiet_at(const struct wq__core *c, size_t i)
-{
-    return wq__core_rec(c, c->waiting.entries[i].ref)->flags & WQ__QUIET;
-}
 
 /* From the end to the front: what a removal moves to a place that was passed
  * comes from one that was passed too, or to the place itself. */

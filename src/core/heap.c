@@ -127,20 +127,35 @@ wq__heap_reserve(struct wq__heap *h, size_t n)
 {
     size_t cap = h->cap;
 
-    if (n <= cap - h->len)
-        return WQ_OK;
     while (n > cap - h->len) {
         if (cap > SIZE_MAX / 2)
             return WQ_ENOMEM;
         cap = cap ? cap * 2 : CAP_FIRST;
     }
-    return resize(h, cap) ? WQ_OK : WQ_ENOMEM;
+    if (cap != h->cap && !resize(h, cap))
+        return WQ_ENOMEM;
+    h->reserved = n;
+    return WQ_OK;
+}
+
+static void
+shrink_if_sparse(struct wq__heap *h)
+{
+    if (h->cap > CAP_FIRST && (h->len + h->reserved) * 4 < h->cap)
+        (void)resize(h, h->cap / 2); /* failing only keeps it large */
+}
+
+void
+wq__heap_give_up(struct wq__heap *h)
+{
+    h->reserved = 0;
 }
 
 void
 wq__heap_push(struct wq__heap *h, wq__ref ref, int64_t at)
 {
     assert(h->len < h->cap && record(h, ref)->wait == 0);
+    h->reserved -= h->reserved != 0;
     sift_up(h, h->len++,
             (struct wq__wait){.at = at, .seq = ++h->seq, .ref = ref});
 }
@@ -165,8 +180,7 @@ wq__heap_remove(struct wq__heap *h, wq__ref ref)
     h->len--;
     if (i < h->len)
         settle(h, i, h->entries[h->len]);
-    if (h->cap > CAP_FIRST && h->len * 4 < h->cap)
-        (void)resize(h, h->cap / 2); /* failing only keeps it large */
+    shrink_if_sparse(h);
 }
 
 struct wq__wait *

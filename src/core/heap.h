@@ -35,15 +35,18 @@ struct wq__heap {
     struct wq__slab    *recs;    /* where references lead; not owned */
     struct wq__wait    *entries; /* owned */
     size_t              cap, len;
-    uint64_t            seq; /* the arrival number given out last */
+    size_t              reserved; /* places promised and not yet used */
+    uint64_t            seq;      /* the arrival number given out last */
 };
 
 void wq__heap_init(struct wq__heap *h, const wq_allocator *mem,
                    struct wq__slab *recs);
 void wq__heap_fini(struct wq__heap *h);
 
-/* Make room for `n` more, so that the next n pushes cannot fail. */
+/* Make room for `n` more, so that the next n pushes cannot fail, whatever is
+ * removed in between; until the room that is not used is given up again. */
 wq_err wq__heap_reserve(struct wq__heap *h, size_t n);
+void   wq__heap_give_up(struct wq__heap *h);
 
 /* Let a record that does not wait, wait until `at`. Room was reserved. Level
  * and pace are 0. */

@@ -132,23 +132,6 @@ wq__levels_drop_empty_tops(struct wq__levels *l)
     return l->heap[0];
 }
 
-uint32_t
-wq__levels_bottom(const struct wq__levels *l)
-{
-    uint32_t lowest = 0;
-    bool     found = false;
-
-    for (uint32_t i = 0; i < l->heap_len; i++) {
-        const uint32_t level = l->heap[i];
-        if (l->at[level].first && (!found || is_above(l, lowest, level))) {
-            lowest = level;
-            found = true;
-        }
-    }
-    assert(found);
-    return lowest;
-}
-
 /* ---- memory ------------------------------------------------------------- */
 
 static void

@@ -104,10 +104,6 @@ wq__levels_top(struct wq__levels *l)
     return l->at[top].first ? top : wq__levels_drop_empty_tops(l);
 }
 
-/* The lowest level that has a key in its line; there must be one. Cost:
- * O(levels). */
-uint32_t wq__levels_bottom(const struct wq__levels *l);
-
 /* What is wrong here, or NULL; for the auditor. */
 const char *wq__levels_check(const struct wq__levels *l);
 

@@ -32,6 +32,13 @@ facets_of(const struct wq__rec *rec)
     return facets;
 }
 
+/* How long it is until a deadline; one that never comes is never nearer. */
+static int64_t
+until(int64_t now, int64_t at)
+{
+    return at == WQ_FOREVER ? WQ_FOREVER : wq__span_between(now, at);
+}
+
 static int
 priority_of(const struct wq__core *c, wq__ref ref, const struct wq__loan *loan)
 {
@@ -59,7 +66,7 @@ describe(const struct wq__core *c, wq__ref ref, int64_t now, wq_key_info *out)
     if (c->ages && loan)
         out->held_ns = wq__span_between(loan->got, now);
     if (wq__rec_waits(rec))
-        out->wait_ns = wq__span_between(now, wq__core_entry(c, ref)->at);
+        out->wait_ns = until(now, wq__core_entry(c, ref)->at);
     out->fence = loan ? loan->item.fence : 0;
 }
 
@@ -113,25 +120,6 @@ wq__core_depths(const struct wq__core *c, wq_depth *out, size_t max, size_t *n)
     *n = l->used;
 }
 
-/* The earliest deadline at place `i` of the heap, or below it. QUIET entries,
- * which are none, may be above it. */
-static int64_t
-earliest_deadline(const struct wq__core *c, size_t i)
-{
-    if (i >= c->waiting.len || c->waiting.entries[i].at == WQ_FOREVER)
-        return WQ_FOREVER;
-    const struct wq__wait *entry = &c->waiting.entries[i];
-    int64_t                earliest = WQ_FOREVER;
-
-    if (wq__rec_waits(wq__core_rec(c, entry->ref)))
-        return entry->at;
-    for (size_t k = 1; k <= WQ__HEAP_CHILDREN; k++) {
-        const int64_t at = earliest_deadline(c, i * WQ__HEAP_CHILDREN + k);
-        earliest = at < earliest ? at : earliest;
-    }
-    return earliest;
-}
-
 /* The ages of the HELD keys, added up; one of them is `longest`. The clocks of
  * two threads differ a little, so that an age may come out below 0; and a sum
  * may be too large to tell. */
@@ -151,14 +139,12 @@ void
 wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out)
 {
     const struct wq__tally *t = &c->tally;
-    const int64_t           next = earliest_deadline(c, 0);
 
     out->ready = c->ready.len;
     out->held = c->held;
     out->dirty = c->dirty;
     out->waiting = wq__core_waiting(c);
-    out->next_ns =
-        next == WQ_FOREVER ? WQ_FOREVER : wq__span_between(now, next);
+    out->next_ns = until(now, wq__core_first_deadline(c));
     out->unfinished_ns = out->longest_ns = -1;
     if (c->ages) {
         const struct wq__loan *oldest =

@@ -96,8 +96,9 @@ undo_what_was_kept(struct wq__memory *m, const wq_key *keys,
                    struct wq__pick *picks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (picks[i].asked && picks[i].added == WQ_ADDED_KEPT &&
-            picks[i].backoff) {
+        if (picks[i].asked && picks[i].backoff &&
+            (picks[i].added == WQ_ADDED_KEPT ||
+             picks[i].added == WQ_ADDED_RAISED)) {
             wq__retry_undo(&m->retry, keys[i]);
             picks[i].asked = false;
         }

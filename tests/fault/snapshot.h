@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* snapshot.h: what is going on in a core, as text that can be compared?
  *
- *     ready: a b; held: c#3 d#4*; waiting: e@50; fence 4
+ *     ready: 2 [0: 2 0 0] a b; held: c#3/0 d#4/5*; waiting: e@50/0; fence 4
  *
- * READY keys in order, held ones by fence with a star when dirty, waiting ones
- * by deadline. Equal texts: nobody can tell the two moments apart (L6). Sizes
- * of tables are not in it, since growing them is no change.
+ * READY keys in order, by priority; held ones by fence, with a star when dirty;
+ * waiting ones by deadline, and what is remembered about their pace. Equal
+ * texts: nobody can tell the two moments apart (L6). Sizes of tables are not in
+ * it, since growing them is no change.
  */
 #ifndef WQ_TEST_SNAPSHOT_H
 #define WQ_TEST_SNAPSHOT_H
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/core.h"
+#include "core/inside.h"
 
 struct snapshot {
     char   text[20000];
@@ -62,8 +63,12 @@ snapshot_held(struct snapshot *s, const struct wq__core *c)
             if (loan->item.fence != fence)
                 continue;
             snapshot_key(s, loan->item.key);
-            snapshot_say(s, "#%llu%s", (unsigned long long)fence,
-                         rec->flags & WQ__DIRTY ? "*" : "");
+            snapshot_say(s, "#%llu/%d", (unsigned long long)fence,
+                         loan->item.priority);
+            if (c->ages)
+                snapshot_say(s, "+%lld", (long long)loan->got);
+            if (rec->flags & WQ__DIRTY)
+                snapshot_say(s, "*%u", rec->level);
         }
 }
 
@@ -74,6 +79,13 @@ snapshot_by_deadline(const void *left, const void *right)
     if (a->at != b->at)
         return a->at < b->at ? -1 : 1;
     return (a->seq > b->seq) - (a->seq < b->seq);
+}
+
+static inline void
+snapshot_pace(struct snapshot *s, const struct wq__pace *pace)
+{
+    snapshot_say(s, "(%lld %lld %lld)", (long long)pace->latest,
+                 (long long)pace->quiet, (long long)pace->until);
 }
 
 static inline void
@@ -88,9 +100,15 @@ snapshot_waiting(struct snapshot *s, const struct wq__core *c)
         memcpy(sorted, c->waiting.entries, n * sizeof sorted[0]);
     qsort(sorted, n, sizeof sorted[0], snapshot_by_deadline);
     for (size_t i = 0; i < n; i++) {
-        snapshot_key(s, wq__rec_key(wq__slab_at(&c->recs, sorted[i].ref)));
-        snapshot_say(s, "@%lld/%u%s", (long long)sorted[i].at, sorted[i].level,
-                     sorted[i].pace ? " paced" : "");
+        const struct wq__rec *rec = wq__slab_at(&c->recs, sorted[i].ref);
+
+        snapshot_key(s, wq__rec_key(rec));
+        snapshot_say(s, "@%lld/%u", (long long)sorted[i].at, sorted[i].level);
+        snapshot_say(s, "%s%s%s", rec->flags & WQ__BACKOFF ? "b" : "",
+                     rec->flags & WQ__DEBOUNCED ? "d" : "",
+                     rec->flags & WQ__QUIET ? "q" : "");
+        if (sorted[i].pace)
+            snapshot_pace(s, wq__slab_at(&c->paces, sorted[i].pace));
     }
 }
 
@@ -104,8 +122,20 @@ snapshot_level(struct snapshot *s, const struct wq__core *c,
     for (wq__ref ref = level->first; ref;) {
         const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
         snapshot_key(s, wq__rec_key(rec));
+        if (c->ages)
+            snapshot_say(s, "+%lld", (long long)wq__rec_since(rec));
         ref = rec->next;
     }
+}
+
+static inline void
+snapshot_tally(struct snapshot *s, const struct wq__tally *t)
+{
+    const uint64_t all[] = {t->adds,    t->merged,    t->gets, t->dones,
+                            t->removed, t->displaced, t->drops};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        snapshot_say(s, " %llu", (unsigned long long)all[i]);
 }
 
 /* What a plug-in has in line only it knows: then the number stands for them. */
@@ -121,9 +151,8 @@ snapshot_take(struct snapshot *s, const struct wq__core *c)
     snapshot_held(s, c);
     snapshot_say(s, "; waiting:");
     snapshot_waiting(s, c);
-    snapshot_say(s, "; tally %llu %llu %llu", (unsigned long long)c->tally.adds,
-                 (unsigned long long)c->tally.merged,
-                 (unsigned long long)c->tally.drops);
+    snapshot_say(s, "; tally");
+    snapshot_tally(s, &c->tally);
     snapshot_say(s, "; fence %llu%s", (unsigned long long)c->fence,
                  c->shutting_down ? "; shut down" : "");
 }

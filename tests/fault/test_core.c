@@ -18,9 +18,13 @@
 
 /* What the sweeps of a test share: how the core looks before the operation. */
 struct scene {
-    int  ready, held, waiting; /* so many keys of each kind */
-    bool dirty;                /* the held ones are dirty too */
-    bool has_plug_in;
+    int    ready, held, waiting; /* so many keys of each kind */
+    int    levels;               /* as many keys of as many priorities */
+    bool   dirty;                /* the held ones are dirty too */
+    bool   paced;                /* some are throttled, some debounced */
+    bool   ages;                 /* they are kept */
+    bool   has_plug_in;
+    size_t max_len;
 };
 
 struct ctx {
@@ -63,6 +67,38 @@ numbered(char text[static 32], const char *name, int i)
     return wq_str(text);
 }
 
+/* In any way. */
+static wq_err
+add_how(struct wq__how how, wq_key key)
+{
+    struct wq__pick pick = {.hash = wq__core_hash(&ctx.core, key), .at = 12};
+
+    return wq__core_add_with(&ctx.core, &how, &key, &pick, 1, NULL);
+}
+
+/* One is READY, one is left alone, one waits until it is not any more; and a
+ * series of debounced adds has begun. */
+static void
+make_paced(void)
+{
+    const struct wq__how throttle = {.kind = WQ__ADD_THROTTLE, .span = 50};
+    const struct wq__how first = {
+        .kind = WQ__ADD_THROTTLE, .span = 50, .priority = 1000};
+    const struct wq__how debounce = {.kind = WQ__ADD_DEBOUNCE, .span = 50};
+    const char *const    names[] = {"quiet", "throttled"};
+
+    for (size_t i = 0; i < 2; i++) {
+        wq_item *item;
+        int64_t  work;
+        assert_int_equal(add_how(first, wq_str(names[i])), WQ_OK);
+        assert_int_equal(wq__core_get(&ctx.core, 0, &item), WQ_OK);
+        assert_int_equal(wq__core_done(&ctx.core, item, 0, &work), WQ_OK);
+    }
+    assert_int_equal(add_how(throttle, wq_str("throttled")), WQ_OK);
+    assert_int_equal(add_how(throttle, wq_str("paced")), WQ_OK);
+    assert_int_equal(add_how(debounce, wq_str("series")), WQ_OK);
+}
+
 static void
 make_held(void)
 {
@@ -87,11 +123,19 @@ setup(struct counting *mem)
     ctx.plug_in = order_of(&ctx.order);
     wq__core_init(&ctx.core, secret, scene.has_plug_in ? &ctx.plug_in : NULL,
                   &mem->allocator);
+    ctx.core.ages = scene.ages;
     make_held();
     for (int i = 0; i < scene.ready; i++)
         assert_int_equal(add(numbered(text, "ready", i)), WQ_OK);
     for (int i = 0; i < scene.waiting; i++)
         assert_int_equal(add_at(numbered(text, "wait", i), 10 + i % 3), WQ_OK);
+    for (int i = 0; i < scene.levels; i++)
+        assert_int_equal(add_how((struct wq__how){.priority = i + 1},
+                                 numbered(text, "level", i)),
+                         WQ_OK);
+    if (scene.paced)
+        make_paced();
+    ctx.core.max_len = scene.max_len;
     snapshot_take(&ctx.before, &ctx.core);
     return &ctx;
 }
@@ -239,18 +283,21 @@ op_get(void *unused)
 static wq_err
 op_done(void *unused)
 {
+    int64_t work;
+
     (void)unused;
-    return wq__core_done(&ctx.core, ctx.item, 0, NULL);
+    return wq__core_done(&ctx.core, ctx.item, 0, &work);
 }
 
 static wq_err
 op_done_key(void *unused)
 {
     const wq_key key = wq_str("held0");
+    int64_t      work;
 
     (void)unused;
     return wq__core_done_key(&ctx.core, key, wq__core_hash(&ctx.core, key), 0,
-                             NULL);
+                             &work);
 }
 
 static wq_err
@@ -385,6 +432,233 @@ TEST(shutdown_needs_no_memory)
     sweep("shutdown", op_shut_down, true);
 }
 
+/* ---- adds with a purpose ------------------------------------------------ */
+
+/* What the sweeps below add, and how. */
+static struct {
+    struct wq__how how;
+    const char    *names[8]; /* up to the first NULL */
+} purpose;
+
+static wq_err
+op_purpose(void *unused)
+{
+    struct wq__pick picks[8] = {{0}};
+    wq_key          keys[8];
+    size_t          n = 0;
+
+    (void)unused;
+    for (; n < 8 && purpose.names[n]; n++) {
+        keys[n] = strcmp(purpose.names[n], "long")
+                      ? wq_str(purpose.names[n])
+                      : (wq_key){long_bytes, sizeof long_bytes};
+        picks[n].hash = wq__core_hash(&ctx.core, keys[n]);
+        picks[n].at = 11 + (int64_t)n % 3;
+    }
+    const wq_err err =
+        wq__core_add_with(&ctx.core, &purpose.how, keys, picks, n, NULL);
+    for (size_t i = 0; !err && i < n; i++)
+        if (picks[i].victim)
+            wq__core_bury(&ctx.core, picks[i].victim);
+    return err;
+}
+
+static const struct wq__how hows[] = {
+    {.kind = WQ__ADD_NOW, .priority = 777},
+    {.kind = WQ__ADD_AT, .priority = 777, .backoff = true},
+    {.kind = WQ__ADD_DEBOUNCE, .priority = 777, .span = 30, .max_wait = 40},
+    {.kind = WQ__ADD_THROTTLE, .priority = 777, .span = 30},
+};
+enum { HOWS = sizeof hows / sizeof hows[0] };
+
+/* One key, in every way, when `*kind` keys of a kind are there. */
+static void
+sweep_every_way(const char *name, int *kind, int to)
+{
+    purpose.names[0] = name;
+    purpose.names[1] = NULL;
+    for (size_t i = 0; i < HOWS; i++) {
+        purpose.how = hows[i];
+        for (*kind = 0; *kind < to; ++*kind)
+            sweep(name, op_purpose, !needs_memory(op_purpose));
+    }
+}
+
+/* O-51 O-54 O-55 */
+TEST(add_with_a_purpose_without_memory_changes_nothing)
+{
+    scene = (struct scene){.paced = true};
+    sweep_every_way("new", &scene.levels, 40);
+    scene = (struct scene){.ages = true};
+    sweep_every_way("new", &scene.waiting, SIZES);
+    memset(long_bytes, 'k', sizeof long_bytes);
+    sweep_every_way("long", &scene.waiting, 3);
+}
+
+/* A level, an entry of the heap and a pace may be needed all the same. */
+TEST(add_with_a_purpose_of_a_known_key_without_memory_changes_nothing)
+{
+    static const char *const names[] = {"ready0", "held0",     "level0",
+                                        "quiet",  "throttled", "paced",
+                                        "series", "wait0"};
+
+    for (size_t i = 0; i < 8; i++) {
+        scene =
+            (struct scene){.ready = 1, .held = 1, .waiting = 1, .paced = true};
+        sweep_every_way(names[i], &scene.levels, 12);
+        scene = (struct scene){.ready = 1,
+                               .held = 1,
+                               .dirty = true,
+                               .waiting = 3,
+                               .paced = true,
+                               .ages = true};
+        sweep_every_way(names[i], &scene.levels, 3);
+    }
+}
+
+/* O-50: all or none, whichever of them there is no memory for. */
+TEST(batch_without_memory_changes_nothing)
+{
+    static const char *const names[] = {"new1",  "ready0", "long", "new1",
+                                        "held0", "wait0",  "new2", "quiet"};
+
+    memset(long_bytes, 'k', sizeof long_bytes);
+    memcpy(purpose.names, names, sizeof names);
+    for (size_t i = 0; i < HOWS; i++) {
+        purpose.how = hows[i];
+        for (int size = 0; size < 20; size++) {
+            scene = (struct scene){.ready = 1 + size,
+                                   .held = 1,
+                                   .waiting = 1,
+                                   .levels = size,
+                                   .paced = true,
+                                   .ages = size % 2};
+            sweep("batch", op_purpose, false);
+        }
+    }
+}
+
+/* O-56: nobody makes room for what cannot be added. */
+TEST(batch_that_displaces_without_memory_changes_nothing)
+{
+    static const char *const names[8] = {"new1", "ready0", "long", "new2"};
+
+    memset(long_bytes, 'k', sizeof long_bytes);
+    memcpy(purpose.names, names, sizeof names);
+    for (size_t i = 0; i < HOWS; i++) {
+        purpose.how = hows[i];
+        purpose.how.displace = true;
+        for (int size = 4; size < 20; size++) {
+            scene = (struct scene){
+                .ready = size, .levels = 2, .max_len = (size_t)size + 2};
+            sweep("batch that displaces", op_purpose, false);
+        }
+    }
+}
+
+/* Room is looked for before anything changes. */
+TEST(batch_that_does_not_fit_changes_nothing)
+{
+    static const char *const names[8] = {"new1", "ready0", "new2"};
+    struct counting          mem;
+
+    memcpy(purpose.names, names, sizeof names);
+    for (size_t i = 0; i < HOWS; i++) {
+        purpose.how = hows[i];
+        scene = (struct scene){.ready = 4, .paced = true, .max_len = 9};
+        counting_init(&mem);
+        (void)setup(&mem);
+        assert_int_equal(op_purpose(NULL), WQ_EFULL);
+        unchanged(NULL);
+        teardown(NULL);
+        assert_int_equal(mem.bytes, 0);
+    }
+}
+
+/* ---- what needs none ---------------------------------------------------- */
+
+static const char *taken_back; /* by the next two */
+
+static wq_err
+op_remove(void *unused)
+{
+    const wq_key key = wq_str(taken_back);
+
+    (void)unused;
+    return wq__core_remove(&ctx.core, key, wq__core_hash(&ctx.core, key), 5);
+}
+
+static wq_err
+op_cancel(void *unused)
+{
+    const wq_key key = wq_str(taken_back);
+
+    (void)unused;
+    return wq__core_cancel(&ctx.core, key, wq__core_hash(&ctx.core, key), 5);
+}
+
+/* O-57 O-58 */
+TEST(taking_back_needs_no_memory)
+{
+    static const char *const wanted[] = {
+        "ready1", "held0", "level2", "wait0", "throttled", "paced", "series"};
+
+    scene = (struct scene){.ready = 3,
+                           .held = 2,
+                           .dirty = true,
+                           .levels = 9,
+                           .waiting = SIZES,
+                           .paced = true};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        taken_back = wanted[i];
+        sweep("remove", op_remove, true);
+    }
+    for (size_t i = 3; i < sizeof wanted / sizeof wanted[0]; i += 3) {
+        taken_back = wanted[i];
+        sweep("cancel", op_cancel, true);
+    }
+}
+
+TEST(promotion_of_paced_keys_needs_no_memory)
+{
+    scene = (struct scene){.waiting = 20, .levels = 9, .paced = true};
+    sweep("promotion", op_promote, true);
+    sweep("shutdown", op_shut_down, true);
+}
+
+/* O-30 O-31 O-32 O-33 */
+TEST(looking_needs_no_memory_and_changes_nothing)
+{
+    const wq_key    wait0 = wq_str("wait0");
+    struct counting mem;
+    wq_counts       counts;
+    wq_depth        depths[4];
+    wq_key_info     info;
+    wq_key          key;
+    wq__ref         cursor = 0;
+    size_t          n, budget = 1000, met = 0;
+
+    scene = (struct scene){.ready = 3,
+                           .held = 2,
+                           .dirty = true,
+                           .levels = 9,
+                           .waiting = 20,
+                           .paced = true,
+                           .ages = true};
+    counting_init(&mem);
+    (void)setup(&mem);
+    const uint64_t calls = mem.calls;
+    wq__core_stats(&ctx.core, 5, &counts);
+    wq__core_depths(&ctx.core, depths, 4, &n);
+    wq__core_look(&ctx.core, wait0, wq__core_hash(&ctx.core, wait0), 5, &info);
+    while (wq__core_walk(&ctx.core, &cursor, &budget, 31, 5, &key, &info))
+        met++;
+    assert_int_equal(met, 3 + 2 + 9 + 20 + 3);
+    assert_int_equal(mem.calls, calls);
+    unchanged(NULL);
+    teardown(NULL);
+}
+
 /* ---- the same behind a plug-in that needs memory ------------------------ */
 
 TEST(add_that_the_plug_in_has_no_memory_for_changes_nothing)
@@ -414,6 +688,16 @@ TEST(done_of_a_clean_key_does_not_ask_the_plug_in)
     sweep("done by key", op_done_key, true);
 }
 
+TEST(throttled_add_that_the_plug_in_refuses_changes_nothing)
+{
+    purpose.how = hows[3];
+    memset(purpose.names, 0, sizeof purpose.names);
+    purpose.names[0] = "new";
+    scene = (struct scene){.has_plug_in = true};
+    for (scene.ready = 0; scene.ready < 10; scene.ready++)
+        sweep("throttled add", op_purpose, false);
+}
+
 TEST(get_without_memory_does_not_ask_the_plug_in)
 {
     scene = (struct scene){.ready = 3, .has_plug_in = true};
@@ -431,8 +715,17 @@ WQ_TESTS(test(add_without_memory_changes_nothing),
          test(promotion_needs_no_memory),
          test(get_without_memory_keeps_the_key_first),
          test(done_needs_no_memory), test(shutdown_needs_no_memory),
+         test(add_with_a_purpose_without_memory_changes_nothing),
+         test(add_with_a_purpose_of_a_known_key_without_memory_changes_nothing),
+         test(batch_without_memory_changes_nothing),
+         test(batch_that_displaces_without_memory_changes_nothing),
+         test(batch_that_does_not_fit_changes_nothing),
+         test(taking_back_needs_no_memory),
+         test(promotion_of_paced_keys_needs_no_memory),
+         test(looking_needs_no_memory_and_changes_nothing),
          test(add_that_the_plug_in_has_no_memory_for_changes_nothing),
          test(add_of_a_waiting_key_that_the_plug_in_refuses_changes_nothing),
          test(done_of_a_dirty_key_that_the_plug_in_refuses_keeps_the_loan),
          test(done_of_a_clean_key_does_not_ask_the_plug_in),
+         test(throttled_add_that_the_plug_in_refuses_changes_nothing),
          test(get_without_memory_does_not_ask_the_plug_in));

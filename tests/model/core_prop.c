@@ -3,11 +3,13 @@
 #include "model/core_prop.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/core.h"
 #include "model/model.h"
+#include "model/plug_in.h"
 #include "support/counting.h"
 
 /* ---- the operations ----------------------------------------------------- */
@@ -32,6 +34,11 @@ enum operation {
     SHUT_DOWN,   /* */
     RENEW,       /* the core ends and another one begins */
     DROP,        /* nothing waits any more */
+    ADD_WITH,    /* form, priority, time, how many, keys */
+    REMOVE,      /* key */
+    CANCEL,      /* key: its deadline */
+    DONE_MANY,   /* which of the held items, and what is wrong with them */
+    WALK,        /* how far: over all keys */
     OPERATIONS,
 };
 
@@ -41,31 +48,39 @@ static const struct {
     const char *name;
     unsigned    weight; /* of 256 bytes, how many mean this */
 } operations[OPERATIONS] = {
-    [ADD] = {"add", 41},
-    [ADD_BACKOFF] = {"add_backoff", 12},
-    [ADMIT] = {"admit", 6},
-    [ADD_AFTER] = {"add_after", 28},
-    [ADD_RESPECT] = {"add_respecting", 6},
-    [ADD_AT] = {"add_at", 8},
+    [ADD] = {"add", 30},
+    [ADD_BACKOFF] = {"add_backoff", 10},
+    [ADMIT] = {"admit", 5},
+    [ADD_AFTER] = {"add_after", 18},
+    [ADD_RESPECT] = {"add_respecting", 4},
+    [ADD_AT] = {"add_at", 6},
     [PASS] = {"pass", 14},
     [PASS_TO] = {"pass_to", 2},
-    [GET] = {"get", 48},
-    [DONE] = {"done", 44},
-    [DONE_KEY] = {"done_key", 14},
-    [DONE_AGAIN] = {"done_again", 8},
-    [DONE_COPY] = {"done_copy", 4},
-    [DONE_RANDOM] = {"done_random", 4},
+    [GET] = {"get", 44},
+    [DONE] = {"done", 38},
+    [DONE_KEY] = {"done_key", 10},
+    [DONE_AGAIN] = {"done_again", 4},
+    [DONE_COPY] = {"done_copy", 2},
+    [DONE_RANDOM] = {"done_random", 2},
     [NO_MEMORY] = {"no_memory", 8},
     [NO_PUSH] = {"no_push", 4},
     [SHUT_DOWN] = {"shut_down", 1},
     [RENEW] = {"renew", 2},
-    [DROP] = {"drop_waiting", 2},
+    [DROP] = {"drop_waiting", 1},
+    [ADD_WITH] = {"add_with", 30},
+    [REMOVE] = {"remove", 8},
+    [CANCEL] = {"cancel", 5},
+    [DONE_MANY] = {"done_many", 4},
+    [WALK] = {"walk", 4},
 };
 
 static const int64_t extremes[] = {
     INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX,
 };
 enum { EXTREMES = sizeof extremes / sizeof extremes[0] };
+
+static const int priorities[] = {0, 1, 5, -1, -5, 6, INT_MAX, INT_MIN};
+enum { PRIORITIES = sizeof priorities / sizeof priorities[0] };
 
 static enum operation
 decode(uint8_t byte)
@@ -87,20 +102,24 @@ enum {
     TRACE = 40,      /* operations a report shows */
     STEP_UNIT = 10,  /* times are multiples of this, so that many are equal */
     STALE_MAX = 8,   /* items remembered after done */
-};
-
-/* The ready order as a plug-in: an array of keys, from one end or the other. */
-struct plug_in {
-    enum model_order order;
-    wq_key           keys[MODEL_KEYS];
-    size_t           len;
-    int              refuse; /* as the model's */
+    BOUND_LEAST = 3, /* the smallest max_len */
 };
 
 struct trace {
     enum operation op;
-    int            a, b; /* what it was given */
+    int            a, b, c;           /* what it was given */
+    int            keys[MODEL_BATCH]; /* likewise */
+    int            n;                 /* how many of these */
+    int64_t        now;
     wq_err         answer;
+};
+
+/* A walk that is under way while other things happen. */
+struct walk {
+    bool    under_way;
+    wq__ref cursor;
+    bool    stayed[MODEL_KEYS]; /* it had a facet all the time */
+    int     seen[MODEL_KEYS];   /* how often */
 };
 
 struct world {
@@ -113,17 +132,18 @@ struct world {
     wq_order            order;
     bool                has_plug_in;
 
-    bool         respect;
+    bool         respect, ages;
+    size_t       max_len;
     struct model model;
     int          keys; /* how many of the model's are used */
     int64_t      now;
 
-    wq_item *items[MODEL_KEYS];  /* by key, while held */
-    uint64_t fences[MODEL_KEYS]; /* by key, the last one seen */
-    wq_item *stale[STALE_MAX];
-    size_t   stales;
+    wq_item    *items[MODEL_KEYS];  /* by key, while held */
+    uint64_t    fences[MODEL_KEYS]; /* by key, the last one seen */
+    wq_item    *stale[STALE_MAX];
+    size_t      stales;
+    struct walk walk;
 
-    bool         plug_in_refused; /* during this operation */
     struct trace traces[TRACE];
 
     struct core_prop_report *report;
@@ -151,7 +171,8 @@ key_of(int n)
     static unsigned char bytes[MODEL_KEYS][KEY_BYTES];
     unsigned char       *b = bytes[n];
 
-    memset(b, 'k', KEY_BYTES);
+    if (!b[0])
+        memset(b, 'k', KEY_BYTES);
     if (n % 7 != 6)
         return (wq_key){b, (size_t)n + 1};
     b[KEY_BYTES - 1 - n] = (unsigned char)n;
@@ -169,45 +190,10 @@ number_of(const struct world *w, wq_key key)
     return -1;
 }
 
-/* ---- the plug-in -------------------------------------------------------- */
-
-static struct world *the_world; /* the plug-in tells it of refusals */
-
-static wq_err
-plug_in_push(void *self, wq_key key, int priority)
+static uint32_t
+hash_of(const struct world *w, int n)
 {
-    struct plug_in *p = self;
-
-    (void)priority;
-    if (p->refuse > 0 && --p->refuse == 0) {
-        the_world->plug_in_refused = true;
-        return WQ_ENOMEM;
-    }
-    p->keys[p->len++] = key;
-    return WQ_OK;
-}
-
-static bool
-plug_in_pop(void *self, wq_key *out)
-{
-    struct plug_in *p = self;
-
-    if (p->len == 0)
-        return false;
-    p->len--;
-    if (p->order == MODEL_LIFO) {
-        *out = p->keys[p->len];
-    } else {
-        *out = p->keys[0];
-        memmove(p->keys, p->keys + 1, p->len * sizeof p->keys[0]);
-    }
-    return true;
-}
-
-static size_t
-plug_in_len(void *self)
-{
-    return ((const struct plug_in *)self)->len;
+    return wq__core_hash(&w->core, key_of(n));
 }
 
 /* ---- reports ------------------------------------------------------------ */
@@ -220,18 +206,21 @@ say(struct core_prop_report *r, const char *text)
 }
 
 static void
-say_traces(struct world *w)
+say_trace(struct world *w, size_t step)
 {
-    const size_t steps = w->report->steps;
-    char         line[100];
+    const struct trace *t = &w->traces[step % TRACE];
+    char                text[160];
 
-    for (size_t i = steps > TRACE ? steps - TRACE : 0; i < steps; i++) {
-        const struct trace *t = &w->traces[i % TRACE];
-        (void)snprintf(line, sizeof line, "  step %zu: %s %d %d -> %s\n", i,
-                       operations[t->op].name, t->a, t->b,
-                       wq_err_name(t->answer));
-        say(w->report, line);
+    (void)snprintf(text, sizeof text, "  step %zu at %" PRId64 ": %s %d %d %d",
+                   step, t->now, operations[t->op].name, t->a, t->b, t->c);
+    say(w->report, text);
+    for (int i = 0; i < t->n; i++) {
+        (void)snprintf(text, sizeof text, "%s%d", i ? "," : " keys ",
+                       t->keys[i]);
+        say(w->report, text);
     }
+    (void)snprintf(text, sizeof text, " -> %s\n", wq_err_name(t->answer));
+    say(w->report, text);
 }
 
 /* Note the first failure of a run; true if `ok`. */
@@ -239,14 +228,16 @@ static bool
 check(struct world *w, bool ok, const char *what, long long expected,
       long long got)
 {
-    char line[200];
+    const size_t steps = w->report->steps;
+    char         line[200];
 
     if (ok || w->report->text[0])
         return ok;
     (void)snprintf(line, sizeof line, "step %zu: %s: expected %lld, got %lld\n",
-                   w->report->steps - 1, what, expected, got);
+                   steps - 1, what, expected, got);
     say(w->report, line);
-    say_traces(w);
+    for (size_t i = steps > TRACE ? steps - TRACE : 0; i < steps; i++)
+        say_trace(w, i);
     return false;
 }
 
@@ -261,22 +252,24 @@ equal(struct world *w, const char *what, long long expected, long long got)
 static void
 begin(struct world *w)
 {
-    const enum model_order order = w->plug_in.order;
-
-    w->plug_in = (struct plug_in){.order = order};
-    w->order = (wq_order){
-        .size = sizeof w->order,
-        .self = &w->plug_in,
-        .push = plug_in_push,
-        .pop = plug_in_pop,
-        .len = plug_in_len,
+    const struct plug_in plug_in = {
+        .order = w->plug_in.order,
+        .is_full = w->plug_in.is_full,
     };
+
+    w->plug_in = plug_in;
+    w->order = plug_in_order(&w->plug_in);
     wq__core_init(&w->core, w->secret, w->has_plug_in ? &w->order : NULL,
                   &w->mem.allocator);
-    model_init(&w->model, order);
+    model_init(&w->model, plug_in.order);
+    w->model.is_flat = w->has_plug_in && !plug_in.is_full;
+    w->model.gives = !w->model.is_flat;
     w->core.respect = w->model.respect = w->respect;
+    w->core.max_len = w->model.max_len = w->max_len;
+    w->core.ages = w->ages;
     memset(w->items, 0, sizeof w->items);
     memset(w->fences, 0, sizeof w->fences);
+    w->walk.under_way = false;
     w->stales = 0;
 }
 
@@ -294,7 +287,6 @@ create(struct world *w, const uint8_t *data, size_t len,
     static const uint32_t masks[] = {UINT32_MAX, 0, 1, 3};
 
     memset(w, 0, sizeof *w);
-    the_world = w;
     w->report = report;
     report->steps = 0;
     report->text[0] = '\0';
@@ -303,25 +295,32 @@ create(struct world *w, const uint8_t *data, size_t len,
     counting_init(&w->mem);
 
     const int kind = read_byte(w);
+    const int size = read_byte(w);
     w->secret =
         (struct wq__hash_key){.k0 = 7, .k1 = 8, .mask = masks[kind % 4]};
     w->has_plug_in = kind / 4 % 4 >= 2;
     w->plug_in.order = kind / 4 % 4 == 3 ? MODEL_LIFO : MODEL_FIFO;
-    w->respect = kind / 16 % 2;
-    w->keys = 8 + read_byte(w) % (MODEL_KEYS - 7);
+    w->plug_in.is_full = kind & CORE_PROP_FULL;
+    w->respect = kind & CORE_PROP_RESPECT;
+    w->ages = kind & CORE_PROP_AGES;
+    w->max_len = kind & CORE_PROP_BOUNDED ? BOUND_LEAST + (size_t)size / 33 : 0;
+    w->keys = 8 + size % (MODEL_KEYS - 7);
     begin(w);
 }
 
-/* ---- performing --------------------------------------------------------- */
+/* ---- the same in both worlds' words ------------------------------------- */
 
-/* The same answers in the core's words. */
 static wq_err
 as_error(enum model_answer answer)
 {
     static const wq_err errors[] = {
-        [MODEL_OK] = WQ_OK,           [MODEL_NOTHING] = WQ_ENOTFOUND,
-        [MODEL_NOT_HELD] = WQ_ESTATE, [MODEL_SHUT] = WQ_ESHUTDOWN,
+        [MODEL_OK] = WQ_OK,
+        [MODEL_NOTHING] = WQ_ENOTFOUND,
+        [MODEL_WRONG_STATE] = WQ_ESTATE,
+        [MODEL_SHUT] = WQ_ESHUTDOWN,
         [MODEL_REFUSED] = WQ_ENOMEM,
+        [MODEL_FULL] = WQ_EFULL,
+        [MODEL_CANNOT] = WQ_ENOTSUP,
     };
     return errors[answer];
 }
@@ -333,11 +332,52 @@ as_added(enum model_effect effect)
         [MODEL_NEW] = WQ_ADDED_NEW,
         [MODEL_MERGED] = WQ_ADDED_MERGED,
         [MODEL_MADE_DIRTY] = WQ_ADDED_DIRTY,
+        [MODEL_RAISED] = WQ_ADDED_RAISED,
         [MODEL_SCHEDULED] = WQ_ADDED_SCHEDULED,
         [MODEL_SOONER] = WQ_ADDED_SOONER,
-        [MODEL_LATER] = WQ_ADDED_KEPT,
+        [MODEL_LATER] = WQ_ADDED_LATER,
+        [MODEL_KEPT] = WQ_ADDED_KEPT,
     };
     return added[effect];
+}
+
+static struct wq__how
+as_how(const struct model_how *how)
+{
+    static const wq_if_waiting policies[] = {
+        [MODEL_KEEP] = WQ_IF_WAITING_KEEP,
+        [MODEL_MERGE] = WQ_IF_WAITING_MERGE,
+        [MODEL_REPLACE] = WQ_IF_WAITING_REPLACE,
+        [MODEL_DROP] = WQ_IF_WAITING_DROP,
+    };
+    struct wq__how core = {
+        .kind = WQ__ADD_NOW,
+        .now = how->now,
+        .span = how->span,
+        .max_wait = how->max_wait,
+        .priority = how->priority,
+        .backoff = how->backoff,
+        .respect = how->respect,
+        .displace = how->displace,
+        .waiting = policies[how->policy],
+    };
+
+    if (how->kind == MODEL_AT)
+        core.kind = WQ__ADD_AT;
+    if (how->kind == MODEL_DEBOUNCE)
+        core.kind = WQ__ADD_DEBOUNCE;
+    if (how->kind == MODEL_THROTTLE)
+        core.kind = WQ__ADD_THROTTLE;
+    return core;
+}
+
+/* How long it is from one time to another; not less than nothing. */
+static int64_t
+age(int64_t from, int64_t to)
+{
+    if (to <= from)
+        return 0;
+    return from < 0 && to > INT64_MAX + from ? INT64_MAX : to - from;
 }
 
 /* Was memory refused in this operation? Then the core may have failed where the
@@ -345,7 +385,7 @@ as_added(enum model_effect effect)
 static bool
 failed_for_memory(struct world *w, wq_err err)
 {
-    return err == WQ_ENOMEM && w->mem.refused && !w->plug_in_refused;
+    return err == WQ_ENOMEM && w->mem.refused && !w->plug_in.refused;
 }
 
 static void
@@ -354,68 +394,204 @@ compare(struct world *w, wq_err err, enum model_answer answer)
     equal(w, "answer", as_error(answer), err);
 }
 
-static wq_err
-add_respecting(struct world *w, wq_key key, uint32_t hash, wq_added *what)
-{
-    const struct wq__how how = {.kind = WQ__ADD_NOW, .respect = true};
-    struct wq__pick      pick = {.hash = hash};
-    const wq_err err = wq__core_add_with(&w->core, &how, &key, &pick, 1, NULL);
-
-    *what = pick.added;
-    return err;
-}
+/* ---- adds --------------------------------------------------------------- */
 
 static wq_err
-add_to_core(struct world *w, enum operation op, wq_key key, int64_t at,
-            wq_added *what)
+perform_plain_add(struct world *w, enum operation op, int n)
 {
-    const uint32_t hash = wq__core_hash(&w->core, key);
-
-    if (op == ADD)
-        return wq__core_add(&w->core, key, hash, 0, what);
-    if (op == ADMIT)
-        return wq__core_admit(&w->core, key, hash, 0, what);
-    if (op == ADD_RESPECT)
-        return add_respecting(w, key, hash, what);
-    return wq__core_add_after(&w->core, key, hash, 0, at, op == ADD_BACKOFF,
-                              what);
-}
-
-static enum model_answer
-add_to_model(struct world *w, enum operation op, int n, int64_t at,
-             enum model_effect *did)
-{
-    if (op == ADD)
-        return model_add(&w->model, n, did);
-    if (op == ADMIT)
-        return model_admit(&w->model, n, did);
-    if (op == ADD_RESPECT)
-        return model_add_respecting(&w->model, n, did);
-    return model_add_after(&w->model, n, at, op == ADD_BACKOFF, did);
-}
-
-static wq_err
-perform_add(struct world *w, enum operation op, int n, int64_t at)
-{
+    const uint32_t    hash = hash_of(w, n);
+    const bool        admit = op == ADMIT;
     wq_added          what = WQ_ADDED_NEW;
     enum model_effect did = MODEL_NEW;
-    const wq_err      err = add_to_core(w, op, key_of(n), at, &what);
+    const wq_err      err = (admit ? wq__core_admit : wq__core_add)(
+        &w->core, key_of(n), hash, w->now, &what);
 
     if (failed_for_memory(w, err))
         return err;
-    const enum model_answer answer = add_to_model(w, op, n, at, &did);
-    compare(w, err, answer);
+    compare(w, err,
+            (admit ? model_admit : model_add)(&w->model, n, w->now, &did));
     if (!err)
         equal(w, "what the add did", as_added(did), what);
     return err;
 }
 
 static wq_err
+perform_add_after(struct world *w, int n, int64_t at, bool backoff)
+{
+    const struct model_how how = {
+        .kind = MODEL_AT, .now = w->now, .backoff = backoff};
+    struct model_pick pick = {.key = n, .at = at};
+    wq_added          what = WQ_ADDED_NEW;
+    const wq_err err = wq__core_add_after(&w->core, key_of(n), hash_of(w, n),
+                                          w->now, at, backoff, &what);
+
+    if (failed_for_memory(w, err))
+        return err;
+    compare(w, err, model_add_with(&w->model, &how, &pick, 1));
+    if (!err)
+        equal(w, "what the add did", as_added(pick.did), what);
+    return err;
+}
+
+/* Who made room is told, and then buried. */
+static void
+compare_pick(struct world *w, const struct wq__pick *got,
+             const struct model_pick *expected)
+{
+    const int victim = got->victim ? number_of(w, got->victim_key) : -1;
+
+    equal(w, "what the add did", as_added(expected->did), got->added);
+    equal(w, "who made room", expected->victim, victim);
+    if (got->victim)
+        wq__core_bury(&w->core, got->victim);
+}
+
+static wq_err
+add_batch(struct world *w, const struct model_how *how,
+          struct model_pick *expected, size_t n)
+{
+    const struct wq__how core_how = as_how(how);
+    struct wq__pick      picks[MODEL_BATCH] = {{0}};
+    wq_key               keys[MODEL_BATCH];
+    size_t               needs = SIZE_MAX;
+
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = key_of(expected[i].key);
+        picks[i] = (struct wq__pick){
+            .hash = hash_of(w, expected[i].key),
+            .skip = expected[i].skip,
+            .at_once = expected[i].at_once,
+            .at = expected[i].at,
+        };
+    }
+    const wq_err err =
+        wq__core_add_with(&w->core, &core_how, keys, picks, n, &needs);
+
+    if (failed_for_memory(w, err))
+        return err;
+    const enum model_answer answer =
+        model_add_with(&w->model, how, expected, n);
+    compare(w, err, answer);
+    if (err == WQ_EFULL)
+        check(w, needs > wq__core_room(&w->core), "keys that do not fit",
+              (long long)wq__core_room(&w->core) + 1, (long long)needs);
+    for (size_t i = 0; !err && i < n; i++)
+        compare_pick(w, &picks[i], &expected[i]);
+    return err;
+}
+
+static wq_err
+perform_add_respecting(struct world *w, int key)
+{
+    const struct model_how how = {
+        .kind = MODEL_NOW, .now = w->now, .respect = true};
+    struct model_pick pick = {.key = key};
+
+    return add_batch(w, &how, &pick, 1);
+}
+
+/* All priorities are possible, some are frequent. */
+static int
+priority_of(int byte)
+{
+    return byte < 200 ? priorities[byte % PRIORITIES] : byte - 220;
+}
+
+/* The bytes of an add: what kind, which policy, who makes room, ... */
+static struct model_how
+read_how(const struct world *w, const struct trace *t)
+{
+    struct model_how how = {
+        .kind = (enum model_kind)(t->a % 4),
+        .policy = (enum model_policy)(t->a / 4 % 4),
+        .now = w->now,
+        .priority = priority_of(t->b),
+        .displace = !w->has_plug_in && t->a / 16 % 2,
+        .backoff = t->a / 32 % 2,
+        .respect = t->a / 64 % 2,
+    };
+
+    if (how.kind == MODEL_DEBOUNCE || how.kind == MODEL_THROTTLE) {
+        how.policy = MODEL_KEEP; /* callers cannot say otherwise */
+        how.span = t->c < 250 ? (1 + t->c % 6) * STEP_UNIT : INT64_MAX;
+    }
+    if (how.kind == MODEL_DEBOUNCE)
+        how.max_wait = t->c / 8 % 4 * 4 * STEP_UNIT;
+    how.backoff &= how.kind == MODEL_AT;
+    how.respect &= how.kind == MODEL_NOW || how.kind == MODEL_AT;
+    return how;
+}
+
+/* O-50: several keys, perhaps one of them twice; of a batch that failed (a
+ * backoff) some may run at once, and one may be left alone. */
+static wq_err
+perform_add_with(struct world *w, const struct trace *t)
+{
+    const struct model_how how = read_how(w, t);
+    struct model_pick      picks[MODEL_BATCH];
+
+    for (int i = 0; i < t->n; i++) {
+        const int delay = (t->c + i) % 8;
+        picks[i] = (struct model_pick){
+            .key = t->keys[i],
+            .skip = t->a / 128 % 2 && i == 1,
+            .at_once = how.backoff && delay == 0,
+            .at = w->now + delay * STEP_UNIT,
+            .victim = -1,
+        };
+    }
+    return add_batch(w, &how, picks, (size_t)t->n);
+}
+
+/* ---- taking back, and time ---------------------------------------------- */
+
+static wq_err
+perform_remove(struct world *w, int n)
+{
+    const wq_err err =
+        wq__core_remove(&w->core, key_of(n), hash_of(w, n), w->now);
+
+    compare(w, err, model_remove(&w->model, n, w->now));
+    return err;
+}
+
+static wq_err
+perform_cancel(struct world *w, int n)
+{
+    const wq_err err =
+        wq__core_cancel(&w->core, key_of(n), hash_of(w, n), w->now);
+
+    compare(w, err, model_cancel(&w->model, n, w->now));
+    return err;
+}
+
+/* At the end of time there is no later, and what is left alone for ever is not
+ * any more: that is not asked. */
+static wq_err
 perform_pass(struct world *w, int64_t now)
 {
+    if (now == INT64_MAX && model_throttles(&w->model))
+        now--;
     wq__core_promote(&w->core, now);
     model_pass(&w->model, now, WQ__OFFER_AGAIN_NS);
     return WQ_OK;
+}
+
+/* ---- get and done ------------------------------------------------------- */
+
+/* What the item shows of key number `n`, which the model has handed out. */
+static void
+compare_item(struct world *w, wq_item *item, int n)
+{
+    const struct model_key *k = &w->model.keys[n];
+
+    equal(w, "priority of an item", k->held_priority, item->priority);
+    check(w, item->fence > w->fences[n], "fence must grow beyond",
+          (long long)w->fences[n], (long long)item->fence);
+    if (w->ages)
+        equal(w, "latency", age(k->since, w->now), wq__core_latency(item));
+    w->fences[n] = item->fence;
+    w->items[n] = item;
 }
 
 static wq_err
@@ -423,21 +599,17 @@ perform_get(struct world *w)
 {
     wq_item     *item = NULL;
     int          expected = -1;
-    const wq_err err = wq__core_get(&w->core, 0, &item);
+    const wq_err err = wq__core_get(&w->core, w->now, &item);
 
     if (failed_for_memory(w, err))
         return err;
-    compare(w, err, model_get(&w->model, &expected));
+    compare(w, err, model_get(&w->model, w->now, &expected));
     if (err || expected < 0)
         return err;
     const int got = number_of(w, item->key);
     equal(w, "key handed out", expected, got);
-    if (got < 0)
-        return err;
-    check(w, item->fence > w->fences[got], "fence must grow beyond",
-          (long long)w->fences[got], (long long)item->fence);
-    w->fences[got] = item->fence;
-    w->items[got] = item;
+    if (got >= 0)
+        compare_item(w, item, got);
     return err;
 }
 
@@ -456,10 +628,13 @@ held_key(const struct world *w, int i)
 }
 
 static wq_err
-finish(struct world *w, int n, wq_err err)
+finish(struct world *w, int n, wq_err err, int64_t work)
 {
+    const int64_t got = w->model.keys[n].got;
+
     compare(w, err, model_done(&w->model, n));
     if (!err) {
+        equal(w, "time of work", w->ages ? age(got, w->now) : -1, work);
         w->stale[w->stales++ % STALE_MAX] = w->items[n];
         w->items[n] = NULL;
     }
@@ -470,19 +645,46 @@ static wq_err
 perform_done(struct world *w, int which)
 {
     const int n = held_key(w, which);
+    int64_t   work = -1;
 
     if (n < 0)
         return WQ_OK;
-    return finish(w, n, wq__core_done(&w->core, w->items[n], 0, NULL));
+    const wq_err err = wq__core_done(&w->core, w->items[n], w->now, &work);
+    return finish(w, n, err, work);
 }
 
 static wq_err
 perform_done_key(struct world *w, int n)
 {
-    const wq_key   key = key_of(n);
-    const uint32_t hash = wq__core_hash(&w->core, key);
+    int64_t      work = -1;
+    const wq_err err =
+        wq__core_done_key(&w->core, key_of(n), hash_of(w, n), w->now, &work);
 
-    return finish(w, n, wq__core_done_key(&w->core, key, hash, 0, NULL));
+    return finish(w, n, err, work);
+}
+
+/* One that is not in use for another loan; NULL: there is none. */
+static wq_item *
+stale_item(const struct world *w, int which)
+{
+    if (w->stales == 0)
+        return NULL;
+    const size_t i =
+        (size_t)which % (w->stales < STALE_MAX ? w->stales : STALE_MAX);
+    for (int n = 0; n < w->keys; n++)
+        if (w->items[n] == w->stale[i])
+            return NULL;
+    return w->stale[i];
+}
+
+static wq_err
+expect_not_lent(struct world *w, const wq_item *item)
+{
+    int64_t      work;
+    const wq_err err = wq__core_done(&w->core, item, w->now, &work);
+
+    equal(w, "answer", WQ_ESTATE, err);
+    return err;
 }
 
 /* O-06: an item that was done is refused, until its memory is used for another
@@ -490,16 +692,8 @@ perform_done_key(struct world *w, int n)
 static wq_err
 perform_done_again(struct world *w, int which)
 {
-    if (w->stales == 0)
-        return WQ_OK;
-    const size_t i =
-        (size_t)which % (w->stales < STALE_MAX ? w->stales : STALE_MAX);
-    for (int n = 0; n < w->keys; n++)
-        if (w->items[n] == w->stale[i])
-            return WQ_OK;
-    const wq_err err = wq__core_done(&w->core, w->stale[i], 0, NULL);
-    equal(w, "answer", WQ_ESTATE, err);
-    return err;
+    const wq_item *item = stale_item(w, which);
+    return item ? expect_not_lent(w, item) : WQ_OK;
 }
 
 static wq_err
@@ -510,9 +704,7 @@ perform_done_copy(struct world *w, int which)
     if (n < 0)
         return WQ_OK;
     const wq_item copy = *w->items[n];
-    const wq_err  err = wq__core_done(&w->core, &copy, 0, NULL);
-    equal(w, "answer", WQ_ESTATE, err);
-    return err;
+    return expect_not_lent(w, &copy);
 }
 
 static wq_err
@@ -522,15 +714,289 @@ perform_done_random(struct world *w, int low, int high)
         .key = key_of(0),
         .slot = (uint32_t)low | (uint32_t)high << 8,
     };
-    const wq_err err = wq__core_done(&w->core, &foreign, 0, NULL);
-    equal(w, "answer", WQ_ESTATE, err);
+    return expect_not_lent(w, &foreign);
+}
+
+/* O-60: some items, and perhaps one that spoils it. */
+static wq_err
+perform_done_many(struct world *w, int which, int how)
+{
+    enum { ITEMS = 4 };
+    const size_t held = model_held(&w->model);
+    const size_t n = held < ITEMS - 1 ? held : ITEMS - 1;
+    wq_item     *items[ITEMS], copy, *stale = stale_item(w, which);
+    int          keys[ITEMS];
+    size_t       all = n;
+    wq_err       err = WQ_OK;
+
+    if (n == 0)
+        return WQ_OK;
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = held_key(w, which + (int)i);
+        items[i] = w->items[keys[i]];
+    }
+    copy = *items[0];
+    if (how % 4 == 1)
+        items[all++] = items[which % (int)n];
+    else if (how % 4 == 2)
+        items[all++] = &copy;
+    else if (how % 4 == 3 && stale)
+        items[all++] = stale;
+    equal(w, "all are on loan", all == n,
+          wq__core_are_lent(&w->core, items, all));
+    for (size_t i = 0; all == n && i < n && !err; i++) {
+        int64_t work = -1;
+        err = wq__core_done(&w->core, items[i], w->now, &work);
+        err = finish(w, keys[i], err, work);
+    }
     return err;
 }
+
+/* ---- looking ------------------------------------------------------------ */
+
+static unsigned
+facets_of(const struct world *w, int n)
+{
+    const struct model_key *k = &w->model.keys[n];
+    unsigned                facets = 0;
+
+    facets |= model_is_ready(&w->model, n) ? WQ_KEY_READY : 0;
+    facets |= k->held ? WQ_KEY_HELD : 0;
+    facets |= k->dirty ? WQ_KEY_DIRTY : 0;
+    facets |= k->waiting ? WQ_KEY_WAITING : 0;
+    facets |= k->waiting && k->backoff ? WQ_KEY_BACKOFF : 0;
+    return facets;
+}
+
+static int64_t
+until(const struct world *w, int64_t at)
+{
+    return at == INT64_MAX ? INT64_MAX : age(w->now, at);
+}
+
+/* O-32: all that is said of key number `n`. */
+static void
+compare_info(struct world *w, int n, const wq_key_info *info)
+{
+    const struct model_key *k = &w->model.keys[n];
+    const unsigned          facets = facets_of(w, n);
+    const bool              wanted = facets & (WQ_KEY_READY | WQ_KEY_DIRTY);
+
+    equal(w, "facets of a key", facets, info->facets);
+    equal(w, "priority of a key", model_priority(&w->model, n), info->priority);
+    equal(w, "how long a key is READY",
+          w->ages && wanted ? age(k->since, w->now) : -1, info->ready_ns);
+    equal(w, "how long a key is held",
+          w->ages && k->held ? age(k->got, w->now) : -1, info->held_ns);
+    equal(w, "how long a key waits on", k->waiting ? until(w, k->at) : -1,
+          info->wait_ns);
+    equal(w, "fence of a key", k->held ? (long long)w->fences[n] : 0,
+          (long long)info->fence);
+}
+
+static void
+compare_keys(struct world *w)
+{
+    for (int n = 0; n < w->keys; n++) {
+        wq_key_info info;
+
+        wq__core_look(&w->core, key_of(n), hash_of(w, n), w->now, &info);
+        compare_info(w, n, &info);
+        const unsigned inside =
+            wq__core_facets(&w->core, key_of(n), hash_of(w, n));
+        equal(w, "WAITING, inside", w->model.keys[n].waiting,
+              (inside & WQ__WAITING) != 0);
+        equal(w, "BACKOFF, inside", (info.facets & WQ_KEY_BACKOFF) != 0,
+              (inside & WQ__BACKOFF) != 0);
+    }
+}
+
+/* O-31 */
+static void
+compare_depths(struct world *w)
+{
+    wq_depth depths[2 * MODEL_KEYS + 1];
+    size_t   n = 0, all;
+
+    wq__core_depths(&w->core, depths, 2 * MODEL_KEYS + 1, &n);
+    equal(w, "priorities in use", (long long)model_levels(&w->model),
+          (long long)n);
+    for (size_t i = 0; i < n; i++) {
+        equal(w, "keys of a priority",
+              model_depth(&w->model, depths[i].priority),
+              (long long)depths[i].keys);
+        for (size_t k = 0; k < i; k++)
+            check(w, depths[k].priority != depths[i].priority,
+                  "a priority is named twice", 0, depths[i].priority);
+    }
+    wq__core_depths(&w->core, NULL, 0, &all);
+    equal(w, "priorities that are counted only", (long long)n, (long long)all);
+}
+
+/* O-30 */
+static void
+compare_counts(struct world *w)
+{
+    const struct model *m = &w->model;
+    int64_t             sum = 0, longest = 0;
+    wq_counts           counts = {0};
+
+    for (int n = 0; n < w->keys; n++) {
+        const int64_t held = m->keys[n].held ? age(m->keys[n].got, w->now) : 0;
+        sum += held;
+        longest = held > longest ? held : longest;
+    }
+    wq__core_stats(&w->core, w->now, &counts);
+    equal(w, "READY keys", (long long)m->ready_len, (long long)counts.ready);
+    equal(w, "HELD keys", (long long)model_held(m), (long long)counts.held);
+    equal(w, "DIRTY keys", (long long)model_dirty(m), (long long)counts.dirty);
+    equal(w, "WAITING keys", (long long)model_waiting(m),
+          (long long)counts.waiting);
+    equal(w, "time to the first deadline", until(w, model_first_deadline(m)),
+          counts.next_ns);
+    equal(w, "unfinished", w->ages ? sum : -1, counts.unfinished_ns);
+    equal(w, "longest", w->ages ? longest : -1, counts.longest_ns);
+    equal(w, "shut down", m->shut, counts.shutting_down);
+    equal(w, "adds", (long long)m->adds, (long long)counts.adds);
+    equal(w, "merged", (long long)m->merged, (long long)counts.merged);
+    equal(w, "gets", (long long)m->gets, (long long)counts.gets);
+    equal(w, "dones", (long long)m->dones, (long long)counts.dones);
+    equal(w, "removed", (long long)m->removed, (long long)counts.removed);
+    equal(w, "displaced", (long long)m->displaced, (long long)counts.displaced);
+    equal(w, "drops", (long long)m->drops, (long long)counts.drops);
+}
+
+static void
+compare_numbers(struct world *w)
+{
+    const struct wq__core *c = &w->core;
+    const struct model    *m = &w->model;
+    const size_t           known = model_known(m);
+
+    compare_counts(w);
+    equal(w, "len", (long long)m->ready_len, (long long)wq__core_len(c));
+    equal(w, "keys", (long long)known, (long long)c->index.len);
+    equal(w, "room", (long long)(w->max_len ? w->max_len - known : SIZE_MAX),
+          (long long)wq__core_room(c));
+    equal(w, "idle", model_idle(m), wq__core_idle(c));
+    equal(w, "next event", model_next_event(m), wq__core_next_deadline(c));
+    equal(w, "empty", m->ready_len == 0 && model_waiting(m) == 0,
+          wq__core_empty(c));
+    if (w->has_plug_in) {
+        const uint64_t raises = w->plug_in.is_full ? m->raises : 0;
+        equal(w, "touches", (long long)(m->touches + m->raises - raises),
+              (long long)w->plug_in.touches);
+        equal(w, "raises", (long long)raises, (long long)w->plug_in.raises);
+    }
+}
+
+static void
+audit(struct world *w)
+{
+    const char *broken = wq__core_check(&w->core);
+    if (broken)
+        (void)check(w, false, broken, 0, 1);
+}
+
+/* ---- walks -------------------------------------------------------------- */
+
+enum { ALL_FACETS = 31 };
+
+/* Go on by `budget` slots; false: that was the last one. */
+static bool
+walk_on(struct world *w, wq__ref *cursor, size_t budget, unsigned facets,
+        int *seen)
+{
+    wq_key      key;
+    wq_key_info info;
+
+    while (
+        wq__core_walk(&w->core, cursor, &budget, facets, w->now, &key, &info)) {
+        const int n = number_of(w, key);
+        if (!check(w, n >= 0, "key met on a walk", 0, n))
+            return false;
+        compare_info(w, n, &info);
+        seen[n]++;
+    }
+    return budget == 0 && !w->report->text[0];
+}
+
+/* O-33: while nothing happens, every key with one of the facets is met once. */
+static void
+walk_all(struct world *w, size_t budget, unsigned facets)
+{
+    int     seen[MODEL_KEYS] = {0};
+    wq__ref cursor = 0;
+
+    while (walk_on(w, &cursor, budget, facets, seen))
+        ;
+    for (int n = 0; n < w->keys; n++)
+        equal(w, "visits of a key", (facets_of(w, n) & facets) != 0, seen[n]);
+}
+
+static void
+note_who_stays(struct world *w)
+{
+    for (int n = 0; w->walk.under_way && n < w->keys; n++)
+        w->walk.stayed[n] &= facets_of(w, n) != 0;
+}
+
+static void
+begin_walk(struct world *w)
+{
+    w->walk = (struct walk){.under_way = true};
+    for (int n = 0; n < w->keys; n++)
+        w->walk.stayed[n] = true;
+    note_who_stays(w);
+}
+
+/* O-33: those that were there all the while were met once. */
+static void
+end_walk(struct world *w)
+{
+    for (int n = 0; n < w->keys; n++)
+        if (w->walk.stayed[n])
+            equal(w, "visits of a key that stayed", 1, w->walk.seen[n]);
+    w->walk.under_way = false;
+}
+
+static wq_err
+perform_walk(struct world *w, int how)
+{
+    const uint64_t calls = w->mem.calls;
+
+    if (how % 4 == 0) {
+        const unsigned facets = how < 64 ? 1U << how / 4 % 5 : ALL_FACETS;
+        walk_all(w, 1 + (size_t)how / 8 % 3, facets);
+    } else {
+        if (!w->walk.under_way)
+            begin_walk(w);
+        if (!walk_on(w, &w->walk.cursor, 1 + (size_t)how / 4 % 8, ALL_FACETS,
+                     w->walk.seen))
+            end_walk(w);
+    }
+    equal(w, "allocations of a walk", 0, (long long)(w->mem.calls - calls));
+    return WQ_OK;
+}
+
+/* ---- steps -------------------------------------------------------------- */
 
 static int64_t
 extreme(int which)
 {
     return extremes[which % EXTREMES];
+}
+
+static void
+read_batch(struct world *w, struct trace *t)
+{
+    t->a = read_byte(w);
+    t->b = read_byte(w);
+    t->c = read_byte(w);
+    const int n = read_byte(w);
+    t->n = n % 16 < 8 ? 1 : 1 + n % MODEL_BATCH;
+    for (int i = 0; i < t->n; i++)
+        t->keys[i] = read_key(w);
 }
 
 /* What the operation is given. */
@@ -542,6 +1008,8 @@ read_arguments(struct world *w, struct trace *t)
     case ADMIT:
     case ADD_RESPECT:
     case DONE_KEY:
+    case REMOVE:
+    case CANCEL:
         t->a = read_key(w);
         break;
     case ADD_BACKOFF:
@@ -550,7 +1018,11 @@ read_arguments(struct world *w, struct trace *t)
         t->a = read_key(w);
         t->b = read_byte(w);
         break;
+    case ADD_WITH:
+        read_batch(w, t);
+        break;
     case DONE_RANDOM:
+    case DONE_MANY:
         t->a = read_byte(w);
         t->b = read_byte(w);
         break;
@@ -567,8 +1039,47 @@ read_arguments(struct world *w, struct trace *t)
     case DONE_COPY:
     case NO_MEMORY:
     case NO_PUSH:
+    case WALK:
         t->a = read_byte(w);
         break;
+    }
+}
+
+static wq_err
+perform_add(struct world *w, const struct trace *t)
+{
+    switch (t->op) {
+    case ADD_RESPECT:
+        return perform_add_respecting(w, t->a);
+    case ADD_BACKOFF:
+    case ADD_AFTER:
+        return perform_add_after(w, t->a, w->now + t->b % 8 * STEP_UNIT,
+                                 t->op == ADD_BACKOFF);
+    case ADD_AT:
+        return perform_add_after(w, t->a, extreme(t->b), false);
+    case ADD_WITH:
+        return perform_add_with(w, t);
+    default:
+        return perform_plain_add(w, t->op, t->a);
+    }
+}
+
+static wq_err
+perform_done_somehow(struct world *w, const struct trace *t)
+{
+    switch (t->op) {
+    case DONE_KEY:
+        return perform_done_key(w, t->a);
+    case DONE_AGAIN:
+        return perform_done_again(w, t->a);
+    case DONE_COPY:
+        return perform_done_copy(w, t->a);
+    case DONE_RANDOM:
+        return perform_done_random(w, t->a, t->b);
+    case DONE_MANY:
+        return perform_done_many(w, t->a, t->b);
+    default:
+        return perform_done(w, t->a);
     }
 }
 
@@ -579,12 +1090,15 @@ perform(struct world *w, const struct trace *t)
     case ADD:
     case ADMIT:
     case ADD_RESPECT:
-        return perform_add(w, t->op, t->a, 0);
     case ADD_BACKOFF:
     case ADD_AFTER:
-        return perform_add(w, t->op, t->a, w->now + t->b % 8 * STEP_UNIT);
     case ADD_AT:
-        return perform_add(w, t->op, t->a, extreme(t->b));
+    case ADD_WITH:
+        return perform_add(w, t);
+    case REMOVE:
+        return perform_remove(w, t->a);
+    case CANCEL:
+        return perform_cancel(w, t->a);
     case PASS:
         w->now += t->a % 8 * STEP_UNIT;
         return perform_pass(w, w->now);
@@ -593,17 +1107,16 @@ perform(struct world *w, const struct trace *t)
     case GET:
         return perform_get(w);
     case DONE:
-        return perform_done(w, t->a);
     case DONE_KEY:
-        return perform_done_key(w, t->a);
     case DONE_AGAIN:
-        return perform_done_again(w, t->a);
     case DONE_COPY:
-        return perform_done_copy(w, t->a);
     case DONE_RANDOM:
-        return perform_done_random(w, t->a, t->b);
+    case DONE_MANY:
+        return perform_done_somehow(w, t);
+    case WALK:
+        return perform_walk(w, t->a);
     case NO_MEMORY:
-        counting_fail(&w->mem, (uint64_t)(t->a / 2 % 4 + 1),
+        counting_fail(&w->mem, (uint64_t)(t->a / 2 % 8 + 1),
                       t->a % 2 ? COUNTING_ONCE : COUNTING_FROM_NOW);
         return WQ_OK;
     case NO_PUSH:
@@ -628,71 +1141,27 @@ perform(struct world *w, const struct trace *t)
     return WQ_OK;
 }
 
-/* ---- looking ------------------------------------------------------------ */
-
-static void
-compare_numbers(struct world *w)
-{
-    const struct wq__core *c = &w->core;
-    const struct model    *m = &w->model;
-
-    equal(w, "READY keys", (long long)m->ready_len, (long long)wq__core_len(c));
-    equal(w, "HELD keys", (long long)model_held(m), (long long)c->held);
-    equal(w, "DIRTY keys", (long long)model_dirty(m), (long long)c->dirty);
-    equal(w, "WAITING keys", (long long)model_waiting(m),
-          (long long)c->waiting.len);
-    equal(w, "idle", model_idle(m), wq__core_idle(c));
-    equal(w, "next deadline", model_next_deadline(m),
-          wq__core_next_deadline(c));
-    equal(w, "shut down", m->shut, c->shutting_down);
-    equal(w, "empty", m->ready_len == 0 && model_waiting(m) == 0,
-          wq__core_empty(c));
-}
-
-/* What the core says of every key. */
-static void
-compare_facets(struct world *w)
-{
-    for (int n = 0; n < w->keys; n++) {
-        const struct model_key *k = &w->model.keys[n];
-        const wq_key            key = key_of(n);
-        unsigned                expected = 0;
-
-        expected |= model_is_ready(&w->model, n) ? WQ__READY : 0;
-        expected |= k->held ? WQ__HELD : 0;
-        expected |= k->dirty ? WQ__DIRTY : 0;
-        expected |= k->waiting ? WQ__WAITING : 0;
-        expected |= k->waiting && k->backoff ? WQ__BACKOFF : 0;
-        equal(w, "facets of a key", expected,
-              wq__core_facets(&w->core, key, wq__core_hash(&w->core, key)));
-    }
-}
-
-static void
-audit(struct world *w)
-{
-    const char *broken = wq__core_check(&w->core);
-    if (broken)
-        (void)check(w, false, broken, 0, 1);
-}
-
 static void
 step(struct world *w)
 {
     struct trace t = {.op = decode((uint8_t)read_byte(w))};
 
     read_arguments(w, &t);
-    w->plug_in_refused = false;
-    const wq_err err = perform(w, &t);
+    t.now = w->now;
+    w->plug_in.refused = false;
+    w->traces[w->report->steps++ % TRACE] = t;
+    t.answer = perform(w, &t);
     if (t.op != NO_MEMORY) { /* it lasts for one operation */
         counting_heal(&w->mem);
         w->mem.refused = 0;
     }
-    t.answer = err;
-    w->traces[w->report->steps++ % TRACE] = t;
+    w->traces[(w->report->steps - 1) % TRACE] = t;
+    note_who_stays(w);
     compare_numbers(w);
-    if (w->report->steps % 8 == 0)
-        compare_facets(w);
+    if (w->report->steps % 8 == 0) {
+        compare_keys(w);
+        compare_depths(w);
+    }
     audit(w);
 }
 

@@ -4,7 +4,7 @@
  * One property for tests and fuzzer alike. Bytes are read as a world to make
  * and operations to perform on it:
  *
- *     2 bytes   the world: the hash's mask and the ready order; how many keys
+ *     2 bytes   the world: enum core_prop_world; how many keys, what bound
  *     then      1 byte which operation, and what it needs: a key, a time, ...
  *
  * Any bytes mean something; what is missing at the end counts as zero. After
@@ -20,6 +20,23 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* The world's first byte: one of each group. */
+enum core_prop_world {
+    CORE_PROP_SPREAD = 0, /* how hashes are */
+    CORE_PROP_ALL_EQUAL = 1,
+    CORE_PROP_TWO = 2,
+    CORE_PROP_FOUR = 3,
+
+    CORE_PROP_LINE = 0, /* who orders READY keys */
+    CORE_PROP_FIFO_PLUG_IN = 8,
+    CORE_PROP_LIFO_PLUG_IN = 12,
+
+    CORE_PROP_RESPECT = 16, /* every add respects a backoff */
+    CORE_PROP_AGES = 32,    /* ages are kept */
+    CORE_PROP_BOUNDED = 64, /* there is a max_len */
+    CORE_PROP_FULL = 128,   /* the plug-in knows priorities, and gives back */
+};
 
 struct core_prop_report {
     size_t steps;      /* operations performed */

@@ -2,10 +2,10 @@
 /* model.h: what should the queue do?
  *
  * The same questions the core answers, answered the slow way: by the facts of
- * docs/semantics.md and the laws of docs/design.md, with plain arrays that are
- * searched from end to end. It shares no code with the core and knows no
- * memory: keys are numbers, and whoever drives both gives each number its
- * bytes.
+ * docs/semantics.md, the laws of docs/design.md and the words of wq.h, with
+ * plain arrays that are searched from end to end. It shares no code with the
+ * core and knows no memory: keys are numbers, and whoever drives both gives
+ * each number its bytes.
  */
 #ifndef WQ_TEST_MODEL_H
 #define WQ_TEST_MODEL_H
@@ -14,18 +14,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MODEL_KEYS = 40 };
+enum { MODEL_KEYS = 40, MODEL_BATCH = 8 };
 
-/* In which order READY keys leave. */
+/* Of READY keys (of one priority, where that counts), who leaves first? */
 enum model_order { MODEL_FIFO, MODEL_LIFO };
 
 /* What a verb answers. */
 enum model_answer {
     MODEL_OK,
-    MODEL_NOTHING,  /* no key is READY */
-    MODEL_NOT_HELD, /* the key is not in anyone's hands */
-    MODEL_SHUT,     /* shut down: no more adds */
-    MODEL_REFUSED,  /* the ready order refused the key: nothing changed */
+    MODEL_NOTHING,     /* no key is READY; the key, or its deadline, is none */
+    MODEL_WRONG_STATE, /* the key is not in anyone's hands, or only there */
+    MODEL_SHUT,        /* shut down: no more adds */
+    MODEL_REFUSED,     /* the ready order refused a key */
+    MODEL_FULL,        /* there is no room */
+    MODEL_CANNOT,      /* the ready order gives no key back */
 };
 
 /* What an add that was accepted did. */
@@ -33,49 +35,107 @@ enum model_effect {
     MODEL_NEW,
     MODEL_MERGED,
     MODEL_MADE_DIRTY,
+    MODEL_RAISED,
     MODEL_SCHEDULED,
     MODEL_SOONER,
     MODEL_LATER,
+    MODEL_KEPT,
+};
+
+/* What to do with a key that waits. [O-52] */
+enum model_policy { MODEL_KEEP, MODEL_MERGE, MODEL_REPLACE, MODEL_DROP };
+
+enum model_kind { MODEL_NOW, MODEL_AT, MODEL_DEBOUNCE, MODEL_THROTTLE };
+
+/* How to add. */
+struct model_how {
+    enum model_kind   kind;
+    enum model_policy policy;
+    int64_t           now;
+    int64_t           span;     /* of a debounce or a throttle */
+    int64_t           max_wait; /* of a debounce; 0: any time */
+    int               priority;
+    bool              backoff;  /* AT: it failed */
+    bool              respect;  /* NOW: a backoff is waited for */
+    bool              displace; /* others make room */
+};
+
+/* One key of an add. */
+struct model_pick {
+    int               key;
+    bool              skip;    /* it is left alone */
+    bool              at_once; /* AT: it is now */
+    int64_t           at;      /* AT: when */
+    enum model_effect did;     /* out */
+    int               victim;  /* out: who made room; -1: nobody */
 };
 
 struct model_key {
-    bool     held, dirty, waiting;
-    bool     backoff; /* while waiting: because it failed */
-    int64_t  at;      /* while waiting */
-    uint64_t arrival; /* when it got that deadline */
+    bool held, dirty, waiting;
+    int  priority; /* while READY or DIRTY */
+
+    /* While waiting: */
+    int64_t  at;
+    uint64_t arrival;       /* when it got that deadline */
+    int      wait_priority; /* what it will be READY with */
+    bool     backoff;       /* because it failed */
+    bool     debounced;     /* it may be put off, up to */
+    int64_t  latest;        /* this time */
+
+    /* Throttled: */
+    int64_t span;  /* how long it is left alone after a hand-out; 0: not */
+    int64_t until; /* of the last hand-out; INT64_MIN: there was none */
+
+    /* Ages: */
+    int64_t since; /* READY or DIRTY: since when */
+
+    /* While held: */
+    int64_t got;           /* since when */
+    int     held_priority; /* what it was handed out with */
 };
 
 struct model {
     enum model_order order;
+    bool             is_flat; /* priorities do not decide who leaves first */
+    bool             gives;   /* READY keys can be taken back */
+    bool             respect; /* every add respects a backoff */
+    size_t           max_len; /* keys there may be; 0: any number */
     struct model_key keys[MODEL_KEYS];
     int              ready[MODEL_KEYS]; /* in the order they became so */
     size_t           ready_len;
     uint64_t         arrivals; /* deadlines given so far */
     bool             shut;
-    bool             respect; /* every add respects a backoff */
     int refuse; /* the push the ready order refuses: 1 is the next; 0: none */
+
+    /* What was counted, as inspect.h says; and how often a READY key was
+     * added again, with a higher priority or without. */
+    uint64_t adds, merged, gets, dones, removed, displaced, drops;
+    uint64_t touches, raises;
 };
 
 void model_init(struct model *m, enum model_order order);
 
 /* An add, and one that was accepted before the shutdown. [Q-03 Q-04 Q-16] */
-enum model_answer model_add(struct model *m, int key, enum model_effect *did);
-enum model_answer model_admit(struct model *m, int key, enum model_effect *did);
+enum model_answer model_add(struct model *m, int key, int64_t now,
+                            enum model_effect *did);
+enum model_answer model_admit(struct model *m, int key, int64_t now,
+                              enum model_effect *did);
 
-/* An add that respects a backoff, whatever others do. [O-16] */
-enum model_answer model_add_respecting(struct model *m, int key,
-                                       enum model_effect *did);
+/* All keys or none; if the order refuses one, those before it. [O-50 to O-56
+ * PQ-07 PQ-08 PQ-16 PQ-42 PQ-44 D-02 D-03 D-11 L5 O-16] */
+enum model_answer model_add_with(struct model *m, const struct model_how *how,
+                                 struct model_pick *picks, size_t n);
 
-/* [D-02 D-03 D-11 L5 O-16] */
-enum model_answer model_add_after(struct model *m, int key, int64_t at,
-                                  bool backoff, enum model_effect *did);
+/* [O-57 O-58] */
+enum model_answer model_remove(struct model *m, int key, int64_t now);
+enum model_answer model_cancel(struct model *m, int key, int64_t now);
 
 /* The time is `now`; what the order refuses waits for `again` more. [D-05 D-08
  * D-10 L4 O-15] */
 void model_pass(struct model *m, int64_t now, int64_t again);
 
 /* [Q-17 L1] */
-enum model_answer model_get(struct model *m, int *key);
+enum model_answer model_get(struct model *m, int64_t now, int *key);
 
 /* [Q-18 Q-21] */
 enum model_answer model_done(struct model *m, int key);
@@ -87,11 +147,22 @@ void model_shut_down(struct model *m);
 void model_drop_waiting(struct model *m);
 
 /* What can be seen from outside. */
-bool   model_is_ready(const struct model *m, int key);
-size_t model_held(const struct model *m);
-size_t model_dirty(const struct model *m);
-size_t model_waiting(const struct model *m);
-bool   model_idle(const struct model *m); /* nothing READY, held, dirty: O-07 */
-int64_t model_next_deadline(const struct model *m); /* INT64_MAX: none */
+bool    model_is_ready(const struct model *m, int key);
+bool    model_is_wanted(const struct model *m, int key); /* READY or DIRTY */
+bool    model_is_known(const struct model *m, int key);
+bool    model_throttles(const struct model *m); /* is any key left alone? */
+size_t  model_known(const struct model *m);
+size_t  model_held(const struct model *m);
+size_t  model_dirty(const struct model *m);
+size_t  model_waiting(const struct model *m);
+bool    model_idle(const struct model *m); /* nothing READY, held: O-07 */
+int64_t model_first_deadline(const struct model *m); /* INT64_MAX: none */
+int64_t model_next_event(const struct model *m);     /* ... or end of quiet */
+int     model_priority(const struct model *m, int key);
+
+/* How many priorities are in use, and how many READY or DIRTY keys have
+ * `priority`; -1: it is not in use. */
+size_t model_levels(const struct model *m);
+int    model_depth(const struct model *m, int priority);
 
 #endif

@@ -21,7 +21,21 @@
 enum {
     EPISODE_MIN = 200, /* bytes: about half as many steps */
     EPISODE_MAX = 4000,
-    STEPS = 260000, /* in each of the worlds below */
+
+    /* Steps in each of the worlds below; more than two million in all. */
+    STEPS_LINE = 500000,
+    STEPS_ALL_EQUAL = 100000,
+    STEPS_FOUR = 100000,
+    STEPS_FIFO = 150000,
+    STEPS_LIFO = 100000,
+    STEPS_FULL_FIFO = 150000,
+    STEPS_FULL_LIFO = 100000,
+    STEPS_RESPECT = 150000,
+    STEPS_RESPECT_PLUG_IN = 100000,
+    STEPS_AGES = 200000,
+    STEPS_BOUNDED = 300000,
+    STEPS_BOUNDED_RESPECT = 100000,
+    STEPS_BOUNDED_PLUG_IN = 50000,
 };
 
 static struct core_prop_report report;
@@ -43,9 +57,9 @@ play(uint64_t seed, uint8_t kind)
                  (unsigned long long)seed, kind, report.text);
 }
 
-/* Lives until there were STEPS steps: those of seeds 1, 2, 3, ... */
+/* Lives until there were so many steps: those of seeds 1, 2, 3, ... */
 static void
-play_many(uint8_t kind)
+play_many(uint8_t kind, size_t least)
 {
     const uint64_t first = dice_env_seed(1);
     uint64_t       seed = first;
@@ -54,50 +68,70 @@ play_many(uint8_t kind)
     do {
         play(seed++, kind);
         steps += report.steps;
-    } while (steps < STEPS && !getenv("WQ_SEED"));
+    } while (steps < least && !getenv("WQ_SEED"));
     print_message("%zu steps, seeds %llu to %llu\n", steps,
                   (unsigned long long)first, (unsigned long long)seed - 1);
 }
 
-/* The world's byte: mask of the hash, four times the order, and whether every
- * add respects a backoff. */
-enum { SPREAD = 0, ALL_EQUAL = 1, TWO = 2, FOUR = 3 };
-enum { LINE = 0, FIFO_PLUG_IN = 8, LIFO_PLUG_IN = 12 };
-enum { RESPECT = 16 };
-
 /* L1 to L6 */
 TEST(core_agrees_with_the_model)
 {
-    play_many(SPREAD | LINE);
+    play_many(CORE_PROP_SPREAD | CORE_PROP_LINE, STEPS_LINE);
 }
 
 /* O-11 */
 TEST(core_agrees_with_the_model_when_all_hashes_are_equal)
 {
-    play_many(ALL_EQUAL | LINE);
+    play_many(CORE_PROP_ALL_EQUAL | CORE_PROP_LINE, STEPS_ALL_EQUAL);
 }
 
 TEST(core_agrees_with_the_model_when_hashes_have_two_bits)
 {
-    play_many(FOUR | LINE);
+    play_many(CORE_PROP_FOUR | CORE_PROP_LINE | CORE_PROP_AGES, STEPS_FOUR);
 }
 
 /* */
 TEST(core_agrees_with_the_model_behind_a_fifo_plug_in)
 {
-    play_many(SPREAD | FIFO_PLUG_IN);
+    play_many(CORE_PROP_SPREAD | CORE_PROP_FIFO_PLUG_IN, STEPS_FIFO);
 }
 
 TEST(core_agrees_with_the_model_behind_a_lifo_plug_in)
 {
-    play_many(TWO | LIFO_PLUG_IN);
+    play_many(CORE_PROP_TWO | CORE_PROP_LIFO_PLUG_IN, STEPS_LIFO);
+}
+
+/* Q-24 O-57: it knows priorities, and gives keys back. */
+TEST(core_agrees_with_the_model_behind_a_full_plug_in)
+{
+    play_many(CORE_PROP_FIFO_PLUG_IN | CORE_PROP_FULL, STEPS_FULL_FIFO);
+    play_many(CORE_PROP_LIFO_PLUG_IN | CORE_PROP_FULL | CORE_PROP_AGES,
+              STEPS_FULL_LIFO);
 }
 
 /* O-16 */
 TEST(core_agrees_with_the_model_when_adds_respect_a_backoff)
 {
-    play_many(SPREAD | LINE | RESPECT);
-    play_many(SPREAD | FIFO_PLUG_IN | RESPECT);
+    play_many(CORE_PROP_LINE | CORE_PROP_RESPECT, STEPS_RESPECT);
+    play_many(CORE_PROP_FIFO_PLUG_IN | CORE_PROP_RESPECT,
+              STEPS_RESPECT_PLUG_IN);
+}
+
+/* O-30 O-32 */
+TEST(core_agrees_with_the_model_on_ages)
+{
+    play_many(CORE_PROP_LINE | CORE_PROP_AGES, STEPS_AGES);
+}
+
+/* O-56 */
+TEST(core_agrees_with_the_model_within_bounds)
+{
+    play_many(CORE_PROP_LINE | CORE_PROP_BOUNDED, STEPS_BOUNDED);
+    play_many(CORE_PROP_LINE | CORE_PROP_BOUNDED | CORE_PROP_AGES |
+                  CORE_PROP_RESPECT,
+              STEPS_BOUNDED_RESPECT);
+    play_many(CORE_PROP_FIFO_PLUG_IN | CORE_PROP_FULL | CORE_PROP_BOUNDED,
+              STEPS_BOUNDED_PLUG_IN);
 }
 
 /* ---- the corpus --------------------------------------------------------- */
@@ -159,5 +193,8 @@ WQ_TESTS(test(core_agrees_with_the_model),
          test(core_agrees_with_the_model_when_hashes_have_two_bits),
          test(core_agrees_with_the_model_behind_a_fifo_plug_in),
          test(core_agrees_with_the_model_behind_a_lifo_plug_in),
+         test(core_agrees_with_the_model_behind_a_full_plug_in),
          test(core_agrees_with_the_model_when_adds_respect_a_backoff),
+         test(core_agrees_with_the_model_on_ages),
+         test(core_agrees_with_the_model_within_bounds),
          test(every_kept_case_holds), test(no_bytes_at_all_are_a_life_too));

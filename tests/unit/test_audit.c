@@ -48,6 +48,8 @@ add_at(const char *s, int64_t at)
                             &what));
 }
 
+static bool keeps_ages; /* the next core does */
+
 static void
 open_with(const wq_order *order)
 {
@@ -55,6 +57,7 @@ open_with(const wq_order *order)
     wq_item                  *item;
 
     wq__core_init(&f.core, secret, order, NULL);
+    f.core.ages = keeps_ages;
     add("held");
     must(wq__core_get(&f.core, 0, &item));
     add("dirty");
@@ -330,6 +333,217 @@ TEST(auditor_sees_an_arrival_from_the_future)
           "an arrival number from the future");
 }
 
+/* ---- priorities --------------------------------------------------------- */
+
+static uint32_t
+level_of(const char *s)
+{
+    return rec_of(s)->level;
+}
+
+static struct wq__level *
+line_of(const char *s)
+{
+    return &f.core.ready.levels.at[level_of(s)];
+}
+
+static struct wq__wait *
+entry_of(const char *s)
+{
+    return wq__heap_entry(&f.core.waiting, ref_of(s));
+}
+
+static void
+add_how(const char *s, struct wq__how how)
+{
+    const wq_key    key = wq_str(s);
+    struct wq__pick pick = {.hash = wq__core_hash(&f.core, key), .at = 150};
+
+    must(wq__core_add_with(&f.core, &how, &key, &pick, 1, NULL));
+    assert_null(wq__core_check(&f.core));
+}
+
+static void
+add_priorities(void)
+{
+    add_how("high", (struct wq__how){.priority = 5});
+    add_how("low", (struct wq__how){.priority = -5});
+    add_how("wait5", (struct wq__how){.kind = WQ__ADD_AT, .priority = 5});
+}
+
+TEST(auditor_sees_a_key_in_the_line_of_another_priority)
+{
+    add_priorities();
+    SPOIL(rec_of("high")->level, level_of("low"),
+          "L4: a key stands in another priority's line");
+}
+
+TEST(auditor_sees_a_line_that_does_not_lead_back)
+{
+    SPOIL(rec_of("ready2")->prev, ref_of("wait1"),
+          "the ready list does not lead back");
+}
+
+TEST(auditor_sees_levels_that_count_too_many)
+{
+    add_priorities();
+    SPOIL(line_of("high")->dirty, 1, "the levels' keys were miscounted");
+    f.core.ready.has_plug_in = true; /* the lines are not looked at */
+    f.core.ready.plug_in = lifo_order(&f.lifo);
+    f.lifo.len = f.core.ready.len;
+    SPOIL(line_of("high")->len, 2, "the levels' keys were miscounted");
+    f.core.ready.has_plug_in = false;
+}
+
+TEST(auditor_sees_a_level_that_nobody_holds_or_somebody_lost)
+{
+    add_priorities();
+    SPOIL(line_of("high")->holders, 3,
+          "a level is held by nobody, or not by somebody");
+    SPOIL(line_of("high")->holders, 1,
+          "a level is held by nobody, or not by somebody");
+    SPOIL(entry_of("wait5")->level, 0,
+          "a level is held by nobody, or not by somebody");
+}
+
+TEST(auditor_sees_levels_that_cannot_be_found)
+{
+    add_priorities();
+    SPOIL(line_of("high")->priority, -5,
+          "a level cannot be found, or is there twice");
+    SPOIL(f.core.ready.levels.at[0].priority, 1,
+          "level 0 is not of priority 0");
+}
+
+TEST(auditor_sees_a_heap_of_levels_in_disorder)
+{
+    add_priorities();
+    uint32_t      *heap = f.core.ready.levels.heap;
+    const uint32_t first = heap[0], last = heap[2];
+
+    SPOIL(line_of("high")->place, 0,
+          "L4: a line with READY keys is not in the heap of levels");
+    SPOIL(line_of("high")->place, line_of("low")->place,
+          "a level and its place do not name each other");
+    heap[0] = last;
+    heap[2] = first;
+    f.core.ready.levels.at[last].place = 1;
+    f.core.ready.levels.at[first].place = 3;
+    expect("L4: the heap of levels is out of order");
+}
+
+TEST(auditor_sees_miscounted_levels)
+{
+    add_priorities();
+    SPOIL(f.core.ready.levels.used, 4, "levels were miscounted");
+}
+
+/* ---- pace --------------------------------------------------------------- */
+
+static void
+add_paces(void)
+{
+    add_how("quiet", (struct wq__how){.kind = WQ__ADD_THROTTLE, .span = 9});
+    add_how("often", (struct wq__how){.kind = WQ__ADD_DEBOUNCE, .span = 9});
+}
+
+TEST(auditor_sees_a_debounce_without_a_deadline)
+{
+    SPOIL(rec_of("ready1")->flags, WQ__READY | WQ__DEBOUNCED,
+          "a key has a backoff or a debounce but no deadline");
+    SPOIL(rec_of("ready1")->flags, WQ__READY | WQ__BACKOFF,
+          "a key has a backoff or a debounce but no deadline");
+}
+
+TEST(auditor_sees_a_key_left_alone_for_no_time)
+{
+    SPOIL(rec_of("ready1")->flags, WQ__READY | WQ__QUIET,
+          "a key is to be left alone, for no time");
+}
+
+TEST(auditor_sees_miscounted_quiet_keys)
+{
+    add_paces();
+    SPOIL(f.core.quiet, 0, "QUIET keys were miscounted");
+    SPOIL(rec_of("wait1")->flags, WQ__QUIET, "QUIET keys were miscounted");
+}
+
+TEST(auditor_sees_a_pace_that_was_lost)
+{
+    add_paces();
+    SPOIL(entry_of("quiet")->pace, 0,
+          "a key has a pace, and nothing is remembered about it");
+    SPOIL(entry_of("often")->pace, 0,
+          "a key has a pace, and nothing is remembered about it");
+    SPOIL(f.core.paces.live, 3, "what is remembered about a pace was lost");
+}
+
+TEST(auditor_sees_a_throttle_that_ends_too_early)
+{
+    add_paces();
+    SPOIL(entry_of("quiet")->at, 1000,
+          "a throttled key will be forgotten before its hand-out");
+}
+
+TEST(auditor_sees_a_quiet_key_that_holds_a_priority)
+{
+    add_paces();
+    add_how("wait5", (struct wq__how){.kind = WQ__ADD_AT, .priority = 5});
+    entry_of("quiet")->level = entry_of("wait5")->level;
+    f.core.ready.levels.at[entry_of("wait5")->level].holders++;
+    expect("a key that is left alone holds a priority");
+    f.core.ready.levels.at[entry_of("wait5")->level].holders--;
+    entry_of("quiet")->level = 0;
+}
+
+TEST(auditor_sees_room_that_was_not_given_up)
+{
+    SPOIL(f.core.waiting.reserved, 1,
+          "an add has kept room in the delay heap for itself");
+}
+
+TEST(auditor_sees_the_mark_of_an_add)
+{
+    SPOIL(rec_of("ready1")->flags, WQ__READY | WQ__PICKED,
+          "an add has left its mark");
+}
+
+/* ---- numbers and ages --------------------------------------------------- */
+
+TEST(auditor_sees_a_bound_that_was_passed)
+{
+    SPOIL(f.core.max_len, 5, "there are more keys than the bound allows");
+}
+
+TEST(auditor_sees_keys_that_were_not_counted)
+{
+    SPOIL(f.core.tally.adds, 4,
+          "L3: keys that were added got lost, or came twice");
+    SPOIL(f.core.tally.removed, 1,
+          "L3: keys that were added got lost, or came twice");
+    SPOIL(f.core.tally.dones, 1,
+          "hand-outs and dones do not agree with what is HELD");
+}
+
+TEST(auditor_sees_a_stamp_without_need)
+{
+    SPOIL(f.core.ages, true, "a record has a stamp without need, or none");
+    SPOIL(f.core.oldest, 1, "ages are kept without need");
+}
+
+TEST(auditor_sees_loans_whose_ages_are_wrong)
+{
+    wq__core_fini(&f.core);
+    keeps_ages = true;
+    open_with(NULL);
+    keeps_ages = false;
+    SPOIL(loan_of("dirty")->older, 0, "the list of ages is broken");
+    SPOIL(loan_of("held")->newer, 0, "the ages of loans were miscounted");
+    SPOIL(f.core.newest, f.core.oldest, "the ages of loans were miscounted");
+    SPOIL(loan_of("held")->got, 1, "the ages of loans were miscounted");
+    SPOIL(f.core.got_sum, 1, "the ages of loans were miscounted");
+}
+
 TEST(auditor_sees_a_plug_in_that_lost_a_key)
 {
     wq__core_fini(&f.core);
@@ -368,4 +582,23 @@ WQ_TESTS(audit_test(auditor_sees_a_key_ready_and_held),
          audit_test(auditor_sees_deadlines_out_of_order),
          audit_test(auditor_sees_equal_deadlines_out_of_order),
          audit_test(auditor_sees_an_arrival_from_the_future),
+         audit_test(auditor_sees_a_key_in_the_line_of_another_priority),
+         audit_test(auditor_sees_a_line_that_does_not_lead_back),
+         audit_test(auditor_sees_levels_that_count_too_many),
+         audit_test(auditor_sees_a_level_that_nobody_holds_or_somebody_lost),
+         audit_test(auditor_sees_levels_that_cannot_be_found),
+         audit_test(auditor_sees_a_heap_of_levels_in_disorder),
+         audit_test(auditor_sees_miscounted_levels),
+         audit_test(auditor_sees_a_debounce_without_a_deadline),
+         audit_test(auditor_sees_a_key_left_alone_for_no_time),
+         audit_test(auditor_sees_miscounted_quiet_keys),
+         audit_test(auditor_sees_a_pace_that_was_lost),
+         audit_test(auditor_sees_a_throttle_that_ends_too_early),
+         audit_test(auditor_sees_a_quiet_key_that_holds_a_priority),
+         audit_test(auditor_sees_room_that_was_not_given_up),
+         audit_test(auditor_sees_the_mark_of_an_add),
+         audit_test(auditor_sees_a_bound_that_was_passed),
+         audit_test(auditor_sees_keys_that_were_not_counted),
+         audit_test(auditor_sees_a_stamp_without_need),
+         audit_test(auditor_sees_loans_whose_ages_are_wrong),
          audit_test(auditor_sees_a_plug_in_that_lost_a_key));

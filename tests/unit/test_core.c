@@ -270,7 +270,7 @@ TEST(item_shows_the_copied_bytes_until_done)
     assert_memory_equal(item->key.data, "foo", 3);
 }
 
-TEST(item_of_this_release_has_priority_zero)
+TEST(item_of_a_plain_add_has_priority_zero)
 {
     add("foo");
     assert_int_equal(get("foo")->priority, 0);
@@ -812,7 +812,7 @@ WQ_TESTS(core_test(new_core_is_empty_idle_and_costs_no_memory),
          core_test(keys_leave_first_come_first_served),
          core_test(several_keys_are_held_at_once_and_done_in_any_order),
          core_test(item_shows_the_copied_bytes_until_done),
-         core_test(item_of_this_release_has_priority_zero),
+         core_test(item_of_a_plain_add_has_priority_zero),
          core_test(keys_are_bytes_and_may_hold_any),
          core_test(fence_grows_with_every_hand_out),
          core_test(keys_of_every_length_around_inline_live_alike),

@@ -262,6 +262,57 @@ TEST(array_that_cannot_shrink_stays_and_works)
     assert_int_equal(f.heap.cap, cap);
 }
 
+/* Room that was promised stays, whatever leaves meanwhile. */
+TEST(reserved_room_does_not_shrink_away)
+{
+    enum { MORE = KEYS - 1 };
+
+    push(0, 5);
+    assert_int_equal(wq__heap_reserve(&f.heap, MORE), WQ_OK);
+    const size_t cap = f.heap.cap;
+    take_out(0);
+    assert_int_equal(f.heap.cap, cap);
+    counting_fail(&f.mem, 1, COUNTING_FROM_NOW);
+    for (size_t i = 0; i < MORE; i++) {
+        wq__heap_push(&f.heap, f.refs[i], (int64_t)i);
+        f.at[i] = (int64_t)i;
+        f.arrival[i] = ++f.arrivals;
+    }
+    counting_heal(&f.mem);
+    assert_int_equal(f.heap.reserved, 0);
+    expect_all_leave_in_order();
+}
+
+/* O-10 */
+TEST(reserved_room_that_was_given_up_goes_back)
+{
+    push(0, 5);
+    push(1, 5);
+    assert_int_equal(wq__heap_reserve(&f.heap, KEYS - 2), WQ_OK);
+    const size_t cap = f.heap.cap;
+    wq__heap_give_up(&f.heap);
+    take_out(0);
+    take_out(1);
+    assert_true(f.heap.cap <= cap / 4);
+}
+
+/* What the caller keeps there moves along. */
+TEST(level_and_pace_stay_with_their_entry)
+{
+    for (size_t i = 0; i < KEYS; i++) {
+        push(i, (int64_t)(i * 37 % KEYS));
+        assert_int_equal(wq__heap_entry(&f.heap, f.refs[i])->level, 0);
+        assert_int_equal(wq__heap_entry(&f.heap, f.refs[i])->pace, 0);
+        wq__heap_entry(&f.heap, f.refs[i])->level = (uint32_t)i;
+        wq__heap_entry(&f.heap, f.refs[i])->pace = (wq__ref)(2 * i);
+    }
+    for (size_t i = 0; i < KEYS; i++) {
+        change(i, (int64_t)(i * 11 % KEYS));
+        assert_int_equal(wq__heap_entry(&f.heap, f.refs[i])->level, i);
+        assert_int_equal(wq__heap_entry(&f.heap, f.refs[i])->pace, 2 * i);
+    }
+}
+
 #define heap_test(name) test_with(name, open_heap, close_heap)
 
 WQ_TESTS(heap_test(empty_heap_has_no_first_and_no_memory),
@@ -275,4 +326,7 @@ WQ_TESTS(heap_test(empty_heap_has_no_first_and_no_memory),
          heap_test(random_life_agrees_with_a_plain_array),
          heap_test(refused_room_changes_nothing_and_retry_works),
          heap_test(array_shrinks_when_keys_leave),
-         heap_test(array_that_cannot_shrink_stays_and_works));
+         heap_test(array_that_cannot_shrink_stays_and_works),
+         heap_test(reserved_room_does_not_shrink_away),
+         heap_test(reserved_room_that_was_given_up_goes_back),
+         heap_test(level_and_pace_stay_with_their_entry));

@@ -21,6 +21,9 @@ struct stack {
     bool   denies;  /* pop says there is nothing */
     wq_key instead; /* pop hands out this, if it has bytes */
     wq_key touched; /* the last one */
+    int    pushed;  /* the priority of the last push */
+    int    raised;  /* of the last raise */
+    size_t raises;
 };
 
 static wq_err
@@ -28,9 +31,9 @@ stack_push(void *self, wq_key key, int priority)
 {
     struct stack *s = self;
 
-    assert_int_equal(priority, 0);
     if (s->refuses)
         return WQ_ENOMEM;
+    s->pushed = priority;
     s->keys[s->len++] = key;
     return WQ_OK;
 }
@@ -52,6 +55,28 @@ stack_pop(void *self, wq_key *out)
         return false;
     *out = s->instead.data ? s->instead : s->keys[--s->len];
     return true;
+}
+
+static void
+stack_raise(void *self, wq_key key, int priority)
+{
+    struct stack *s = self;
+    s->raises++;
+    s->raised = priority;
+    s->touched = key;
+}
+
+static void
+stack_remove(void *self, wq_key key)
+{
+    struct stack *s = self;
+    size_t        kept = 0;
+
+    for (size_t i = 0; i < s->len; i++)
+        if (s->keys[i].data != key.data)
+            s->keys[kept++] = s->keys[i];
+    assert_int_equal(kept, s->len - 1);
+    s->len = kept;
 }
 
 static size_t
@@ -120,6 +145,8 @@ open_stack(void **state)
         .pop = stack_pop,
         .len = stack_len,
         .destroy = stack_destroy,
+        .raise = stack_raise,
+        .remove = stack_remove,
     };
     open_with(&f.order);
     return 0;
@@ -248,6 +275,116 @@ TEST(plug_in_without_touch_is_not_asked)
     expect_pop(0);
 }
 
+/* Into the line of `priority`, whose level is held for it. */
+static void
+push_with(size_t who, int priority)
+{
+    struct wq__rec *rec = wq__slab_at(&f.recs, f.refs[who]);
+    uint32_t        level;
+
+    assert_int_equal(wq__levels_find(&f.ready.levels, priority, &level), WQ_OK);
+    rec->level = level;
+    push(who);
+}
+
+static void
+raise_to(size_t who, int priority)
+{
+    uint32_t level;
+
+    assert_int_equal(wq__levels_find(&f.ready.levels, priority, &level), WQ_OK);
+    wq__ready_raise(&f.ready, f.refs[who], level);
+}
+
+static void
+take_out(size_t who)
+{
+    wq__ready_remove(&f.ready, f.refs[who]);
+    assert_false(is_ready(who));
+}
+
+/* PQ-07 PQ-16 */
+TEST(raised_key_goes_to_the_end_of_the_higher_line)
+{
+    for (size_t i = 0; i < 4; i++)
+        push_with(i, 0);
+    push_with(4, 3);
+    raise_to(1, 3); /* from the middle */
+    raise_to(0, 3); /* the first */
+    raise_to(3, 7); /* the last */
+    push_with(5, 3);
+    assert_int_equal(f.ready.len, 6);
+    expect_pop(3);
+    expect_pop(4);
+    expect_pop(1);
+    expect_pop(0);
+    expect_pop(5);
+    expect_pop(2);
+}
+
+/* O-57 */
+TEST(key_is_taken_out_from_anywhere_in_its_line)
+{
+    for (size_t gone = 0; gone < 4; gone++) {
+        for (size_t i = 0; i < 5; i++)
+            push(i);
+        expect_pop(0); /* what the new first says of the one before is old */
+        take_out(1 + gone);
+        push(7);
+        for (size_t i = 1; i < 5; i++)
+            if (i != 1 + gone)
+                expect_pop(i);
+        expect_pop(7);
+        assert_int_equal(f.ready.len, 0);
+    }
+}
+
+TEST(only_key_of_a_line_is_taken_out)
+{
+    push_with(0, 4);
+    push_with(1, 2);
+    take_out(0);
+    expect_pop(1);
+    push_with(0, 4);
+    expect_pop(0);
+}
+
+TEST(plug_in_is_told_of_priorities_and_raises)
+{
+    push_with(0, 4);
+    assert_int_equal(f.stack.pushed, 4);
+    raise_to(0, 9);
+    assert_int_equal(f.stack.raises, 1);
+    assert_int_equal(f.stack.raised, 9);
+    assert_int_equal(f.stack.touches, 0);
+    assert_memory_equal(f.stack.touched.data, &f.keys[0], sizeof f.keys[0]);
+}
+
+TEST(plug_in_without_raise_is_touched_instead)
+{
+    f.ready.plug_in.raise = NULL;
+    push_with(0, 4);
+    raise_to(0, 9);
+    assert_int_equal(f.stack.raises, 0);
+    assert_int_equal(f.stack.touches, 1);
+    f.ready.plug_in.touch = NULL;
+    raise_to(0, 10);
+    assert_int_equal(f.stack.touches, 1);
+}
+
+/* O-57 */
+TEST(plug_in_gives_a_key_back_if_it_can)
+{
+    push(0);
+    push(1);
+    assert_true(wq__ready_can_remove(&f.ready));
+    take_out(0);
+    assert_int_equal(f.ready.len, 1);
+    expect_pop(1);
+    f.ready.plug_in.remove = NULL;
+    assert_false(wq__ready_can_remove(&f.ready));
+}
+
 /* L6 */
 TEST(push_that_the_plug_in_refuses_changes_nothing)
 {
@@ -309,6 +446,12 @@ WQ_TESTS(list_test(first_come_is_first_served),
          list_test(pop_from_an_empty_line_finds_nothing),
          list_test(flag_says_who_is_in_line),
          list_test(touch_in_the_plain_line_is_harmless),
+         list_test(raised_key_goes_to_the_end_of_the_higher_line),
+         list_test(key_is_taken_out_from_anywhere_in_its_line),
+         list_test(only_key_of_a_line_is_taken_out),
+         stack_test(plug_in_is_told_of_priorities_and_raises),
+         stack_test(plug_in_without_raise_is_touched_instead),
+         stack_test(plug_in_gives_a_key_back_if_it_can),
          stack_test(plug_in_decides_the_order),
          stack_test(plug_in_is_told_of_a_touch),
          stack_test(plug_in_without_touch_is_not_asked),

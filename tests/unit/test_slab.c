@@ -259,6 +259,86 @@ TEST(slab_that_keeps_its_blocks_gives_none_back)
         expect_signed(i, 40);
 }
 
+/* How often each of the first `n` is met from `cursor` on, with so small a
+ * budget at a time. */
+static void
+walk(wq__ref *cursor, size_t budget, size_t n, size_t *met)
+{
+    for (;;) {
+        size_t left = budget;
+        while (wq__slab_next(&f.slab, cursor, &left))
+            for (size_t i = 0; i < n; i++)
+                met[i] += f.refs[i] == *cursor;
+        if (left)
+            return;
+    }
+}
+
+TEST(walk_meets_every_object_once)
+{
+    enum { N = 300 };
+    size_t met[N];
+
+    for (size_t i = 0; i < N; i++)
+        sign(i, size_of(i));
+    for (size_t budget = 1; budget < 20; budget += 3) {
+        wq__ref cursor = 0;
+        memset(met, 0, sizeof met);
+        walk(&cursor, budget, N, met);
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(met[i], 1);
+    }
+}
+
+TEST(walk_of_an_empty_slab_ends_at_once)
+{
+    wq__ref cursor = 0;
+    size_t  budget = 1;
+
+    assert_false(wq__slab_next(&f.slab, &cursor, &budget));
+    assert_int_equal(budget, 1);
+}
+
+/* It looks at no more than it may, blocks that are gone included. */
+TEST(walk_without_a_budget_does_not_move)
+{
+    wq__ref cursor = 0;
+    size_t  budget = 0;
+
+    sign(0, 8);
+    assert_false(wq__slab_next(&f.slab, &cursor, &budget));
+    assert_int_equal(cursor, 0);
+    budget = 1;
+    assert_true(wq__slab_next(&f.slab, &cursor, &budget));
+    assert_int_equal(cursor, f.refs[0]);
+    assert_int_equal(budget, 0);
+}
+
+/* The block the walk is in is gone, and its number serves another size. */
+TEST(walk_goes_on_when_its_block_was_cut_anew)
+{
+    enum { N = 60, STAYS = 5 };
+    size_t  met[N] = {0};
+    wq__ref cursor = 0;
+    size_t  budget = 7;
+
+    for (size_t i = 0; i < N; i++) /* the last few are in other blocks */
+        sign(i, i < N - STAYS ? 16 : 200);
+    while (wq__slab_next(&f.slab, &cursor, &budget))
+        ;
+    for (size_t i = 0; i < N - STAYS; i++) {
+        wq__slab_free(&f.slab, f.refs[i]);
+        f.refs[i] = 0;
+    }
+    for (size_t i = 0; i < N - STAYS; i++)
+        sign(i, 56);
+    walk(&cursor, 2, N, met);
+    for (size_t i = 0; i < N; i++)
+        assert_true(met[i] <= 1);
+    for (size_t i = N - STAYS; i < N; i++)
+        assert_int_equal(met[i], 1);
+}
+
 TEST(random_life_never_mixes_objects_up)
 {
     struct dice dice = dice_seeded("slab");
@@ -297,4 +377,8 @@ WQ_TESTS(slab_test(new_slab_asks_for_no_memory),
          slab_test(refused_memory_changes_nothing_and_retry_works),
          slab_test(refused_block_leaves_a_table_that_serves_later),
          slab_test(slab_that_keeps_its_blocks_gives_none_back),
+         slab_test(walk_meets_every_object_once),
+         slab_test(walk_of_an_empty_slab_ends_at_once),
+         slab_test(walk_without_a_budget_does_not_move),
+         slab_test(walk_goes_on_when_its_block_was_cut_anew),
          slab_test(random_life_never_mixes_objects_up));
