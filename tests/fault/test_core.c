@@ -484,7 +484,7 @@ sweep_every_way(const char *name, int *kind, int to)
     }
 }
 
-/* O-51 O-54 O-55 */
+/* O-51 O-53 O-54 */
 TEST(add_with_a_purpose_without_memory_changes_nothing)
 {
     scene = (struct scene){.paced = true};
@@ -538,7 +538,7 @@ TEST(batch_without_memory_changes_nothing)
     }
 }
 
-/* O-56: nobody makes room for what cannot be added. */
+/* O-55: nobody makes room for what cannot be added. */
 TEST(batch_that_displaces_without_memory_changes_nothing)
 {
     static const char *const names[8] = {"new1", "ready0", "long", "new2"};

@@ -433,7 +433,7 @@ add_now(struct model *m, const struct model_how *how, int key,
     return want(m, key, how->priority, how->now, did);
 }
 
-/* O-54 */
+/* O-53 */
 static enum model_effect
 add_debounced(struct model *m, const struct model_how *how, int key)
 {
@@ -458,7 +458,7 @@ add_debounced(struct model *m, const struct model_how *how, int key)
                       : begin_waiting(m, key, how->priority, at);
 }
 
-/* O-55 */
+/* O-54 */
 static enum model_answer
 add_throttled(struct model *m, const struct model_how *how, int key,
               enum model_effect *did)
@@ -680,7 +680,7 @@ model_get(struct model *m, int64_t now, int *key)
     k->held = true;
     k->held_priority = k->priority;
     k->got = now;
-    if (k->span) /* O-55: from the hand-out on */
+    if (k->span) /* O-54: from the hand-out on */
         k->until = later_by(now, k->span);
     m->gets++;
     return MODEL_OK;

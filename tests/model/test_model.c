@@ -123,7 +123,7 @@ TEST(core_agrees_with_the_model_on_ages)
     play_many(CORE_PROP_LINE | CORE_PROP_AGES, STEPS_AGES);
 }
 
-/* O-56 */
+/* O-55 */
 TEST(core_agrees_with_the_model_within_bounds)
 {
     play_many(CORE_PROP_LINE | CORE_PROP_BOUNDED, STEPS_BOUNDED);

@@ -194,6 +194,39 @@ TEST(replace_takes_the_last_time_be_it_earlier_or_later)
     expect_facets("foo", WQ_KEY_READY);
 }
 
+/* O-52: one run, when the last add says. */
+TEST(replace_puts_off_a_key_that_is_ready)
+{
+    add("foo", 7, WQ_ADDED_NEW);
+    assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 80), WQ_ADDED_SCHEDULED);
+    expect_facets("foo", WQ_KEY_WAITING);
+    assert_int_equal(counts_at(0).displaced, 1);
+    pass_to(79);
+    assert_int_equal(wq__core_len(&f.core), 0);
+    pass_to(80);
+    wq_item *item = get("foo");
+    assert_int_equal(item->priority, 7);
+    done(item);
+    expect_facets("foo", 0);
+}
+
+/* O-52 */
+TEST(replace_puts_off_a_key_that_is_dirty)
+{
+    add("foo", 0, WQ_ADDED_NEW);
+    wq_item *item = get("foo");
+    add("foo", 3, WQ_ADDED_DIRTY);
+    add_at("foo", 50, WQ_ADDED_SCHEDULED);
+    assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 50), WQ_ADDED_LATER);
+    expect_facets("foo", WQ_KEY_HELD | WQ_KEY_WAITING);
+    done(item);
+    expect_facets("foo", WQ_KEY_WAITING);
+    pass_to(50);
+    item = get("foo");
+    assert_int_equal(item->priority, 3);
+    done(item);
+}
+
 /* O-52 */
 TEST(drop_leaves_a_key_that_waits_alone)
 {
@@ -264,7 +297,7 @@ add_one(const struct wq__how *how, const char *name)
     return err;
 }
 
-/* O-56 */
+/* O-55 */
 TEST(full_queue_refuses_new_keys_and_no_others)
 {
     wq_added what;
@@ -291,7 +324,7 @@ TEST(full_queue_refuses_new_keys_and_no_others)
     add("d", 0, WQ_ADDED_NEW);
 }
 
-/* O-56 */
+/* O-55 */
 TEST(lowest_level_makes_room_and_there_the_first_in_line)
 {
     const char     *name = "new";
@@ -317,7 +350,7 @@ TEST(lowest_level_makes_room_and_there_the_first_in_line)
     get("low2");
 }
 
-/* O-56 */
+/* O-55 */
 TEST(no_key_makes_room_for_one_of_lower_priority)
 {
     f.core.max_len = 2;
@@ -345,7 +378,7 @@ TEST(keys_that_are_held_or_only_wait_make_no_room)
                      WQ_EFULL);
 }
 
-/* O-56: its deadline and its pace go with it. */
+/* O-55: its deadline and its pace go with it. */
 TEST(displaced_key_leaves_nothing_behind)
 {
     f.core.max_len = 1;
@@ -359,7 +392,7 @@ TEST(displaced_key_leaves_nothing_behind)
     get("new");
 }
 
-/* O-50 O-56 */
+/* O-50 O-55 */
 TEST(keys_that_a_batch_names_are_not_displaced_by_it)
 {
     const char *const names[] = {"new1", "old1", "new2", "new1"};
@@ -403,7 +436,7 @@ TEST(key_that_a_batch_leaves_alone_is_not_displaced_by_it)
     expect_facets("old2", 0);
 }
 
-/* O-56: they never fit; and what is too much is told. */
+/* O-55: they never fit; and what is too much is told. */
 TEST(batch_that_does_not_fit_adds_nothing)
 {
     const char *const names[] = {"a", "b", "known", "b", "c"};
@@ -427,7 +460,7 @@ TEST(batch_that_does_not_fit_adds_nothing)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* O-50 O-53 */
+/* O-50 O-56 */
 TEST(batch_becomes_ready_in_order_and_says_what_it_did)
 {
     const char *const names[] = {"a", "b", "a", "c"};
@@ -624,6 +657,8 @@ WQ_TESTS(
     core_test(merge_while_held_makes_dirty_and_ends_the_deadline),
     core_test(merged_run_has_the_higher_priority),
     core_test(replace_takes_the_last_time_be_it_earlier_or_later),
+    core_test(replace_puts_off_a_key_that_is_ready),
+    core_test(replace_puts_off_a_key_that_is_dirty),
     core_test(drop_leaves_a_key_that_waits_alone),
     core_test(policies_do_nothing_to_a_key_that_does_not_wait),
     core_test(backoff_is_what_the_deadline_was_set_by_last),

@@ -39,7 +39,7 @@ expect_due(const char *s, int64_t at)
 
 /* ---- debounce ----------------------------------------------------------- */
 
-/* O-54 */
+/* O-53 */
 TEST(debounced_key_runs_after_the_last_of_a_series)
 {
     assert_int_equal(debounce("foo", 0, 10, 0), WQ_ADDED_SCHEDULED);
@@ -55,7 +55,7 @@ TEST(debounced_key_runs_after_the_last_of_a_series)
     assert_int_equal(f.core.paces.live, 0);
 }
 
-/* O-54 */
+/* O-53 */
 TEST(debounced_key_runs_no_later_than_max_wait_after_the_first)
 {
     assert_int_equal(debounce("foo", 0, 10, 25), WQ_ADDED_SCHEDULED);
@@ -82,7 +82,7 @@ TEST(debounce_without_end_waits_for_ever)
     expect_facets("foo", WQ_KEY_WAITING);
 }
 
-/* O-54: it has a deadline of its own beside the loan. */
+/* O-53: it has a deadline of its own beside the loan. */
 TEST(debounced_key_that_is_held_runs_again)
 {
     add("foo", 0, WQ_ADDED_NEW);
@@ -134,7 +134,7 @@ TEST(debounce_before_a_backoff_ends_it)
     add("foo", 0, WQ_ADDED_NEW);
 }
 
-/* O-55: adds with the other option are not throttled. */
+/* O-54: adds with the other option are not throttled. */
 TEST(debounce_does_not_care_whether_the_key_is_left_alone)
 {
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
@@ -159,7 +159,7 @@ TEST(debounce_raises_the_priority_of_its_deadline)
 
 /* ---- throttle ----------------------------------------------------------- */
 
-/* O-55: from the hand-out, not from the add. */
+/* O-54: from the hand-out, not from the add. */
 TEST(throttled_key_is_left_alone_from_the_hand_out_on)
 {
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
@@ -179,7 +179,7 @@ TEST(throttled_key_is_left_alone_from_the_hand_out_on)
     assert_int_equal(throttle("foo", 370, 100), WQ_ADDED_NEW);
 }
 
-/* O-55 */
+/* O-54 */
 TEST(throttled_key_that_is_held_waits_too)
 {
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
@@ -202,7 +202,7 @@ TEST(throttled_key_held_for_longer_is_dirty_at_once)
     expect_due("foo", 230);
 }
 
-/* O-55: other adds do not wait. */
+/* O-54: other adds do not wait. */
 TEST(other_adds_of_a_throttled_key_are_not_throttled)
 {
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
@@ -239,7 +239,7 @@ TEST(throttle_is_remembered_while_the_key_is_dirty)
     expect_due("foo", 300);
 }
 
-/* O-16 O-55: it runs when the backoff ends, and is left alone from then on. */
+/* O-16 O-54: it runs when the backoff ends, and is left alone from then on. */
 TEST(throttle_is_remembered_while_a_respected_backoff_lasts)
 {
     f.core.respect = true;
