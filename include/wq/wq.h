@@ -228,7 +228,9 @@ enum wq_retry {
 /* What an add of a new key does when the queue knows max_len keys. */
 typedef enum wq_overflow {
     WQ_OVERFLOW_REFUSE, /* it returns WQ_EFULL. The default */
-    WQ_OVERFLOW_BLOCK,  /* it waits until a key has gone */
+    /* It waits until keys have gone. A worker that adds new keys to its own
+     * full queue may wait for itself. */
+    WQ_OVERFLOW_BLOCK,
     /* It takes the place of the READY key that has been so for longest, of
      * those with the lowest priority. WQ_EFULL if that is higher than the new
      * key's, or no key is READY. */
@@ -297,7 +299,7 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              there; an order or allocator lacks a required function;
  *              `waiting`, `retry` or `overflow` has a value that is not one of
  *              its own; `limiter` belongs to another queue or limiter; an
- *              overflow policy without a max_len;
+ *              overflow policy or on_overflow without a max_len;
  *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST and an order: who is the oldest?
  *   WQ_ENOMEM  no memory;
  *   WQ_EIO     the system gave no random numbers (the hash is keyed);
@@ -310,10 +312,11 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
  *
  * Acts as wq_shutdown() first, and waits until every thread that was blocked in
  * the queue has left it: blocked gets return WQ_ESHUTDOWN even if keys remain,
- * blocked drains return WQ_EINTERRUPTED. No other call may start, or be under
- * way without being blocked, once wq_destroy() was called: stop the producers
- * and the workers first, or at least see to it that they are blocked. Items
- * not yet done end with the queue; keys not yet handed out are dropped.
+ * blocked adds too, blocked drains return WQ_EINTERRUPTED. No other call may
+ * start, or be under way without being blocked, once wq_destroy() was called:
+ * stop the producers and the workers first, or at least see to it that they are
+ * blocked. Items not yet done end with the queue; keys not yet handed out are
+ * dropped.
  *
  * Threads: one, once.  Blocks: for as long as the above.  Since: 0.1.  [O-03]
  */
@@ -356,7 +359,7 @@ wq_add_str(wq_queue *q, const char *s)
  *
  * Returns as wq_add(), and
  *   WQ_ENOTSUP  the backend knows no delays.
- * Threads: any.  Blocks: never.  Cost: O(log n) of the keys that wait.
+ * Threads: any.  Blocks: as wq_add().  Cost: O(log n) of the keys that wait.
  * Since: 0.1.  [D-01 D-02 D-03 D-07 D-08 D-09 D-10 D-11 D-12 D-13 D-14 O-15]
  */
 WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
@@ -375,7 +378,7 @@ WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
  *   WQ_EGIVENUP  see above;
  *   WQ_ENOTSUP   the backend knows no rate limits.
  * After shutdown, and for bad arguments, the limiter is not asked.
- * Threads: any.  Blocks: never.  Since: 0.1.  [R-01 R-02 R-03 O-16 O-17]
+ * Threads: any.  Blocks: as wq_add().  Since: 0.1.  [R-01 R-02 R-03 O-16 O-17]
  */
 WQ_API WQ_NODISCARD wq_err wq_add_rate_limited(wq_queue *q, wq_key key);
 
@@ -497,6 +500,7 @@ wq_add_one(wq_queue *q, wq_key key, const wq_add_options *how)
  *         WQ_ESTATE     it is held and nothing else: there is nothing to take
  *                       back;
  *         WQ_EINVAL, WQ_ETOOLONG  as wq_add();
+ *         WQ_ENOMEM     no memory to take in what producers handed over;
  *         WQ_ENOTSUP    the backend, or the wq_order, cannot.
  * Threads: any.  Blocks: never.  Cost: O(1), O(log n) if it waits.  Since: 0.1.
  * [O-57]
@@ -588,7 +592,8 @@ WQ_API WQ_NODISCARD wq_err wq_get_many(wq_queue *q, wq_item **out, size_t max,
  *
  * Returns WQ_OK (also for n = 0); WQ_EINVAL: a NULL among them; WQ_ESTATE; what
  * push of a wq_order returned: items before that one are done (their pointers
- * in the array are NULL then, in every case of WQ_OK too).
+ * in the array are NULL then, in every case of WQ_OK too). Where a backend has
+ * no way to do it at one go, one by one up to the first that is refused.
  * Threads: any.  Blocks: never.  Since: 0.1.  [O-60]
  */
 WQ_API wq_err wq_done_many(wq_queue *q, wq_item **items, size_t n);

@@ -496,10 +496,10 @@ add_picks(struct wq__core *c, struct add *add, const wq_key *keys,
 
     if (err)
         return err;
-    if (needs)
-        *needs = made;
     mark_picks(c, add, picks, n, true);
     err = check_room(c, add, picks, n, made);
+    if (needs)
+        *needs = err ? made : 0;
     if (!err)
         err = commit_all(c, add, picks, n);
     mark_picks(c, add, picks, n, false);

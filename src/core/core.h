@@ -138,8 +138,8 @@ struct wq__pick {
 
 /* All of `keys` need work: all or none. WQ_ESHUTDOWN, WQ_ENOMEM; WQ_EFULL:
  * there is no room, and *needs, which may be NULL, is for how many; an error
- * of a wq_order, and then the keys before are added. Victims are to be given
- * back by wq__core_bury(). */
+ * of a wq_order, perhaps of that name, and then *needs is 0 and the keys before
+ * are added. Victims are to be given back by wq__core_bury(). */
 wq_err wq__core_add_with(struct wq__core *c, const struct wq__how *how,
                          const wq_key *keys, struct wq__pick *picks, size_t n,
                          size_t *needs);

@@ -3,7 +3,8 @@
  *
  * Enter, catch up, ask the core, leave (gate.h). A plain add that finds the
  * lock taken goes through the inbox instead and does not wait (inbox.h). A
- * queue with a bound has none: its adds must know whether there is room.
+ * queue with a bound has none: its adds must know whether there is room
+ * (room.c).
  */
 #include "core/mem.h"
 #include "core/span.h"
@@ -56,124 +57,6 @@ wq__memory_add(wq_queue *q, wq_key key)
     const struct wq__how how = {.kind = WQ__ADD_NOW};
     struct wq__pick      pick = {.hash = hash};
     return wq__memory_add_picks(m, &how, &key, &pick, 1, WQ_FOREVER);
-}
-
-/* ---- room --------------------------------------------------------------- */
-
-/* One attempt, with the lock. The core is told the time if it matters to it: a
- * queue that neither delays nor keeps ages reads no clock. */
-static wq_err
-try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
-        struct wq__pick *picks, size_t n, size_t *needs)
-{
-    const bool     now = how->kind == WQ__ADD_NOW;
-    struct wq__how told = *how;
-    const wq_err   err =
-        now ? wq__gate_catch_up(m) : wq__gate_catch_up_to(m, how->now);
-
-    if (err)
-        return err;
-    if (now)
-        told.now = wq__memory_stamp(m);
-    if (now && how->waiting != WQ_IF_WAITING_KEEP && m->core.paces.live)
-        told.now = m->clock->now(m->clock); /* what is quiet, and for long? */
-    return wq__core_add_with(&m->core, &told, keys, picks, n, needs);
-}
-
-/* A key that is only left alone makes room when its time is over; no other
- * thread need be there to see to it. */
-static int64_t
-quiet_until(const struct wq__memory *m)
-{
-    return m->core.quiet ? wq__core_next_deadline(&m->core) : WQ_FOREVER;
-}
-
-static int64_t
-earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* The queue is full: try again whenever there may be room. */
-static wq_err
-wait_for_room(struct wq__memory *m, const struct wq__how *how,
-              const wq_key *keys, struct wq__pick *picks, size_t n,
-              size_t needs, int64_t timeout_ns)
-{
-    const int64_t  deadline_ns = wq__memory_deadline(m, timeout_ns);
-    struct wq__how later = *how;
-    wq_err         err = WQ_EFULL;
-
-    while (err == WQ_EFULL) {
-        if (m->destroying)
-            return WQ_ESHUTDOWN;
-        if (wq__memory_is_past(m, deadline_ns))
-            return WQ_ETIMEDOUT;
-        wq__gate_await_room(m, needs, earlier(deadline_ns, quiet_until(m)));
-        if (m->destroying)
-            continue;
-        if (how->kind != WQ__ADD_NOW) /* which looks for itself */
-            later.now = m->clock->now(m->clock);
-        err = try_add(m, &later, keys, picks, n, &needs);
-    }
-    return err;
-}
-
-static void
-bury_all(struct wq__memory *m, struct wq__pick *picks, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (picks[i].victim)
-            wq__core_bury(&m->core, picks[i].victim);
-}
-
-/* The keys that had to make room are shown to whoever wants to know, without
- * the lock; their bytes are theirs until then. */
-static void
-mourn(struct wq__memory *m, struct wq__pick *picks, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (picks[i].victim)
-            m->on_overflow(m->overflow_ctx, picks[i].victim_key);
-    wq__gate_enter(m);
-    bury_all(m, picks, n);
-    wq__gate_leave(m);
-}
-
-static bool
-has_victims(const struct wq__pick *picks, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (picks[i].victim)
-            return true;
-    return false;
-}
-
-wq_err
-wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
-                     const wq_key *keys, struct wq__pick *picks, size_t n,
-                     int64_t timeout_ns)
-{
-    struct wq__how bounded = *how;
-    size_t         needs = 0;
-
-    bounded.displace = m->overflow == WQ_OVERFLOW_DROP_OLDEST;
-    wq__gate_enter(m);
-    wq_err err = try_add(m, &bounded, keys, picks, n, &needs);
-    if (err == WQ_EFULL && m->overflow == WQ_OVERFLOW_BLOCK &&
-        needs <= m->core.max_len && timeout_ns != WQ_NOWAIT) {
-        wq__gate_stay(m);
-        err = wait_for_room(m, &bounded, keys, picks, n, needs, timeout_ns);
-        wq__gate_leave_for_good(m);
-        return err;
-    }
-    const bool mourning = !err && bounded.displace && has_victims(picks, n);
-    if (mourning && !m->on_overflow)
-        bury_all(m, picks, n);
-    wq__gate_leave(m);
-    if (mourning && m->on_overflow)
-        mourn(m, picks, n);
-    return err;
 }
 
 /* ---- many keys, and options --------------------------------------------- */
@@ -267,16 +150,39 @@ add_by_options(struct wq__memory *m, const wq_add_options *options,
                                                     : WQ_FOREVER);
 }
 
-wq_err
-wq__memory_add_with(wq_queue *q, const wq_add_options *options,
-                    const wq_key *keys, size_t n)
+/* Has an add something to do with the queue after it has waited for room: give
+ * memory back, or what the limiter was asked in vain; or count? */
+static bool
+has_baggage(const struct wq__memory *m, const wq_add_options *options, size_t n)
 {
-    struct wq__memory *m = wq__memory_of(q);
-    struct wq__pick    at_hand[PICKS_AT_HAND];
+    return m->overflow == WQ_OVERFLOW_BLOCK &&
+           (options->rate_limited || options->after_ns > 0 ||
+            n > PICKS_AT_HAND);
+}
 
-    if (is_simple(m, options, n))
-        return add_simple(m, options, *keys);
+/* From one to the other wq_destroy() waits for the caller. */
+static void
+check_in(struct wq__memory *m)
+{
+    wq__gate_enter(m);
+    wq__gate_stay(m);
+    wq__gate_leave(m);
+}
+
+static void
+check_out(struct wq__memory *m)
+{
+    wq__gate_enter(m);
+    wq__gate_leave_for_good(m);
+}
+
+static wq_err
+add_all(struct wq__memory *m, const wq_add_options *options, const wq_key *keys,
+        size_t n)
+{
+    struct wq__pick  at_hand[PICKS_AT_HAND];
     struct wq__pick *picks = make_picks(m, at_hand, n);
+
     if (!picks)
         return WQ_ENOMEM;
     for (size_t i = 0; i < n; i++)
@@ -293,17 +199,45 @@ wq__memory_add_with(wq_queue *q, const wq_add_options *options,
 }
 
 wq_err
+wq__memory_add_with(wq_queue *q, const wq_add_options *options,
+                    const wq_key *keys, size_t n)
+{
+    struct wq__memory *m = wq__memory_of(q);
+
+    if (is_simple(m, options, n))
+        return add_simple(m, options, *keys);
+    if (!has_baggage(m, options, n))
+        return add_all(m, options, keys, n);
+    check_in(m);
+    const wq_err err = add_all(m, options, keys, n);
+    check_out(m);
+    return err;
+}
+
+/* client-go counts delays of 0 as well [M-08]. */
+static wq_err
+add_after_0(struct wq__memory *m, wq_key key)
+{
+    const wq_err err = wq__memory_add(&m->base, key);
+
+    if (!err)
+        count_retries(m, 1);
+    return err;
+}
+
+wq_err
 wq__memory_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 {
     struct wq__memory   *m = wq__memory_of(q);
     const wq_add_options options = {.after_ns = delay_ns};
-    struct wq__pick      pick = {.hash = wq__core_hash(&m->core, key)};
-    const wq_err         err = delay_ns > 0
-                                   ? add_by_options(m, &options, &key, &pick, 1)
-                                   : wq__memory_add(q, key);
 
-    if (!err)
-        count_retries(m, 1); /* client-go counts delays of 0 as well [M-08] */
+    if (delay_ns > 0)
+        return wq__memory_add_with(q, &options, &key, 1);
+    if (m->overflow != WQ_OVERFLOW_BLOCK)
+        return add_after_0(m, key);
+    check_in(m);
+    const wq_err err = add_after_0(m, key);
+    check_out(m);
     return err;
 }
 

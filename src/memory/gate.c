@@ -103,11 +103,41 @@ take_producers(struct wq__memory *m, struct wq__sleeper *wake)
     return wake;
 }
 
+/* When room may come although nobody does anything: a quiet time ends. If a
+ * getter sleeps until then, or is coming, it will notice. */
+static int64_t
+room_may_come_at(struct wq__memory *m)
+{
+    return m->core.quiet && !deadline_is_watched(m)
+               ? wq__core_next_deadline(&m->core)
+               : WQ_FOREVER;
+}
+
+/* One producer keeps time if no getter does. It is woken to sleep anew, and is
+ * as good as there until it does. */
+static struct wq__sleeper *
+take_room_keeper(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    if (!m->producers.len)
+        return wake;
+    const int64_t at = room_may_come_at(m);
+    if (at == WQ_FOREVER || (m->room_keeper && m->room_keeper_until_ns <= at))
+        return wake;
+    if (!m->room_keeper)
+        m->room_keeper = m->producers.first;
+    m->room_keeper_until_ns = INT64_MIN;
+    if (wq__sleeper_is_being_woken(m->room_keeper))
+        return wake;
+    return wq__sleepers_take(&m->producers, m->room_keeper, WQ__WAKE_LOOK,
+                             wake);
+}
+
 static struct wq__sleeper *
 take_whom_it_concerns(struct wq__memory *m, struct wq__sleeper *wake)
 {
     wake = take_getters(m, wake);
     wake = take_producers(m, wake);
+    wake = take_room_keeper(m, wake);
     if (m->drainers.len && wq__gate_is_drained(m))
         wake = wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, wake);
     return wake;
@@ -325,9 +355,18 @@ void
 wq__gate_await_room(struct wq__memory *m, size_t needs, int64_t deadline_ns)
 {
     struct producer p = {.needs = needs};
+    const int64_t   at = room_may_come_at(m);
 
     wq__sleeper_enter(&m->producers, &p.self);
+    if (at != WQ_FOREVER && !m->room_keeper) {
+        m->room_keeper = &p.self;
+        m->room_keeper_until_ns = at;
+        if (at < deadline_ns)
+            deadline_ns = at;
+    }
     (void)sleep_on(m, &m->producers, &p.self, deadline_ns);
+    if (m->room_keeper == &p.self)
+        m->room_keeper = NULL;
     m->promised -= p.promised;
 }
 

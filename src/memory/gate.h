@@ -15,6 +15,8 @@
  *                         all getters, to go home
  *   room for new keys, and producers that wait for it
  *                         as many as it is enough for, who came first first
+ *   a quiet time that nobody sleeps until the end of, and such producers
+ *                         one of them, to sleep until then
  *   no work left          all drainers
  *
  * An event loop that watches wq_fd() is one more getter that sleeps: leave()

@@ -20,14 +20,15 @@ wq__memory_is_past(struct wq__memory *m, int64_t deadline_ns)
 
 /* ---- get ---------------------------------------------------------------- */
 
-/* When keys are handed out; read only if it matters. */
+/* When keys are handed out; read only if it matters. Quiet times begin then,
+ * and end at a deadline: a stopwatch will not do. */
 static int64_t
 hand_out_time(struct wq__memory *m)
 {
     if (!wq__core_needs_time(&m->core))
         return 0;
-    return m->core.ages ? m->clock->stopwatch(m->clock)
-                        : m->clock->now(m->clock);
+    return m->core.paces.live ? m->clock->now(m->clock)
+                              : m->clock->stopwatch(m->clock);
 }
 
 /* Keys, if there are any: 1 .. max of them. */
@@ -102,13 +103,18 @@ wq__memory_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
     if (err != WQ_ENOTFOUND || timeout_ns == 0) {
         wq__gate_leave(m);
         err = err == WQ_ENOTFOUND ? WQ_ETIMEDOUT : err;
-    } else {
-        wq__gate_stay(m);
-        err = wait_for_work(m, timeout_ns, out, max, n);
-        wq__gate_leave_for_good(m);
+        if (!err)
+            report_latencies(m, out, *n);
+        return err;
     }
-    if (!err)
+    wq__gate_stay(m);
+    err = wait_for_work(m, timeout_ns, out, max, n);
+    if (!err && m->sinks_len) { /* as long as wq_destroy() waits for us */
+        wq__gate_leave(m);
         report_latencies(m, out, *n);
+        wq__gate_enter(m);
+    }
+    wq__gate_leave_for_good(m);
     return err;
 }
 
@@ -240,8 +246,9 @@ wq__memory_next(wq_queue *q, int64_t timeout_ns, wq_item **item)
     if (!*item)
         return wq__memory_get(q, timeout_ns, item);
     const wq_err err = done_and_try_get(m, item, &done, &work);
-    if (done)
-        wq__report_work(m, work);
+    if (!done)
+        return err; /* of a wq_order, perhaps: it may have any name */
+    wq__report_work(m, work);
     if (!err)
         report_latencies(m, item, 1);
     if (err != WQ_ENOTFOUND)

@@ -3,8 +3,9 @@
  *
  * The core, a lock around it, an inbox for producers that find the lock taken,
  * and the threads that sleep in it. gate.c says how threads get in and out;
- * what they do inside is in adds.c, limited.c, gets.c, stop.c and view.c, a
- * file a question; report.c tells the metrics' sinks; create.c makes one.
+ * what they do inside is in adds.c, room.c, limited.c, gets.c, stop.c and
+ * view.c, a file a question; report.c tells the metrics' sinks; create.c makes
+ * one.
  *
  * Tests include this to take the lock themselves (producers then use the
  * inbox), to make all hashes equal, and to audit the core.
@@ -96,6 +97,11 @@ struct wq__memory {
      * need not; NULL: none. */
     struct wq__sleeper *keeper;
     int64_t             keeper_until_ns;
+
+    /* The producer that sleeps no longer than until then, because room may come
+     * by time and no getter would notice; NULL: none. */
+    struct wq__sleeper *room_keeper;
+    int64_t             room_keeper_until_ns;
 
     uint64_t shutdowns; /* calls of wq_shutdown(): each ends all drains */
 

@@ -4,9 +4,7 @@
  * Each test starts from a queue in which "held" is held and dirty, "loan" is
  * held, and "ready" is ready; assert_unchanged() plays it to its end.
  */
-#include "fixture.h"
-
-#include <stdlib.h>
+#include "asked.h"
 
 struct scene {
     wq_queue *q;
@@ -349,6 +347,163 @@ TEST(bad_key_after_shutdown_is_still_a_bad_key)
     assert_err(wq_add_str(s->q, NULL), WQ_EINVAL);
 }
 
+/* ---- adds with a purpose ------------------------------------------------ */
+
+/* O-14 O-50 O-57 O-58 O-59 O-60 O-61 */
+TEST(no_queue_is_an_error_for_batches_too)
+{
+    const wq_key   key = wq_str("foo");
+    wq_item        any = {.slot = 1}, *item = &any;
+    size_t         n = 77;
+    wq_item *const untouched = item;
+
+    assert_err(wq_add_with(NULL, NULL, &key, 1), WQ_EINVAL);
+    assert_err(wq_add_with(NULL, NULL, NULL, 0), WQ_EINVAL);
+    assert_err(wq_remove(NULL, key), WQ_EINVAL);
+    assert_err(wq_cancel_after(NULL, key), WQ_EINVAL);
+    assert_err(wq_get_many(NULL, &item, 1, 0, &n), WQ_EINVAL);
+    assert_err(wq_done_many(NULL, &item, 1), WQ_EINVAL);
+    assert_err(wq_done_many(NULL, NULL, 0), WQ_EINVAL);
+    assert_err(wq_next(NULL, 0, &item), WQ_EINVAL);
+    assert_ptr_equal(item, untouched);
+    assert_int_equal(n, 77);
+}
+
+/* O-14 O-59 O-60 O-61 */
+TEST(nothing_to_put_items_in_or_take_them_from_is_an_error)
+{
+    struct scene *s = *state;
+    wq_item      *item = s->loan;
+    size_t        n = 77;
+
+    assert_err(wq_get_many(s->q, NULL, 1, 0, &n), WQ_EINVAL);
+    assert_err(wq_get_many(s->q, &item, 1, 0, NULL), WQ_EINVAL);
+    assert_err(wq_get_many(s->q, &item, 0, 0, &n), WQ_EINVAL);
+    assert_err(wq_get_many(s->q, &item, 1, -1, &n), WQ_EINVAL);
+    assert_err(wq_done_many(s->q, NULL, 1), WQ_EINVAL);
+    assert_err(wq_next(s->q, 0, NULL), WQ_EINVAL);
+    assert_err(wq_next(s->q, -1, &item), WQ_EINVAL); /* nor is it done */
+    assert_ptr_equal(item, s->loan);
+    assert_int_equal(n, 77);
+    assert_unchanged(s);
+}
+
+/* O-60 */
+TEST(no_item_among_many_is_an_error)
+{
+    struct scene *s = *state;
+    wq_item      *items[] = {s->loan, NULL, s->held};
+
+    assert_err(wq_done_many(s->q, items, 3), WQ_EINVAL);
+    assert_ptr_equal(items[0], s->loan);
+    assert_unchanged(s);
+}
+
+/* O-50 O-57 O-58 */
+TEST(bad_keys_are_refused_by_every_verb)
+{
+    static char   bytes[WQ_KEY_MAX + 1];
+    struct scene *s = *state;
+    const wq_key  bad[] = {{NULL, 5}, {"loan", 0}};
+    const wq_key  longer = {bytes, sizeof bytes};
+
+    for (int i = 0; i < 2; i++) {
+        assert_err(wq_add_with(s->q, NULL, &bad[i], 1), WQ_EINVAL);
+        assert_err(wq_remove(s->q, bad[i]), WQ_EINVAL);
+        assert_err(wq_cancel_after(s->q, bad[i]), WQ_EINVAL);
+    }
+    assert_err(wq_add_with(s->q, NULL, NULL, 1), WQ_EINVAL);
+    assert_err(wq_add_with(s->q, NULL, &longer, 1), WQ_ETOOLONG);
+    assert_err(wq_remove(s->q, longer), WQ_ETOOLONG);
+    assert_err(wq_cancel_after(s->q, longer), WQ_ETOOLONG);
+    assert_unchanged(s);
+}
+
+/* O-50: only one of them can say when. */
+TEST(options_that_contradict_each_other_are_refused)
+{
+    struct scene        *s = *state;
+    const wq_add_options bad[] = {
+        {.after_ns = 1, .debounce_ns = 1},
+        {.after_ns = 1, .throttle_ns = 1},
+        {.rate_limited = true, .debounce_ns = 1},
+        {.rate_limited = true, .throttle_ns = 1},
+        {.debounce_ns = 1, .throttle_ns = 1},
+        {.max_wait_ns = 1},
+        {.max_wait_ns = 1, .throttle_ns = 1},
+        {.debounce_ns = 1, .waiting = WQ_IF_WAITING_MERGE},
+        {.throttle_ns = 1, .waiting = WQ_IF_WAITING_DROP},
+        {.debounce_ns = -1},
+        {.throttle_ns = -1},
+        {.debounce_ns = 1, .max_wait_ns = -1},
+        {.timeout_ns = -2},
+        {.timeout_ns = INT64_MIN},
+        {.waiting = (wq_if_waiting)4},
+        {.waiting = (wq_if_waiting)77},
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        wq_add_options how = bad[i];
+        how.size = sizeof how;
+        if (try_how(s->q, &how, "ready") != WQ_EINVAL)
+            fail_msg("options %zu were not refused", i);
+        if (wq_add_with(s->q, &how, NULL, 0) != WQ_EINVAL)
+            fail_msg("options %zu were not refused without keys", i);
+    }
+    assert_unchanged(s);
+}
+
+/* O-50: what looks odd and is not. */
+TEST(options_that_only_look_odd_are_accepted)
+{
+    struct scene *s = *state;
+
+    add_at(s->q, -1, "ready");
+    assert_err(try_how(s->q, WQ_ADD(.after_ns = -1, .timeout_ns = -1), "ready"),
+               WQ_OK);
+    assert_err(try_how(s->q, WQ_ADD(.after_ns = INT64_MIN), "ready"), WQ_OK);
+    assert_err(try_how(s->q, WQ_ADD(.after_ns = -1, .debounce_ns = 1), "ready"),
+               WQ_OK);
+    assert_err(try_how(s->q, WQ_ADD(.timeout_ns = WQ_FOREVER), "ready"), WQ_OK);
+    assert_unchanged(s);
+}
+
+/* O-50 O-02: as a config. */
+TEST(options_of_a_wrong_size_are_refused)
+{
+    struct scene *s = *state;
+    struct {
+        wq_add_options known;
+        uint64_t       beyond;
+    } newer = {.known = {.size = sizeof newer}};
+
+    for (size_t size = 0; size < sizeof newer.known; size++) {
+        const wq_add_options how = {.size = size};
+        const bool           whole = size && size % sizeof(void *) == 0;
+        assert_err(try_how(s->q, &how, "ready"), whole ? WQ_OK : WQ_EINVAL);
+    }
+    assert_err(try_how(s->q, &newer.known, "ready"), WQ_OK);
+    newer.beyond = 1;
+    assert_err(try_how(s->q, &newer.known, "ready"), WQ_EINVAL);
+    assert_unchanged(s);
+}
+
+/* O-50 O-02: an older program did not know what is beyond. */
+TEST(options_beyond_the_size_are_not_read)
+{
+    struct scene *s = *state;
+
+    assert_err(try_how(s->q,
+                       &(wq_add_options){
+                           .size = offsetof(wq_add_options, debounce_ns),
+                           .debounce_ns = -5,
+                           .timeout_ns = -5,
+                       },
+                       "ready"),
+               WQ_OK);
+    assert_unchanged(s);
+}
+
 #define with_scene(name) test_with(name, make_scene, drop_scene)
 
 WQ_TESTS(test(no_queue_is_an_error_and_no_crash),
@@ -370,4 +525,12 @@ WQ_TESTS(test(no_queue_is_an_error_and_no_crash),
          with_scene(done_of_a_key_that_is_not_there_is_refused),
          with_scene(done_of_a_key_twice_is_refused_the_second_time),
          with_scene(add_after_shutdown_is_refused_and_changes_nothing),
-         with_scene(bad_key_after_shutdown_is_still_a_bad_key));
+         with_scene(bad_key_after_shutdown_is_still_a_bad_key),
+         test(no_queue_is_an_error_for_batches_too),
+         with_scene(nothing_to_put_items_in_or_take_them_from_is_an_error),
+         with_scene(no_item_among_many_is_an_error),
+         with_scene(bad_keys_are_refused_by_every_verb),
+         with_scene(options_that_contradict_each_other_are_refused),
+         with_scene(options_that_only_look_odd_are_accepted),
+         with_scene(options_of_a_wrong_size_are_refused),
+         with_scene(options_beyond_the_size_are_not_read));

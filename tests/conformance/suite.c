@@ -622,6 +622,253 @@ interrupt_leaves_a_get_that_need_not_block_alone(void **state)
     assert_err(wq_get_within(q, LONG_NS, &item), WQ_EINTERRUPTED);
 }
 
+/* ---- batches ------------------------------------------------------------ */
+
+/* O-59 */
+void
+get_of_many_takes_what_there_is_up_to_its_limit(void **state)
+{
+    wq_queue *q = *state;
+    wq_item  *items[4] = {NULL};
+    size_t    n = 0;
+
+    add(q, "a");
+    add(q, "b");
+    add(q, "c");
+    assert_err(wq_get_many(q, items, 2, 0, &n), WQ_OK);
+    assert_int_equal(n, 2);
+    assert_key(items[0], wq_str("a"));
+    assert_key(items[1], wq_str("b"));
+    assert_null(items[2]);
+    assert_err(wq_get_many(q, items + 2, 2, LONG_NS, &n), WQ_OK);
+    assert_int_equal(n, 1);
+    assert_key(items[2], wq_str("c"));
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
+static int
+run_get_many(struct worker *self)
+{
+    wq_item *items[4];
+    size_t   n = 0;
+
+    const wq_err err = wq_get_many(self->arg, items, 4, WQ_FOREVER, &n);
+    return err || n != 1 ? 1 : 0;
+}
+
+/* O-59 */
+void
+get_of_many_blocks_until_there_is_one(void **state)
+{
+    struct worker *w = worker_start(run_get_many, *state);
+
+    worker_await_blocked(w);
+    add(*state, "a");
+    assert_int_equal(worker_join(w), 0);
+}
+
+/* O-59 */
+void
+get_of_many_says_why_it_got_none(void **state)
+{
+    wq_item *item = NULL;
+    size_t   n = 77;
+
+    assert_err(wq_get_many(*state, &item, 1, 0, &n), WQ_ETIMEDOUT);
+    wq_shutdown(*state);
+    assert_err(wq_get_many(*state, &item, 1, WQ_FOREVER, &n), WQ_ESHUTDOWN);
+    assert_null(item);
+    assert_int_equal(n, 77);
+}
+
+/* O-60 */
+void
+done_of_many_ends_their_loans(void **state)
+{
+    wq_queue *q = *state;
+    wq_item  *items[3];
+    size_t    n = 0;
+
+    add(q, "a");
+    add(q, "b");
+    add(q, "c");
+    assert_err(wq_get_many(q, items, 3, 0, &n), WQ_OK);
+    assert_int_equal(n, 3);
+    add(q, "b");
+    assert_err(wq_done_many(q, items, 3), WQ_OK);
+    for (int i = 0; i < 3; i++)
+        assert_null(items[i]);
+    work_on(q, "b");
+    assert_err(wq_done_many(q, NULL, 0), WQ_OK);
+    wq_shutdown(q);
+    assert_none_ready(q, WQ_ESHUTDOWN);
+}
+
+/* O-60: all or none, or up to the first that is refused: what is still on loan
+ * is what is not NULL. */
+void
+done_of_many_refuses_what_is_not_on_loan(void **state)
+{
+    wq_queue *q = *state;
+
+    add(q, "a");
+    add(q, "b");
+    wq_item *a = take(q), *b = take(q);
+    wq_item  copy = *b;
+    wq_item *items[] = {a, &copy, b};
+    assert_err(wq_done_many(q, items, 3), WQ_ESTATE);
+    assert_ptr_equal(items[1], &copy);
+    assert_ptr_equal(items[2], b);
+    if (items[0])
+        finish(q, items[0]);
+    finish(q, b);
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
+/* O-61 */
+void
+next_gives_back_and_takes(void **state)
+{
+    wq_queue *q = *state;
+    wq_item  *item = NULL;
+
+    add(q, "a");
+    add(q, "b");
+    assert_err(wq_next(q, 0, &item), WQ_OK);
+    assert_key(item, wq_str("a"));
+    add(q, "a");
+    assert_err(wq_next(q, LONG_NS, &item), WQ_OK);
+    assert_key(item, wq_str("b"));
+    assert_err(wq_next(q, LONG_NS, &item), WQ_OK);
+    assert_key(item, wq_str("a"));
+    finish(q, item);
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
+/* O-61 */
+void
+next_of_what_is_not_on_loan_is_refused(void **state)
+{
+    wq_queue *q = *state;
+
+    add(q, "a");
+    add(q, "b");
+    wq_item *a = take(q);
+    wq_item  copy = *a, *item = &copy;
+    assert_err(wq_next(q, LONG_NS, &item), WQ_ESTATE);
+    assert_ptr_equal(item, &copy);
+    assert_int_equal(wq_len(q), 1);
+    finish(q, a);
+}
+
+/* O-61 */
+void
+next_that_gets_none_leaves_no_item(void **state)
+{
+    wq_queue *q = *state;
+    wq_item  *item = NULL;
+
+    add(q, "a");
+    assert_err(wq_next(q, 0, &item), WQ_OK);
+    assert_err(wq_next(q, 0, &item), WQ_ETIMEDOUT);
+    assert_null(item);
+    add(q, "a");
+    assert_err(wq_next(q, 0, &item), WQ_OK);
+    wq_shutdown(q);
+    assert_err(wq_next(q, WQ_FOREVER, &item), WQ_ESHUTDOWN);
+    assert_null(item);
+}
+
+static int
+run_next(struct worker *self)
+{
+    wq_item *item = NULL;
+    int      n = 0;
+
+    while (wq_next(self->arg, WQ_FOREVER, &item) == WQ_OK)
+        n++;
+    return item ? -1 : n;
+}
+
+/* O-61 */
+void
+worker_that_calls_next_works_on_everything(void **state)
+{
+    wq_queue      *q = *state;
+    struct worker *w = worker_start(run_next, q);
+
+    worker_await_blocked(w);
+    add(q, "a");
+    worker_await_blocked(w); /* a is done: nothing is left */
+    assert_none_ready(q, WQ_ETIMEDOUT);
+    add(q, "b");
+    assert_err(wq_shutdown_with_drain_within(q, LONG_NS), WQ_OK);
+    assert_int_equal(worker_join(w), 2);
+}
+
+/* O-14 O-59 O-60 O-61 */
+void
+batches_refuse_bad_arguments(void **state)
+{
+    wq_queue *q = *state;
+    size_t    n = 0;
+
+    add(q, "a");
+    wq_item *a = take(q), *item = a;
+    wq_item *items[] = {a, NULL};
+    assert_err(wq_get_many(q, NULL, 1, 0, &n), WQ_EINVAL);
+    assert_err(wq_get_many(q, &item, 0, 0, &n), WQ_EINVAL);
+    assert_err(wq_get_many(q, &item, 1, 0, NULL), WQ_EINVAL);
+    assert_err(wq_get_many(q, &item, 1, -1, &n), WQ_EINVAL);
+    assert_err(wq_done_many(q, items, 2), WQ_EINVAL);
+    assert_err(wq_done_many(q, NULL, 1), WQ_EINVAL);
+    assert_err(wq_next(q, 0, NULL), WQ_EINVAL);
+    assert_err(wq_next(q, -1, &item), WQ_EINVAL);
+    assert_ptr_equal(item, a);
+    finish(q, a);
+}
+
+/* O-50: the whole of it, or nothing. */
+void
+adds_with_a_purpose_are_done_or_not_supported(void **state)
+{
+    wq_queue    *q = *state;
+    const wq_key keys[] = {wq_str("a"), wq_str("b")};
+    const wq_key bad[] = {wq_str("a"), wq_str("")};
+
+    assert_err(wq_add_with(q, NULL, bad, 2), WQ_EINVAL);
+    assert_err(wq_add_with(q, WQ_ADD(.max_wait_ns = 1), keys, 2), WQ_EINVAL);
+    const wq_err err = wq_add_with(q, NULL, keys, 2);
+    assert_err(wq_add_with(q, NULL, NULL, 0), err);
+    if (!err) {
+        work_on(q, "a");
+        work_on(q, "b");
+    } else {
+        assert_err(err, WQ_ENOTSUP);
+    }
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
+/* O-57 O-58 */
+void
+taking_back_is_done_or_not_supported(void **state)
+{
+    wq_queue *q = *state;
+
+    assert_err(wq_remove(q, wq_str("")), WQ_EINVAL);
+    assert_err(wq_cancel_after(q, wq_str("")), WQ_EINVAL);
+    add(q, "a");
+    const wq_err cancelled = wq_cancel_after(q, wq_str("a"));
+    if (cancelled != WQ_ENOTSUP)
+        assert_err(cancelled, WQ_ENOTFOUND);
+    const wq_err removed = wq_remove(q, wq_str("a"));
+    if (removed != WQ_OK) {
+        assert_err(removed, WQ_ENOTSUP);
+        work_on(q, "a");
+    }
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
 /* ---- shutdown ----------------------------------------------------------- */
 
 /* Q-13 Q-15 Q-16 Q-19 */

@@ -74,6 +74,19 @@ extern const struct suite_backend suite_backend;
     X(interrupt_ends_every_blocked_get)                                        \
     X(interrupt_is_remembered_once)                                            \
     X(interrupt_leaves_a_get_that_need_not_block_alone)                        \
+    /* batches */                                                              \
+    X(get_of_many_takes_what_there_is_up_to_its_limit)                         \
+    X(get_of_many_blocks_until_there_is_one)                                   \
+    X(get_of_many_says_why_it_got_none)                                        \
+    X(done_of_many_ends_their_loans)                                           \
+    X(done_of_many_refuses_what_is_not_on_loan)                                \
+    X(next_gives_back_and_takes)                                               \
+    X(next_of_what_is_not_on_loan_is_refused)                                  \
+    X(next_that_gets_none_leaves_no_item)                                      \
+    X(worker_that_calls_next_works_on_everything)                              \
+    X(batches_refuse_bad_arguments)                                            \
+    X(adds_with_a_purpose_are_done_or_not_supported)                           \
+    X(taking_back_is_done_or_not_supported)                                    \
     /* shutdown */                                                             \
     X(shutdown_refuses_adds_and_hands_out_what_is_ready)                       \
     X(shutdown_wakes_every_blocked_get)                                        \

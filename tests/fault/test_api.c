@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <wq/limiter.h>
+
 #include "fault/order.h"
 #include "fault/snapshot.h"
 #include "memory/memory.h"
@@ -21,6 +23,7 @@ struct scene {
     int  handed_over; /* in the ring, for whoever takes the lock next */
     bool dirty;       /* the held ones are */
     bool has_plug_in;
+    bool has_limiter; /* one that takes memory for every key */
 };
 
 struct ctx {
@@ -31,7 +34,14 @@ struct ctx {
     wq_item         *out;  /* what a get under test wrote */
     struct snapshot  before;
     size_t           pending; /* keys READY or in the ring */
+    wq_item         *many[64];
+    size_t           n;       /* how many of them there are */
+    size_t           visited; /* keys that a walk has shown */
 };
+
+/* A batch to add, and how. */
+static wq_add_options how;
+static size_t         batch;
 
 static struct scene scene;
 static struct ctx   ctx;
@@ -51,13 +61,21 @@ count_pending(void)
 
 /* ---- making the scene --------------------------------------------------- */
 
+static const int64_t hour = INT64_C(3600) * 1000000000;
+
 static wq_err
 create(void)
 {
     const wq_order order = order_of(&ctx.order);
+    wq_limiter    *limiter = NULL;
 
+    if (scene.has_limiter)
+        limiter = wq_limiter_exponential_with(
+            WQ_EXPONENTIAL(.base_ns = hour, .max_ns = hour,
+                           .allocator = &ctx.mem->allocator));
     return wq_create(WQ_CONFIG(.allocator = &ctx.mem->allocator,
-                               .order = scene.has_plug_in ? &order : NULL),
+                               .order = scene.has_plug_in ? &order : NULL,
+                               .limiter = limiter),
                      &ctx.q);
 }
 
@@ -464,6 +482,340 @@ TEST(destroy_needs_no_memory)
     sweep("destroy", op_nothing, memory_fails_for_good, true);
 }
 
+/* ---- adds with a purpose ------------------------------------------------ */
+
+enum { BATCH_MAX = 40 };
+
+static char   batch_names[BATCH_MAX][32];
+static wq_key batch_keys[BATCH_MAX];
+
+static void
+name_batch(size_t n)
+{
+    batch = n;
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(batch_names[i], sizeof batch_names[i], "new%zu", i);
+        batch_keys[i] = wq_str(batch_names[i]);
+    }
+}
+
+static wq_err
+op_add_with(void *unused)
+{
+    wq_added     what[BATCH_MAX];
+    wq_added     never = (wq_added)77;
+    const size_t n = batch;
+
+    (void)unused;
+    for (size_t i = 0; i < n; i++)
+        what[i] = never;
+    how.size = sizeof how;
+    how.results = what;
+    const wq_err err = wq_add_with(ctx.q, &how, batch_keys, n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(what[i] == never, err != WQ_OK);
+    return err;
+}
+
+/* The limiter knows nothing of it, either. */
+static void
+unchanged_and_not_asked(void *unused)
+{
+    unchanged(unused);
+    for (size_t i = 0; i < batch; i++)
+        assert_int_equal(wq_num_requeues(ctx.q, batch_keys[i]), 0);
+}
+
+static void
+batch_is_in(void *unused)
+{
+    (void)unused;
+    expect_sound();
+    expect_all_in_order(0);
+    for (size_t i = 0; i < batch; i++) {
+        wq_key_info info = {.size = sizeof info};
+        assert_int_equal(wq_key_state(ctx.q, batch_keys[i], &info), WQ_OK);
+        assert_int_equal(info.facets & (WQ_KEY_READY | WQ_KEY_WAITING),
+                         how.debounce_ns || how.after_ns || how.rate_limited
+                             ? WQ_KEY_WAITING
+                             : WQ_KEY_READY);
+        assert_int_equal(info.priority, how.priority);
+    }
+}
+
+static void
+sweep_adds(const char *name, const wq_add_options *wanted)
+{
+    static const size_t sizes[] = {1, 3, BATCH_MAX};
+
+    how = *wanted;
+    for (int i = 0; i < 3; i++) {
+        name_batch(sizes[i]);
+        /* a few keys find room that is there already, and are no test */
+        const int most = batch < BATCH_MAX ? 1 : SIZES;
+        for (scene.ready = 0; scene.ready < most; scene.ready += 3)
+            run_sweep(&(struct counting_sweep){
+                .name = name,
+                .setup = setup,
+                .op = op_add_with,
+                .unchanged = unchanged_and_not_asked,
+                .done = batch_is_in,
+                .teardown = teardown,
+            });
+    }
+}
+
+/* O-50: all or none. */
+TEST(batch_without_memory_adds_none)
+{
+    scene = (struct scene){0};
+    sweep_adds("batch", WQ_ADD(.priority = 0));
+    sweep_adds("batch with a priority", WQ_ADD(.priority = -1));
+    sweep_adds("delayed batch", WQ_ADD(.after_ns = hour, .priority = -3));
+}
+
+/* O-50 O-53 O-54 */
+TEST(batch_of_paced_keys_without_memory_adds_none)
+{
+    scene = (struct scene){0};
+    sweep_adds("debounced batch",
+               WQ_ADD(.debounce_ns = hour, .max_wait_ns = 2 * hour));
+    sweep_adds("throttled batch", WQ_ADD(.throttle_ns = hour, .priority = -2));
+}
+
+/* O-50 R-03: what was asked in vain is taken back. */
+TEST(batch_of_limited_keys_without_memory_adds_none)
+{
+    scene = (struct scene){.has_limiter = true};
+    sweep_adds("limited batch", WQ_ADD(.rate_limited = true));
+}
+
+/* O-13 O-50 */
+TEST(batch_behind_keys_handed_over_without_memory_loses_none)
+{
+    scene = (struct scene){.handed_over = 60};
+    how = *WQ_ADD(.priority = -1);
+    name_batch(3);
+    sweep("batch behind keys handed over", op_add_with, batch_is_in, false);
+}
+
+static wq_err
+op_remove(void *unused)
+{
+    (void)unused;
+    return wq_remove(ctx.q, wq_str("handed3"));
+}
+
+static void
+one_is_removed(void *unused)
+{
+    wq_counts c = {.size = sizeof c};
+
+    (void)unused;
+    expect_sound();
+    assert_int_equal(wq_stats(ctx.q, &c), WQ_OK);
+    assert_int_equal(c.removed, 1);
+    assert_int_equal(c.ready, ctx.pending - 1);
+}
+
+/* O-57 O-13 */
+TEST(remove_behind_keys_handed_over_without_memory_removes_nothing)
+{
+    scene = (struct scene){.handed_over = 60};
+    sweep("remove", op_remove, one_is_removed, false);
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+static wq_err
+op_get_many(void *unused)
+{
+    (void)unused;
+    return wq_get_many(ctx.q, ctx.many, 64, 0, &ctx.n);
+}
+
+/* It may be fewer: the next get will meet what stopped this one. */
+static void
+many_came_in_order(void *unused)
+{
+    char text[32];
+
+    (void)unused;
+    expect_sound();
+    assert_in_range(ctx.n, 1, scene.ready);
+    for (size_t i = 0; i < ctx.n; i++) {
+        (void)snprintf(text, sizeof text, "ready%zu", i);
+        assert_int_equal(ctx.many[i]->key.len, strlen(text));
+        assert_memory_equal(ctx.many[i]->key.data, text, strlen(text));
+    }
+    expect_all_in_order((int)ctx.n);
+}
+
+static void
+unchanged_and_none_taken(void *unused)
+{
+    unchanged(unused);
+    assert_int_equal(ctx.n, 0);
+    assert_null(ctx.many[0]);
+}
+
+/* O-59 */
+TEST(get_of_many_without_memory_takes_as_many_as_it_can)
+{
+    scene = (struct scene){.ready = 60};
+    run_sweep(&(struct counting_sweep){
+        .name = "get of many",
+        .setup = setup,
+        .op = op_get_many,
+        .unchanged = unchanged_and_none_taken,
+        .done = many_came_in_order,
+        .teardown = teardown,
+    });
+}
+
+static void *
+setup_many(struct counting *mem)
+{
+    (void)setup(mem);
+    assert_int_equal(op_get_many(NULL), WQ_OK);
+    assert_int_equal(ctx.n, scene.ready);
+    return &ctx;
+}
+
+static wq_err
+op_done_many(void *unused)
+{
+    (void)unused;
+    return wq_done_many(ctx.q, ctx.many, ctx.n);
+}
+
+static void
+none_is_held(void *unused)
+{
+    (void)unused;
+    expect_sound();
+    assert_int_equal(inside()->core.held, 0);
+}
+
+/* O-60 */
+TEST(done_of_many_needs_no_memory)
+{
+    scene = (struct scene){.ready = 60};
+    run_sweep(&(struct counting_sweep){
+        .name = "done of many",
+        .setup = setup_many,
+        .op = op_done_many,
+        .unchanged = none_is_held,
+        .done = none_is_held,
+        .teardown = teardown,
+        .needs_none = true,
+    });
+}
+
+static wq_err
+op_next(void *unused)
+{
+    (void)unused;
+    const wq_err err = wq_next(ctx.q, 0, &ctx.item);
+    assert_true(err ? !ctx.item : ctx.item != NULL);
+    return err;
+}
+
+static void
+the_next_is_held(void *unused)
+{
+    (void)unused;
+    expect_sound();
+    assert_int_equal(inside()->core.held, 1);
+    expect_all_in_order(1);
+}
+
+/* A key of another size than those there are: it needs a new block. */
+static void
+hand_over_a_longer_one(void)
+{
+    struct wq__memory *m = inside();
+
+    memset(long_bytes, 'k', sizeof long_bytes);
+    wq__lock_take(&m->lock);
+    wq__inbox_open(&m->inbox);
+    assert_int_equal(wq_add(ctx.q, (wq_key){long_bytes, 100}), WQ_OK);
+    wq__lock_release(&m->lock);
+}
+
+/* O-61 O-13: the old one is done, which needs no memory; *item says so. */
+TEST(next_without_memory_has_given_back_the_old_one)
+{
+    struct counting mem;
+
+    counting_init(&mem);
+    scene = (struct scene){.held = 1};
+    (void)setup(&mem);
+    hand_over_a_longer_one();
+    counting_fail(&mem, 1, COUNTING_FROM_NOW);
+    assert_int_equal(op_next(NULL), WQ_ENOMEM);
+    expect_sound();
+    assert_int_equal(inside()->core.held, 0);
+    assert_int_equal(count_pending(), 1);
+    assert_int_equal(op_next(NULL), WQ_ENOMEM);
+    counting_heal(&mem);
+    assert_int_equal(op_next(NULL), WQ_OK);
+    assert_int_equal(ctx.item->key.len, 100);
+    teardown(NULL);
+    assert_int_equal(mem.bytes, 0);
+}
+
+/* O-61: where one loan ends another can begin. */
+TEST(next_needs_no_memory_where_keys_are_ready)
+{
+    scene = (struct scene){.held = 1, .ready = 5};
+    sweep("next", op_next, the_next_is_held, true);
+}
+
+static bool
+visit(void *unused, wq_key key, const wq_key_info *info)
+{
+    (void)unused, (void)key, (void)info;
+    ctx.visited++;
+    return true;
+}
+
+static wq_err
+op_each(void *unused)
+{
+    (void)unused;
+    return wq_each(ctx.q, 0, visit, NULL);
+}
+
+static void
+unchanged_and_none_visited(void *unused)
+{
+    unchanged(unused);
+    assert_int_equal(ctx.visited, 0);
+}
+
+static void
+all_were_visited(void *unused)
+{
+    (void)unused;
+    assert_int_equal(ctx.visited, scene.ready + scene.held);
+    all_come_out(NULL);
+}
+
+/* O-33 */
+TEST(walk_without_memory_visits_nothing)
+{
+    scene = (struct scene){.ready = 200, .held = 5};
+    run_sweep(&(struct counting_sweep){
+        .name = "each",
+        .setup = setup,
+        .op = op_each,
+        .unchanged = unchanged_and_none_visited,
+        .done = all_were_visited,
+        .teardown = teardown,
+    });
+}
+
 WQ_TESTS(test(create_without_memory_makes_nothing),
          test(first_add_without_memory_changes_nothing),
          test(add_of_a_long_key_without_memory_changes_nothing),
@@ -478,4 +830,13 @@ WQ_TESTS(test(create_without_memory_makes_nothing),
          test(done_that_the_plug_in_has_no_memory_for_keeps_the_loan),
          test(length_is_right_without_memory),
          test(shutdown_without_memory_loses_nothing),
-         test(destroy_needs_no_memory));
+         test(destroy_needs_no_memory), test(batch_without_memory_adds_none),
+         test(batch_of_paced_keys_without_memory_adds_none),
+         test(batch_of_limited_keys_without_memory_adds_none),
+         test(batch_behind_keys_handed_over_without_memory_loses_none),
+         test(remove_behind_keys_handed_over_without_memory_removes_nothing),
+         test(get_of_many_without_memory_takes_as_many_as_it_can),
+         test(done_of_many_needs_no_memory),
+         test(next_without_memory_has_given_back_the_old_one),
+         test(next_needs_no_memory_where_keys_are_ready),
+         test(walk_without_memory_visits_nothing));

@@ -334,7 +334,7 @@ TEST(queues_come_and_go_while_a_registry_is_asked)
     wq_registry_destroy(registry);
 }
 
-/* ---- one key and many producers -------------------------------------------- */
+/* ---- one key and many producers ------------------------------------------ */
 
 static void *
 add_the_same(void *unused)

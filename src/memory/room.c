@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* room.c: what if there is no room for a key?
+ *
+ * Adds of a queue with a bound, and all that name several keys or say how: one
+ * attempt under the lock, all keys or none. Then, as the queue's policy says,
+ * the add is refused, waits until keys have gone, or others make room.
+ */
+#include "memory/gate.h"
+
+/* One attempt, with the lock. The core is told the time if it matters to it: a
+ * queue that neither delays nor keeps ages reads no clock. */
+static wq_err
+try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
+        struct wq__pick *picks, size_t n, size_t *needs)
+{
+    const bool     is_now = how->kind == WQ__ADD_NOW;
+    struct wq__how told = *how;
+    const wq_err   err =
+        is_now ? wq__gate_catch_up(m) : wq__gate_catch_up_to(m, how->now);
+
+    if (err)
+        return err;
+    if (is_now)
+        told.now = wq__memory_stamp(m);
+    return wq__core_add_with(&m->core, &told, keys, picks, n, needs);
+}
+
+/* Can it help to wait? Not for more than there ever is; nor for an order that
+ * calls itself full, and then needs nothing of ours. */
+static bool
+may_fit_later(const struct wq__memory *m, wq_err err, size_t needs)
+{
+    return err == WQ_EFULL && needs && needs <= m->core.max_len;
+}
+
+/* The queue is full: try again whenever there may be room. That may have come
+ * by time, and what `how` says is as late as the call. */
+static wq_err
+wait_for_room(struct wq__memory *m, const struct wq__how *how,
+              const wq_key *keys, struct wq__pick *picks, size_t n,
+              size_t needs, int64_t timeout_ns)
+{
+    const int64_t  deadline_ns = wq__memory_deadline(m, timeout_ns);
+    struct wq__how later = *how;
+    wq_err         err = WQ_EFULL;
+
+    while (may_fit_later(m, err, needs)) {
+        if (m->destroying)
+            return WQ_ESHUTDOWN;
+        if (wq__memory_is_past(m, deadline_ns))
+            return WQ_ETIMEDOUT;
+        wq__gate_await_room(m, needs, deadline_ns);
+        if (m->destroying)
+            continue;
+        if (how->kind != WQ__ADD_NOW) /* which looks for itself */
+            later.now = m->clock->now(m->clock);
+        err = try_add(m, &later, keys, picks, n, &needs);
+    }
+    return err;
+}
+
+static void
+bury_all(struct wq__memory *m, struct wq__pick *picks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].victim)
+            wq__core_bury(&m->core, picks[i].victim);
+}
+
+/* The keys that had to make room are shown to whoever wants to know, without
+ * the lock; their bytes are theirs until then. */
+static void
+mourn(struct wq__memory *m, struct wq__pick *picks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].victim)
+            m->on_overflow(m->overflow_ctx, picks[i].victim_key);
+    wq__gate_enter(m);
+    bury_all(m, picks, n);
+    wq__gate_leave(m);
+}
+
+static bool
+has_victims(const struct wq__pick *picks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (picks[i].victim)
+            return true;
+    return false;
+}
+
+wq_err
+wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
+                     const wq_key *keys, struct wq__pick *picks, size_t n,
+                     int64_t timeout_ns)
+{
+    struct wq__how bounded = *how;
+    size_t         needs = 0;
+
+    bounded.displace = m->overflow == WQ_OVERFLOW_DROP_OLDEST;
+    wq__gate_enter(m);
+    wq_err err = try_add(m, &bounded, keys, picks, n, &needs);
+    if (m->overflow == WQ_OVERFLOW_BLOCK && timeout_ns != WQ_NOWAIT &&
+        may_fit_later(m, err, needs)) {
+        wq__gate_stay(m);
+        err = wait_for_room(m, &bounded, keys, picks, n, needs, timeout_ns);
+        wq__gate_leave_for_good(m);
+        return err;
+    }
+    const bool mourning = !err && bounded.displace && has_victims(picks, n);
+    if (mourning && !m->on_overflow)
+        bury_all(m, picks, n);
+    wq__gate_leave(m);
+    if (mourning && m->on_overflow)
+        mourn(m, picks, n);
+    return err;
+}
