@@ -34,7 +34,7 @@ last-look      src/memory/gate.c      s/len(&m->core) + wq__inbox_holds(&m->inbo
 publish        src/memory/gate.c      s/^    publish_sleeping(m); .. before the last look.*//
 beacon-dim     src/memory/gate.c      s/        wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);/        (void)0;/
 beacon-sleep   src/memory/gate.c      s/ + (m->watched \&\& !m->lit)//
-beacon-fork    src/port/beacon.c      s/return b->owner == getpid();/return true;/
+beacon-fork    src/port/beacon.c      s/return b->forks == forks;/return true;/
 keeper         src/memory/gate.c      s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
 promise        src/memory/gate.c      s/^    m->promised -= p.promised;/    (void)0;/
 room           src/memory/gate.c      s/^    wake = take_producers(m, wake);/    (void)take_producers;/

@@ -35,6 +35,8 @@ typedef struct wq_counts {
     size_t  held;          /* keys in workers' hands */
     size_t  dirty;         /* of these, how many come once more */
     size_t  waiting;       /* keys that have a deadline, whatever else */
+    size_t  known;         /* all keys, those left alone after a throttled run
+                              too: what max_len bounds */
     size_t  sleeping;      /* threads asleep in a get */
     int64_t next_ns;       /* until the earliest deadline; WQ_FOREVER: none */
     int64_t unfinished_ns; /* the held keys' ages, added up; -1: not kept */
@@ -53,7 +55,9 @@ typedef struct wq_counts {
                            (WQ_OVERFLOW_DROP_OLDEST), or were put off
                            (WQ_IF_WAITING_REPLACE, WQ_RETRY_RESPECT) */
     uint64_t drops; /* keys that nobody will see: overflow, deadlines dropped
-                       by a shutdown, keys given up (max_retries) */
+                       by a shutdown, keys given up by the queue
+                       (wq_config.max_retries; what a worker pool gives up
+                       is in wq_workers_stats()) */
 } wq_counts;
 
 /* Fill in *out, as far as out->size reaches: one snapshot, consistent in
@@ -80,7 +84,8 @@ typedef struct wq_depth {
  * among them; others are while a key has them.
  *
  * Returns WQ_OK; WQ_EINVAL: NULL (`out` may be NULL if `max` is 0); WQ_ENOTSUP.
- * Threads: any.  Blocks: never.  Cost: O(max).  Since: 0.1.  [O-31]
+ * Threads: any.  Blocks: never.  Cost: O(priorities that were in use at one
+ * time, since 0 was the only one).  Since: 0.1.  [O-31]
  */
 WQ_API wq_err wq_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
 
@@ -134,12 +139,13 @@ typedef bool (*wq_visit)(void *ctx, wq_key key, const wq_key_info *info);
  * snapshot. A key that the queue knows from the beginning of the walk to its
  * end is looked at exactly once, and is visited if it had one of the facets
  * at that moment. A key that comes or goes meanwhile may be visited or not;
- * one that goes and comes again may be visited twice. The order is that of
- * memory: none.
+ * one that goes and comes again may be visited twice. Keys there is no memory
+ * to take in are not seen. The order is that of memory: none.
  *
  * Returns WQ_OK      also when visit() ended it;
  *         WQ_EINVAL  NULL queue or visit, unknown facets;
- *         WQ_ENOMEM  no memory for the copies, before anything was visited;
+ *         WQ_ENOMEM  no memory for the copies (some 140 KiB), before anything
+ *                    was visited;
  *         WQ_ENOTSUP the backend cannot walk.
  * Threads: any.  Blocks: no longer than visit() does.  Cost: O(n); the lock is
  * held for O(1) at a time.  Since: 0.1.  [O-33]

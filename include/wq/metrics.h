@@ -49,10 +49,10 @@ typedef struct wq_change {
  *
  * They are called from any thread that calls the queue, several at a time, and
  * without a lock: they may call the queue (of its verbs, those that do not
- * block). Asking the queue may itself call changed(), since what is due becomes
- * READY then: do not ask while you hold a lock that your changed() takes, nor
- * call wq_registry_text() from it. Two threads' reports may arrive in another
- * order than things happened; when all calls have returned, the sums are right.
+ * block). Functions of inspect.h tell nobody, so a sink may ask with locks of
+ * its own held. Two threads' reports may arrive in another order than things
+ * happened; when all calls have returned, the sums are right, but for deadlines
+ * that have passed since: who changes something next, tells.
  */
 struct wq_metrics {
     size_t size; /* sizeof(wq_metrics) */
@@ -77,9 +77,10 @@ struct wq_metrics {
     /* The limiter makes a key wait for `ns`. */
     void (*limited)(void *handle, int64_t ns);
 
-    /* Another sink that hears the same; NULL: none. To add one to a sink that
-     * you did not make, copy it: wq_metrics both = *wq_registry_sink(r);
-     * both.next = &mine. */
+    /* Another sink that hears the same; NULL: none. It is read when a queue is
+     * made, and must be there until then. To add one to a sink that you did
+     * not make, copy it: wq_metrics both = *wq_registry_sink(r); both.next =
+     * &mine. */
     const wq_metrics *next;
 };
 

@@ -146,7 +146,7 @@ wq_u64(const uint64_t *n)
  * do not write it, copy it in place of the original, or keep it after done.
  */
 typedef struct wq_item {
-    wq_key   key;      /* valid until done */
+    wq_key   key;      /* valid until done; the bytes are not terminated */
     int      priority; /* the one it was handed out with */
     uint32_t slot;     /* the queue's own; not for callers */
     uint64_t fence;    /* grows with every hand-out of this key */
@@ -458,6 +458,8 @@ typedef struct wq_add_options {
  *
  *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = second), keys, 3);
  *
+ * `how` may be NULL: as wq_add().
+ *
  * Returns WQ_OK (also for no key at all), or as wq_add(), and
  *   WQ_EINVAL     also: NULL keys; a negative time; more than one of a delay
  *                 (after_ns or rate_limited), debounce_ns and throttle_ns; a
@@ -577,7 +579,8 @@ WQ_API WQ_NODISCARD wq_err wq_get_within(wq_queue *q, int64_t timeout_ns,
 WQ_API wq_err wq_done(wq_queue *q, wq_item *item);
 
 /* wq_get() of several keys: blocks until there is one, up to `timeout_ns`, then
- * takes all there are, up to `max`, in order, at one go. *n is how many.
+ * takes all there are, up to `max`, in order, at one go (with metrics, 64 at a
+ * time). *n is how many.
  *
  * Returns WQ_OK (then *n is at least 1), or as wq_get_within();
  *   WQ_EINVAL  also if max is 0, or `out` or `n` is NULL.
@@ -590,7 +593,8 @@ WQ_API WQ_NODISCARD wq_err wq_get_many(wq_queue *q, wq_item **out, size_t max,
 /* wq_done() of `n` items at one go: all, or none if one of them is not on loan
  * from this queue, or is named twice.
  *
- * Returns WQ_OK (also for n = 0); WQ_EINVAL: a NULL among them; WQ_ESTATE; what
+ * Returns WQ_OK (also for n = 0); WQ_EINVAL: a NULL among them; WQ_ESTATE;
+ * WQ_ENOMEM: none was done (only with metrics, and more than 64); what
  * push of a wq_order returned: items before that one are done (their pointers
  * in the array are NULL then, in every case of WQ_OK too). Where a backend has
  * no way to do it at one go, one by one up to the first that is refused.
@@ -692,8 +696,9 @@ WQ_API void wq_interrupt(wq_queue *q);
  *     if (err == WQ_ESHUTDOWN)
  *         stop watching
  *
- * Another thread may be faster: be prepared for WQ_ETIMEDOUT. The descriptor
- * belongs to the queue, is the same at every call, closes on exec, and is
+ * Another thread may be faster, and a deadline whose key is held, or the end of
+ * a throttled key's rest, wakes the loop in vain: be prepared for WQ_ETIMEDOUT.
+ * It works with a fake clock, too. The descriptor belongs to the queue, is the same at every call, closes on exec, and is
  * closed by wq_destroy(): take it out of the loop before. From the first call
  * on, a queue that becomes empty or not empty makes a system call.
  *

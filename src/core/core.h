@@ -191,8 +191,7 @@ wq__core_needs_time(const struct wq__core *c)
  * the wq_order misbehaves. */
 wq_err wq__core_get(struct wq__core *c, int64_t now, wq_item **out);
 
-/* For how long an item on loan was READY before, if ages are kept. Needs no
- * serialising: the item is its holder's. */
+/* For how long an item on loan was READY before, if ages are kept. */
 static inline int64_t
 wq__core_latency(const wq_item *item)
 {

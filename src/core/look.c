@@ -144,6 +144,7 @@ wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out)
     out->held = c->held;
     out->dirty = c->dirty;
     out->waiting = wq__core_waiting(c);
+    out->known = c->index.len;
     out->next_ns = until(now, wq__core_first_deadline(c));
     out->unfinished_ns = out->longest_ns = -1;
     if (c->ages) {

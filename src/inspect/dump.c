@@ -2,9 +2,9 @@
 /* dump.c: how does a queue look to somebody who debugs?
  *
  * wq_dump(): JSON lines, from wq_stats() and wq_each(), so that any backend
- * that has these two can be dumped. Needs no memory of its own, for a dump is
- * wanted when things are bad: lines go through a small buffer on the stack, and
- * long ones in several pieces. No lock is held while anything is written.
+ * that has these two can be dumped. Needs no memory but what wq_each() does,
+ * for a dump is wanted when things are bad: lines go through a small buffer on
+ * the stack, and long ones in several pieces. No lock is held while anything is written.
  */
 #include <wq/backend.h>
 
@@ -61,6 +61,7 @@ add_queue(struct wq__text *t, wq_queue *q, const wq_counts *counts)
     count_field(t, "held", counts->held);
     count_field(t, "dirty", counts->dirty);
     count_field(t, "waiting", counts->waiting);
+    count_field(t, "known", counts->known);
     count_field(t, "sleeping", counts->sleeping);
     if (counts->next_ns != WQ_FOREVER)
         time_field(t, "next_ns", counts->next_ns);

@@ -10,7 +10,7 @@
 #include "core/mem.h"
 #include "memory/gate.h"
 #include "memory/report.h"
-#include "metrics/metrics.h"
+#include "metrics/default.h"
 #include "port/random.h"
 
 #define MEMORY_BYTES                                                           \
@@ -61,10 +61,7 @@ memory_destroy(wq_queue *q)
     wq__gate_evacuate(m, wq__memory_stop_all(m));
 
     wq__report_close(m); /* sinks may ask for the last time */
-    if (m->watched) {
-        m->clock->watch(m->clock, &m->watch, WQ_FOREVER);
-        wq__beacon_fini(&m->beacon);
-    }
+    wq__memory_stop_watching(m);
     wq__core_fini(&m->core);
     wq__inbox_fini(&m->inbox);
     wq__retry_fini(&m->retry); /* gives memory back under the lock */
@@ -127,6 +124,8 @@ fill_in(struct wq__memory *m, const wq_config *config,
         .free = free_locked,
     };
     wq__lock_init(&m->lock);
+    atomic_init(&m->sinks_len, 0);
+    atomic_init(&m->tells, false);
     atomic_init(&m->retries, 0);
     atomic_init(&m->given_up, 0);
     atomic_init(&m->sleeping, 0);
@@ -161,6 +160,8 @@ open_metrics(struct wq__memory *m, const wq_config *config)
     wq_metrics        process_wide;
     const wq_metrics *metrics = config->metrics;
 
+    if (!wq__metrics_are_valid(metrics))
+        return WQ_EINVAL;
     if (!m->name)
         return WQ_OK;
     if (!metrics && wq__metrics_default(&process_wide))
@@ -199,6 +200,7 @@ wq__memory_create(const wq_config *config, struct wq__hash_key secret,
     return WQ_OK;
 
 fail_metrics:
+    wq__memory_stop_watching(m); /* a sink that was opened may have asked */
     wq__retry_abandon(&m->retry, config);
 fail_retry:
     free_name(m);

@@ -161,11 +161,13 @@ wq__gate_is_drained(struct wq__memory *m)
 /* ---- entering and leaving ----------------------------------------------- */
 
 /* Producers that use the inbox look at `sleeping`: it is raised before the
- * inbox is looked at for the last time (inbox.h, I4). */
+ * inbox is looked at for the last time (inbox.h, I4). A sink that wants to hear
+ * of changes hears of their keys, too: it counts as one that sleeps. */
 static void
 publish_sleeping(struct wq__memory *m)
 {
-    const uint32_t len = (uint32_t)m->getters.len + (m->watched && !m->lit);
+    const uint32_t len =
+        (uint32_t)m->getters.len + (m->watched && !m->lit) + wq__gate_tells(m);
 
     /* Only the lock holder writes it, so it need not be written again. */
     if (atomic_load_explicit(&m->sleeping, memory_order_relaxed) != len)
@@ -202,7 +204,7 @@ update_beacon(struct wq__memory *m)
 static bool
 take_change(struct wq__memory *m, wq_change *change)
 {
-    return m->tells && !m->destroying && wq__report_take(m, change);
+    return wq__gate_tells(m) && !m->destroying && wq__report_take(m, change);
 }
 
 /* Release the lock; wake `wake`, and whoever has something to do now. */
@@ -214,11 +216,17 @@ let_go(struct wq__memory *m, struct wq__sleeper *wake)
         wake = take_whom_it_concerns(m, wake);
     if (m->watched)
         update_beacon(m);
-    if (m->blocked || m->watched)
+    if (m->blocked || m->watched || wq__gate_tells(m))
         publish_sleeping(m);
     wq__gate_give_hint(m);
     wq__lock_release(&m->lock);
     wq__wake(wake);
+}
+
+void
+wq__gate_leave_asking(struct wq__memory *m)
+{
+    let_go(m, NULL);
 }
 
 void

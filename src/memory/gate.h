@@ -43,6 +43,13 @@ wq__gate_enter(struct wq__memory *m)
  * something to do now. */
 void wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake);
 
+/* Does a sink want to hear of changes? Set once; relaxed with the lock. */
+static inline bool
+wq__gate_tells(struct wq__memory *m)
+{
+    return atomic_load_explicit(&m->tells, memory_order_relaxed);
+}
+
 /* Is something READY? For those who spin. Only the lock holder writes it, so it
  * need not be written again. */
 static inline void
@@ -59,7 +66,7 @@ wq__gate_give_hint(struct wq__memory *m)
 static inline void
 wq__gate_leave(struct wq__memory *m)
 {
-    if (m->blocked || m->watched || m->tells) {
+    if (m->blocked || m->watched || wq__gate_tells(m)) {
         wq__gate_leave_waking(m, NULL);
         return;
     }
@@ -72,11 +79,15 @@ wq__gate_leave(struct wq__memory *m)
 static inline void
 wq__gate_tell(struct wq__memory *m)
 {
-    if (!m->tells)
+    if (!atomic_load_explicit(&m->tells, memory_order_acquire))
         return;
     wq__gate_enter(m);
     wq__gate_leave(m);
 }
+
+/* Leave after a question: as wq__gate_leave(), but no sink is told. It may be a
+ * sink that asks, with locks of its own; who changes something next, tells. */
+void wq__gate_leave_asking(struct wq__memory *m);
 
 /* What is due becomes READY, then what was handed over is taken in. WQ_ENOMEM
  * leaves the rest of that where it is; nothing is lost. Reads the clock only

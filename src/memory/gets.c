@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gets.c: how do keys go out, and how do they come back? */
+#include "core/mem.h"
 #include "core/span.h"
 #include "memory/gate.h"
 #include "memory/report.h"
@@ -31,31 +32,53 @@ hand_out_time(struct wq__memory *m)
                               : m->clock->stopwatch(m->clock);
 }
 
+/* As many as can be reported without memory. */
+enum { AT_ONCE = 64 };
+
+/* Keys that are handed out at one go. */
+struct haul {
+    wq_item **out;
+    size_t    max;             /* how many are wanted, 1 at least */
+    size_t    n;               /* how many there are */
+    int64_t   waited[AT_ONCE]; /* for how long each was READY, if there are
+                                  sinks. Read with the lock: another thread
+                                  may say done before we report */
+};
+
+static void
+note_latency(struct wq__memory *m, struct haul *h)
+{
+    if (m->core.ages && h->n < AT_ONCE)
+        h->waited[h->n] = wq__core_latency(h->out[h->n]);
+    h->n++;
+}
+
 /* Keys, if there are any: 1 .. max of them. */
 static wq_err
-take(struct wq__memory *m, wq_item **out, size_t max, size_t *n)
+take(struct wq__memory *m, struct haul *h)
 {
     if (wq__core_len(&m->core) == 0)
         return WQ_ENOTFOUND;
     const int64_t now = hand_out_time(m);
-    const wq_err  err = wq__core_get(&m->core, now, out);
+    const wq_err  err = wq__core_get(&m->core, now, h->out);
 
     if (err)
         return err;
-    for (*n = 1; *n < max; ++*n) /* what stops it, the next get will meet */
-        if (wq__core_get(&m->core, now, &out[*n]))
-            break;
+    h->n = 0;
+    note_latency(m, h);
+    while (h->n < h->max && !wq__core_get(&m->core, now, &h->out[h->n]))
+        note_latency(m, h); /* what stops it, the next get will meet */
     return WQ_OK;
 }
 
 /* The same, or why not. WQ_ENOTFOUND: there may be some later. */
 static wq_err
-try_get(struct wq__memory *m, wq_item **out, size_t max, size_t *n)
+try_get(struct wq__memory *m, struct haul *h)
 {
     if (m->destroying)
         return WQ_ESHUTDOWN;
     const wq_err lack = wq__gate_catch_up(m);
-    const wq_err err = take(m, out, max, n);
+    const wq_err err = take(m, h);
     if (err != WQ_ENOTFOUND)
         return err;
     if (lack)
@@ -65,14 +88,13 @@ try_get(struct wq__memory *m, wq_item **out, size_t max, size_t *n)
 }
 
 static wq_err
-wait_for_work(struct wq__memory *m, int64_t timeout_ns, wq_item **out,
-              size_t max, size_t *n)
+wait_for_work(struct wq__memory *m, int64_t timeout_ns, struct haul *h)
 {
     const int64_t deadline_ns = wq__memory_deadline(m, timeout_ns);
     wq_err        err;
 
     wq__gate_spin(m);
-    while ((err = try_get(m, out, max, n)) == WQ_ENOTFOUND) {
+    while ((err = try_get(m, h)) == WQ_ENOTFOUND) {
         err = wq__memory_is_past(m, deadline_ns)
                   ? WQ_ETIMEDOUT
                   : wq__gate_await_work(m, deadline_ns);
@@ -82,48 +104,70 @@ wait_for_work(struct wq__memory *m, int64_t timeout_ns, wq_item **out,
     return err;
 }
 
-/* Without the lock: the items are the caller's now. */
+/* Without the lock. */
 static void
-report_latencies(struct wq__memory *m, wq_item *const *items, size_t n)
+report_latencies(struct wq__memory *m, const struct haul *h)
 {
-    if (!m->sinks_len)
+    if (!wq__report_sinks(m))
         return;
-    for (size_t i = 0; i < n; i++)
-        wq__report_each_latency(m, wq__core_latency(items[i]));
+    for (size_t i = 0; i < h->n; i++)
+        wq__report_each_latency(m, h->waited[i]);
 }
 
-wq_err
-wq__memory_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
-                    size_t *n)
+static wq_err
+get(struct wq__memory *m, int64_t timeout_ns, struct haul *h)
 {
-    struct wq__memory *m = wq__memory_of(q);
-
     wq__gate_enter(m);
-    wq_err err = try_get(m, out, max, n);
+    wq_err err = try_get(m, h);
     if (err != WQ_ENOTFOUND || timeout_ns == 0) {
         wq__gate_leave(m);
-        err = err == WQ_ENOTFOUND ? WQ_ETIMEDOUT : err;
         if (!err)
-            report_latencies(m, out, *n);
-        return err;
+            report_latencies(m, h);
+        return err == WQ_ENOTFOUND ? WQ_ETIMEDOUT : err;
     }
     wq__gate_stay(m);
-    err = wait_for_work(m, timeout_ns, out, max, n);
-    if (!err && m->sinks_len) { /* as long as wq_destroy() waits for us */
+    err = wait_for_work(m, timeout_ns, h);
+    if (!err && wq__report_sinks(m)) { /* while wq_destroy() waits for us */
         wq__gate_leave(m);
-        report_latencies(m, out, *n);
+        report_latencies(m, h);
         wq__gate_enter(m);
     }
     wq__gate_leave_for_good(m);
     return err;
 }
 
+/* With sinks, as many at a time as can be reported. */
+wq_err
+wq__memory_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
+                    size_t *n)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    const size_t most = wq__report_sinks(m) && max > AT_ONCE ? AT_ONCE : max;
+    struct haul  h = {.out = out, .max = most};
+    const wq_err err = get(m, timeout_ns, &h);
+
+    if (err)
+        return err;
+    size_t got = h.n;
+    while (h.n == most && got < max) {
+        h.out = out + got;
+        h.max = max - got < most ? max - got : most;
+        if (get(m, 0, &h))
+            break;
+        got += h.n;
+    }
+    *n = got;
+    return WQ_OK;
+}
+
 wq_err
 wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
 {
-    size_t n;
+    struct haul h;
 
-    return wq__memory_get_many(q, out, 1, timeout_ns, &n);
+    h.out = out; /* the rest is for those who take more, and is large */
+    h.max = 1;
+    return get(wq__memory_of(q), timeout_ns, &h);
 }
 
 /* ---- done --------------------------------------------------------------- */
@@ -170,28 +214,27 @@ wq__memory_done_key(wq_queue *q, wq_key key)
     return err;
 }
 
-/* As many as can be reported without memory. */
-enum { DONES_AT_ONCE = 64 };
-
+/* All or none; `work` has room for all, or there are no sinks and it is NULL. */
 static wq_err
-done_some(struct wq__memory *m, wq_item **items, size_t n)
+done_all(struct wq__memory *m, wq_item **items, size_t n, int64_t *work,
+         size_t *done)
 {
     const int64_t now = wq__memory_stamp(m);
-    int64_t       work[DONES_AT_ONCE];
-    size_t        done = 0;
     wq_err        err = WQ_OK;
+    int64_t       nobody;
 
     wq__gate_enter(m);
     let_others_go_first(m);
-    for (; done < n; done++) {
-        err = wq__core_done(&m->core, items[done], now, &work[done]);
+    if (!wq__core_are_lent(&m->core, items, n))
+        err = WQ_ESTATE;
+    for (*done = 0; !err && *done < n; ++*done) {
+        err = wq__core_done(&m->core, items[*done], now,
+                            work ? &work[*done] : &nobody);
         if (err)
             break;
-        items[done] = NULL;
+        items[*done] = NULL;
     }
     wq__gate_leave(m);
-    for (size_t i = 0; m->sinks_len && i < done; i++)
-        wq__report_each_work(m, work[i]);
     return err;
 }
 
@@ -199,38 +242,40 @@ wq_err
 wq__memory_done_many(wq_queue *q, wq_item **items, size_t n)
 {
     struct wq__memory *m = wq__memory_of(q);
+    int64_t            at_hand[AT_ONCE];
+    int64_t           *work = wq__report_sinks(m) ? at_hand : NULL;
+    size_t             done;
 
-    wq__gate_enter(m);
-    wq_err err = wq__core_are_lent(&m->core, items, n) ? WQ_OK : WQ_ESTATE;
-    wq__gate_leave(m);
-    while (!err && n > 0) {
-        const size_t some = n < DONES_AT_ONCE ? n : DONES_AT_ONCE;
-        err = done_some(m, items, some);
-        items += some;
-        n -= some;
-    }
+    if (work && n > AT_ONCE)
+        work = wq__mem_array(&m->shared_mem, n, sizeof *work);
+    if (!work && wq__report_sinks(m))
+        return WQ_ENOMEM;
+    const wq_err err = done_all(m, items, n, work, &done);
+    for (size_t i = 0; work && i < done; i++)
+        wq__report_each_work(m, work[i]);
+    if (work && work != at_hand)
+        wq__mem_free(&m->shared_mem, work, n * sizeof *work);
     return err;
 }
 
 /* ---- both --------------------------------------------------------------- */
 
-/* The loan of *item ends and the next one begins, under one lock. Leaves
+/* The loan of *h->out ends and the next one begins, under one lock. Leaves
  * without waiting: WQ_ENOTFOUND, if there is nothing to take. `*done`: the
  * first half was done, and took `*work`. */
 static wq_err
-done_and_try_get(struct wq__memory *m, wq_item **item, bool *done,
+done_and_try_get(struct wq__memory *m, struct haul *h, bool *done,
                  int64_t *work)
 {
     const int64_t now = wq__memory_stamp(m);
-    size_t        n;
 
     wq__gate_enter(m);
     let_others_go_first(m);
-    wq_err err = wq__core_done(&m->core, *item, now, work);
+    wq_err err = wq__core_done(&m->core, *h->out, now, work);
     *done = !err;
     if (!err) {
-        *item = NULL;
-        err = try_get(m, item, 1, &n);
+        *h->out = NULL;
+        err = try_get(m, h);
     }
     wq__gate_leave(m);
     return err;
@@ -240,17 +285,20 @@ wq_err
 wq__memory_next(wq_queue *q, int64_t timeout_ns, wq_item **item)
 {
     struct wq__memory *m = wq__memory_of(q);
+    struct haul        h;
     bool               done;
     int64_t            work;
 
     if (!*item)
         return wq__memory_get(q, timeout_ns, item);
-    const wq_err err = done_and_try_get(m, item, &done, &work);
+    h.out = item;
+    h.max = 1;
+    const wq_err err = done_and_try_get(m, &h, &done, &work);
     if (!done)
         return err; /* of a wq_order, perhaps: it may have any name */
     wq__report_work(m, work);
     if (!err)
-        report_latencies(m, item, 1);
+        report_latencies(m, &h);
     if (err != WQ_ENOTFOUND)
         return err;
     return timeout_ns ? wq__memory_get(q, timeout_ns, item) : WQ_ETIMEDOUT;

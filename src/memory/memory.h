@@ -41,7 +41,6 @@ struct wq__memory {
     wq_clock        *clock;        /* not owned; never NULL */
     bool             keep_waiting; /* what waits outlives the shutdown */
     bool             has_inbox;    /* adds need not know what they did */
-    bool             tells;        /* a sink wants to hear of changes */
     unsigned         retry_policy; /* enum wq_retry */
     struct wq__retry retry;        /* owns the limiter; guards itself */
     wq_overflow      overflow;
@@ -49,7 +48,10 @@ struct wq__memory {
     void            *overflow_ctx;              /* its first argument */
     char            *name;                      /* owned; or NULL */
     struct wq__sink *sinks;                     /* owned; or NULL */
-    size_t           sinks_len;
+    /* Written once, when all sinks are open: released, for those who find it
+     * without the lock (acquire). */
+    _Atomic size_t sinks_len;
+    atomic_bool    tells; /* one of them wants to hear of changes; likewise */
 
     /* What limiters have to do with, which are asked without the lock. Counted
      * by anyone, read by who wants statistics: relaxed. */
@@ -157,6 +159,9 @@ wq_err wq__memory_key_state(wq_queue *q, wq_key key, wq_key_info *out);
 wq_err wq__memory_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx);
 int    wq__memory_fd(wq_queue *q);
 const char *wq__memory_name(wq_queue *q);
+
+/* The descriptor goes, if there is one. No other thread is in the queue. */
+void wq__memory_stop_watching(struct wq__memory *m);
 
 /* Shut down, and let no drain wait on; returns the threads to wake. With the
  * lock. */

@@ -4,17 +4,18 @@
 
 #include "core/mem.h"
 #include "core/sized.h"
+#include "memory/gate.h"
 
-/* How many there are. False: one has a wrong size. */
-static bool
-count_sinks(const wq_metrics *metrics, size_t *n)
+/* They are valid. A sink of an older program has no `next`. */
+static size_t
+count_sinks(const wq_metrics *metrics)
 {
-    wq_metrics known; /* a sink of an older program has no `next` */
+    wq_metrics known;
+    size_t     n = 0;
 
-    for (*n = 0; metrics; metrics = known.next, ++*n)
-        if (!wq__sized_read(metrics, sizeof known, &known))
-            return false;
-    return true;
+    for (; metrics; metrics = known.next, n++)
+        (void)wq__sized_read(metrics, sizeof known, &known);
+    return n;
 }
 
 static void
@@ -59,10 +60,13 @@ free_sinks(struct wq__memory *m, size_t n)
 static void
 begin_telling(struct wq__memory *m, size_t n)
 {
-    wq__lock_take(&m->lock);
-    m->sinks_len = n;
+    bool tells = false;
+
     for (size_t i = 0; i < n; i++)
-        m->tells |= m->sinks[i].to.changed != NULL;
+        tells |= m->sinks[i].to.changed != NULL;
+    wq__lock_take(&m->lock);
+    atomic_store_explicit(&m->sinks_len, n, memory_order_release);
+    atomic_store_explicit(&m->tells, tells, memory_order_release);
     wq__lock_release(&m->lock);
 }
 
@@ -73,7 +77,7 @@ tell(struct wq__memory *m)
     wq_change change;
 
     wq__lock_take(&m->lock);
-    const bool changed = m->tells && wq__report_take(m, &change);
+    const bool changed = wq__gate_tells(m) && wq__report_take(m, &change);
     wq__lock_release(&m->lock);
     if (changed)
         wq__report_change(m, &change);
@@ -82,10 +86,8 @@ tell(struct wq__memory *m)
 wq_err
 wq__report_open(struct wq__memory *m, const wq_metrics *metrics)
 {
-    size_t n;
+    const size_t n = count_sinks(metrics);
 
-    if (!count_sinks(metrics, &n))
-        return WQ_EINVAL;
     if (n == 0)
         return WQ_OK;
     m->sinks = wq__mem_array(&m->shared_mem, n, sizeof *m->sinks);
@@ -97,7 +99,7 @@ wq__report_open(struct wq__memory *m, const wq_metrics *metrics)
         return err;
     }
     begin_telling(m, n);
-    tell(m); /* what they did to the queue when they were opened */
+    wq__gate_tell(m); /* what they did to the queue when they were opened */
     return WQ_OK;
 }
 
@@ -105,9 +107,9 @@ void
 wq__report_close(struct wq__memory *m)
 {
     tell(m); /* what was dropped by the destroy */
-    close_sinks(m, m->sinks_len);
-    free_sinks(m, m->sinks_len);
-    m->sinks_len = 0;
+    const size_t n = wq__report_sinks(m);
+    close_sinks(m, n);
+    free_sinks(m, n);
 }
 
 static uint64_t
@@ -145,7 +147,7 @@ wq__report_take(struct wq__memory *m, wq_change *change)
 void
 wq__report_change(struct wq__memory *m, const wq_change *change)
 {
-    for (size_t i = 0; i < m->sinks_len; i++)
+    for (size_t i = 0, n = wq__report_sinks(m); i < n; i++)
         if (m->sinks[i].to.changed)
             m->sinks[i].to.changed(m->sinks[i].handle, change);
 }
@@ -153,7 +155,7 @@ wq__report_change(struct wq__memory *m, const wq_change *change)
 void
 wq__report_each_latency(struct wq__memory *m, int64_t ns)
 {
-    for (size_t i = 0; i < m->sinks_len; i++)
+    for (size_t i = 0, n = wq__report_sinks(m); i < n; i++)
         if (m->sinks[i].to.latency)
             m->sinks[i].to.latency(m->sinks[i].handle, ns);
 }
@@ -161,7 +163,7 @@ wq__report_each_latency(struct wq__memory *m, int64_t ns)
 void
 wq__report_each_work(struct wq__memory *m, int64_t ns)
 {
-    for (size_t i = 0; i < m->sinks_len; i++)
+    for (size_t i = 0, n = wq__report_sinks(m); i < n; i++)
         if (m->sinks[i].to.work)
             m->sinks[i].to.work(m->sinks[i].handle, ns);
 }
@@ -169,7 +171,7 @@ wq__report_each_work(struct wq__memory *m, int64_t ns)
 void
 wq__report_each_limited(struct wq__memory *m, int64_t ns)
 {
-    for (size_t i = 0; i < m->sinks_len; i++)
+    for (size_t i = 0, n = wq__report_sinks(m); i < n; i++)
         if (m->sinks[i].to.limited)
             m->sinks[i].to.limited(m->sinks[i].handle, ns);
 }

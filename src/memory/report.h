@@ -26,24 +26,24 @@ void wq__report_each_latency(struct wq__memory *m, int64_t ns);
 void wq__report_each_work(struct wq__memory *m, int64_t ns);
 void wq__report_each_limited(struct wq__memory *m, int64_t ns);
 
-static inline void
-wq__report_latency(struct wq__memory *m, int64_t ns)
+/* How many sinks are there? */
+static inline size_t
+wq__report_sinks(struct wq__memory *m)
 {
-    if (m->sinks_len)
-        wq__report_each_latency(m, ns);
+    return atomic_load_explicit(&m->sinks_len, memory_order_acquire);
 }
 
 static inline void
 wq__report_work(struct wq__memory *m, int64_t ns)
 {
-    if (m->sinks_len)
+    if (wq__report_sinks(m))
         wq__report_each_work(m, ns);
 }
 
 static inline void
 wq__report_limited(struct wq__memory *m, int64_t ns)
 {
-    if (m->sinks_len)
+    if (wq__report_sinks(m))
         wq__report_each_limited(m, ns);
 }
 

@@ -28,7 +28,7 @@ wq__memory_len(wq_queue *q, size_t *out)
     *out = wq__core_len(&m->core);
     if (lack) /* each counts singly; else what comes now, comes later */
         *out += wq__inbox_len(&m->inbox);
-    wq__gate_leave(m);
+    wq__gate_leave_asking(m);
     return WQ_OK;
 }
 
@@ -44,7 +44,7 @@ wq__memory_stats(wq_queue *q, wq_counts *out)
     out->sleeping = m->getters.len;
     out->retries = atomic_load_explicit(&m->retries, memory_order_relaxed);
     out->drops += atomic_load_explicit(&m->given_up, memory_order_relaxed);
-    wq__gate_leave(m);
+    wq__gate_leave_asking(m);
     return WQ_OK;
 }
 
@@ -56,7 +56,7 @@ wq__memory_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
     wq__gate_enter(m);
     (void)wq__gate_catch_up(m);
     wq__core_depths(&m->core, out, max, n);
-    wq__gate_leave(m);
+    wq__gate_leave_asking(m);
     return WQ_OK;
 }
 
@@ -72,7 +72,7 @@ wq__memory_key_state(wq_queue *q, wq_key key, wq_key_info *out)
     const wq_err err = wq__gate_catch_up(m);
     if (!err)
         wq__core_look(&m->core, key, hash, time_of_view(m), out);
-    wq__gate_leave(m);
+    wq__gate_leave_asking(m);
     if (!err)
         out->requeues = wq_limiter_num_requeues(m->retry.limiter, key);
     return err;
@@ -145,7 +145,7 @@ wq__memory_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx)
         wq__gate_enter(m);
         (void)wq__gate_catch_up(m);
         more = copy_some(m, b, &cursor, facets);
-        wq__gate_leave(m);
+        wq__gate_leave_asking(m);
         more = visit_all(m, b, visit, ctx) && more;
     }
     wq__mem_free(&m->shared_mem, b, sizeof *b);
@@ -176,4 +176,14 @@ wq__memory_fd(wq_queue *q)
     wq__gate_leave(m); /* lights it, if need be */
     errno = cause;
     return fd;
+}
+
+void
+wq__memory_stop_watching(struct wq__memory *m)
+{
+    if (!m->watched)
+        return;
+    m->clock->watch(m->clock, &m->watch, WQ_FOREVER);
+    wq__beacon_fini(&m->beacon);
+    m->watched = false;
 }

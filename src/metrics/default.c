@@ -4,10 +4,11 @@
  * One for the whole program, set once. The lock is a flag: it is held for as
  * long as it takes to copy a struct, and must be there before main().
  */
+#include "metrics/default.h"
+
 #include <stdatomic.h>
 
 #include "core/sized.h"
-#include "metrics/metrics.h"
 #include "port/relax.h"
 
 static atomic_flag busy = ATOMIC_FLAG_INIT; /* guards the two below */
@@ -30,14 +31,27 @@ leave(void)
     atomic_flag_clear_explicit(&busy, memory_order_release);
 }
 
+bool
+wq__metrics_are_valid(const wq_metrics *metrics)
+{
+    wq_metrics known; /* a sink of an older program has no `next` */
+
+    for (; metrics; metrics = known.next)
+        if (!wq__sized_read(metrics, sizeof known, &known))
+            return false;
+    return true;
+}
+
 wq_err
 wq_metrics_set_default(const wq_metrics *metrics)
 {
     wq_metrics checked = {0};
     wq_err     err = WQ_OK;
 
-    if (metrics && !wq__sized_read(metrics, sizeof checked, &checked))
+    if (!wq__metrics_are_valid(metrics))
         return WQ_EINVAL;
+    if (metrics)
+        (void)wq__sized_read(metrics, sizeof checked, &checked);
     checked.size = sizeof checked;
     enter();
     if (metrics && is_set)

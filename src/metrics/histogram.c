@@ -26,6 +26,12 @@ const uint64_t wq__powers_of_ten[20] = {
     E(0000000000000000000),
 };
 
+const uint64_t wq__bounds_ns[WQ__BOUNDS] = {
+    10,           100,           1000,           9999,
+    99999,        E(000000),     E(0000000),     E(00000000),
+    E(000000000), E(0000000000), E(00000000000), E(000000000000),
+};
+
 void
 wq__histogram_shared(struct wq__histogram *h, uint64_t ns)
 {

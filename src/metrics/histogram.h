@@ -28,8 +28,12 @@ struct wq__histogram {
 /* The powers of ten that have 64 bits. */
 extern const uint64_t wq__powers_of_ten[20];
 
-/* The bucket of what took `ns`: the first whose bound is not below it. That is
- * one less than the number of decimal digits of ns - 1. The number of binary
+/* The largest number of nanoseconds within each bound. For Kubernetes, which
+ * multiplies doubles, 10 us and 100 us are not quite within theirs. */
+extern const uint64_t wq__bounds_ns[WQ__BOUNDS];
+
+/* The bucket of what took `ns`: the first whose bound is not below it. That is,
+ * but for those two, one less than the number of decimal digits of ns - 1. The number of binary
  * digits, times log10(2) = 1233/4096, tells these but for one. */
 static inline unsigned
 wq__bucket_of(uint64_t ns)
@@ -40,7 +44,9 @@ wq__bucket_of(uint64_t ns)
     const unsigned guess = bits * 1233 >> 12;
     const unsigned power = guess - (n < wq__powers_of_ten[guess]);
 
-    return power < WQ__BOUNDS ? power : WQ__BOUNDS;
+    if (power >= WQ__BOUNDS)
+        return WQ__BOUNDS;
+    return power + (ns > wq__bounds_ns[power]);
 }
 
 static inline uint64_t

@@ -8,10 +8,6 @@
 
 #include "text/text.h"
 
-/* The sink for queues that bring none of their own; false: there is none. *out
- * is a whole one, whoever changes the default meanwhile. [M-07] */
-bool wq__metrics_default(wq_metrics *out);
-
 /* wq_registry_create() with an allocator, which threads that report call
  * without a lock. */
 wq_err wq__registry_create(const wq_allocator *mem, wq_registry **out);

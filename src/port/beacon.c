@@ -7,11 +7,28 @@
 #if WQ__HAVE_FUTEX
 
 #include <assert.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+
+/* How often this process, or one before it, forked: a child knows that it is
+ * one without asking the system. Written by the only thread a child has. */
+static unsigned forks;
+
+static void
+count_fork(void)
+{
+    forks++;
+}
+
+static void
+notice_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
 
 static void
 close_if_open(int fd)
@@ -47,8 +64,11 @@ wq__beacon_init(struct wq__beacon *b, enum wq__timer timer)
         .event_fd = -1,
         .timer_fd = -1,
         .armed_ns = WQ_FOREVER,
-        .owner = getpid(),
+        .forks = forks,
     };
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, notice_forks);
     wq__lock_init(&b->lock);
 
     if ((b->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0 ||
@@ -86,11 +106,10 @@ wq__beacon_fd(const struct wq__beacon *b)
     return b->open ? b->epoll_fd : -1;
 }
 
-/* Asked only before a system call that costs more. */
 static bool
 is_ours(const struct wq__beacon *b)
 {
-    return b->owner == getpid();
+    return b->forks == forks;
 }
 
 /* Neither can fail: the counter is 0 or 1, and we made the descriptor. */

@@ -44,18 +44,17 @@ enum wq__timer {
 
 #if WQ__HAVE_FUTEX
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "port/lock.h"
 
 /* Zeroed: there is none, which fini and fd accept. */
 struct wq__beacon {
-    bool    open;     /* the descriptors are there */
-    int     epoll_fd; /* the one that is given out */
-    int     event_fd; /* readable while there is a reason */
-    int     timer_fd; /* readable when the time has come; -1: none */
-    int64_t armed_ns; /* until when the timer runs; WQ_FOREVER: it does not */
-    pid_t   owner;    /* the process that made it */
+    bool     open;     /* the descriptors are there */
+    int      epoll_fd; /* the one that is given out */
+    int      event_fd; /* readable while there is a reason */
+    int      timer_fd; /* readable when the time has come; -1: none */
+    int64_t  armed_ns; /* until when the timer runs; WQ_FOREVER: it does not */
+    unsigned forks;    /* how often there was a fork before it was made */
     struct wq__lock  lock;    /* makes one step of `reasons` and `event_fd` */
     _Atomic unsigned reasons; /* of enum wq__lit; written under `lock`. An
                                  owner may look at its own bit without, as

@@ -65,7 +65,8 @@ TEST(first_line_is_the_queue)
 {
     assert_string_equal(
         dump(), "{\"queue\":null,\"ready\":0,\"held\":0,\"dirty\":0,"
-                "\"waiting\":0,\"sleeping\":0,\"shutting_down\":false,"
+                "\"waiting\":0,\"known\":0,\"sleeping\":0,"
+                "\"shutting_down\":false,"
                 "\"adds\":0,\"merged\":0,\"retries\":0,\"gets\":0,"
                 "\"dones\":0,\"removed\":0,\"displaced\":0,\"drops\":0}\n");
 
@@ -75,6 +76,7 @@ TEST(first_line_is_the_queue)
         .held = 2,
         .dirty = 3,
         .waiting = 4,
+        .known = 17,
         .sleeping = 5,
         .next_ns = 6,
         .unfinished_ns = 7,
@@ -92,7 +94,8 @@ TEST(first_line_is_the_queue)
     assert_string_equal(
         dump(),
         "{\"queue\":\"a \\\"queue\\\"\\n\",\"ready\":1,\"held\":2,\"dirty\":3,"
-        "\"waiting\":4,\"sleeping\":5,\"next_ns\":6,\"unfinished_ns\":7,"
+        "\"waiting\":4,\"known\":17,\"sleeping\":5,\"next_ns\":6,"
+        "\"unfinished_ns\":7,"
         "\"longest_ns\":8,\"shutting_down\":true,"
         "\"adds\":18446744073709551615,\"merged\":10,\"retries\":11,"
         "\"gets\":12,\"dones\":13,\"removed\":14,\"displaced\":15,"

@@ -288,6 +288,7 @@ TEST(retries_are_adds_with_a_delay_whatever_it_is)
     assert_int_equal(stats(m->t.q).retries, 3);
     assert_int_equal(m->r.sum.retries, 3);
     step(&m->t, 1 * S);
+    add(m->t.q, "c"); /* who changes something next, tells */
     assert_adds_and_depth(m, 4, 4);
     assert_int_equal(stats(m->t.q).retries, 3);
 }

@@ -310,6 +310,7 @@ TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
     assert_err(wq_add_str(ctx.q, "foo"), WQ_OK);
     wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
+    atomic_store(&m->sleeping, 0); /* nobody is to be told: we have the lock */
     assert_err(wq_add(ctx.q, (wq_key){new_key, sizeof new_key}), WQ_OK);
     assert_err(wq_add_str(ctx.q, "foo"), WQ_OK); /* will be merged */
     wq__lock_release(&m->lock);
@@ -320,10 +321,12 @@ TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
     assert_err(wq_key_state(ctx.q, wq_str("foo"), &info), WQ_ENOMEM);
     assert_int_equal(info.facets, 77);
     counting_heal(&mem);
+    assert_err(wq_add_str(ctx.q, "foo"),
+               WQ_OK); /* tells, as questions do not */
     const wq_counts after = stats();
     assert_true(after.adds >= before.adds); /* counts never go down */
     assert_int_equal(after.adds, 2);
-    assert_int_equal(after.merged, 1);
+    assert_int_equal(after.merged, 2);
     assert_int_equal(after.ready, 2);
     teardown(NULL);
     assert_int_equal(mem.bytes, 0);

@@ -5,14 +5,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "metrics/metrics.h"
+#include "metrics/default.h"
 
+/* Its first and its last function, which is never called, say the same. */
 static wq_metrics
 sink_of(uintptr_t self)
 {
     return (wq_metrics){.size = sizeof(wq_metrics),
                         .self = (void *)self,
-                        .next = (const wq_metrics *)self};
+                        .limited = (void (*)(void *, int64_t))self};
 }
 
 /* M-07 */
@@ -82,7 +83,7 @@ look(void *unused)
     (void)unused;
     while (!atomic_load(&over))
         if (wq__metrics_default(&found) &&
-            found.self != (const void *)found.next)
+            (uintptr_t)found.self != (uintptr_t)found.limited)
             torn++;
     return (void *)torn;
 }
