@@ -698,9 +698,9 @@ WQ_API void wq_interrupt(wq_queue *q);
  *
  * Another thread may be faster, and a deadline whose key is held, or the end of
  * a throttled key's rest, wakes the loop in vain: be prepared for WQ_ETIMEDOUT.
- * It works with a fake clock, too. The descriptor belongs to the queue, is the same at every call, closes on exec, and is
- * closed by wq_destroy(): take it out of the loop before. From the first call
- * on, a queue that becomes empty or not empty makes a system call.
+ * It works with a fake clock, too. The descriptor belongs to the queue, is the
+ * same at every call, closes on exec, and is closed by wq_destroy(): take it
+ * out of the loop before. From the first call on, a queue that becomes empty or not empty makes a system call.
  *
  * Returns the descriptor; or -1 and errno: EINVAL for NULL; ENOSYS if the
  * system or the backend has none; what the system said.

@@ -4,7 +4,8 @@
  * wq_dump(): JSON lines, from wq_stats() and wq_each(), so that any backend
  * that has these two can be dumped. Needs no memory but what wq_each() does,
  * for a dump is wanted when things are bad: lines go through a small buffer on
- * the stack, and long ones in several pieces. No lock is held while anything is written.
+ * the stack, and long ones in several pieces. No lock is held while anything is
+ * written.
  */
 #include <wq/backend.h>
 

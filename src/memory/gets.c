@@ -214,7 +214,8 @@ wq__memory_done_key(wq_queue *q, wq_key key)
     return err;
 }
 
-/* All or none; `work` has room for all, or there are no sinks and it is NULL. */
+/* All or none; `work` has room for all, or there are no sinks and it is NULL.
+ */
 static wq_err
 done_all(struct wq__memory *m, wq_item **items, size_t n, int64_t *work,
          size_t *done)

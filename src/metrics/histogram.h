@@ -33,8 +33,9 @@ extern const uint64_t wq__powers_of_ten[20];
 extern const uint64_t wq__bounds_ns[WQ__BOUNDS];
 
 /* The bucket of what took `ns`: the first whose bound is not below it. That is,
- * but for those two, one less than the number of decimal digits of ns - 1. The number of binary
- * digits, times log10(2) = 1233/4096, tells these but for one. */
+ * but for those two, one less than the number of decimal digits of ns - 1. The
+ * number of binary digits, times log10(2) = 1233/4096, tells these but for
+ * one. */
 static inline unsigned
 wq__bucket_of(uint64_t ns)
 {

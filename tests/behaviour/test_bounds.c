@@ -187,10 +187,14 @@ TEST(ready_held_and_waiting_keys_take_room_and_give_it_back)
 TEST(key_in_the_quiet_time_of_a_throttle_takes_room)
 {
     struct timed *t = create_bounded(1, WQ_OVERFLOW_REFUSE);
+    wq_counts     counts = {.size = sizeof counts};
 
     (void)add_how(t->q, WQ_ADD(.throttle_ns = S), "a");
     work_on(t->q, "a");
     assert_err(wq_add_str(t->q, "b"), WQ_EFULL);
+    assert_err(wq_stats(t->q, &counts), WQ_OK);
+    assert_int_equal(counts.known, 1); /* though nothing else shows it */
+    assert_int_equal(counts.ready + counts.held + counts.waiting, 0);
     step(t, S - 1);
     assert_err(wq_add_str(t->q, "b"), WQ_EFULL);
     step(t, 1);

@@ -5,6 +5,7 @@
 #include "metered.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <wq/limiter.h>
 
@@ -126,6 +127,41 @@ TEST(sink_without_functions_is_called_for_nothing)
     assert_err(wq_add_rate_limited(t->q, wq_str("foo")), WQ_EGIVENUP);
     wq_shutdown(t->q);
     timed_destroy(t);
+}
+
+static void
+ask_for_descriptor(struct recorder *r, enum recorder_call call)
+{
+    if (call == RECORDER_OPEN)
+        (void)wq_fd(r->q);
+}
+
+/* M-06: what a sink asked of a queue that was then not made is gone; a clock
+ * that moves on finds nothing of it. */
+TEST(open_that_fails_leaves_no_descriptor)
+{
+    wq_clock       *clock = wq_clock_fake_create(0);
+    struct recorder all[2];
+    wq_queue       *q;
+    int             before, after;
+
+    before = dup(0);
+    assert_true(before >= 0);
+    assert_int_equal(close(before), 0);
+    for (int i = 0; i < 3; i++) {
+        const wq_metrics *first = chain(all, 2);
+        all[0].hook = ask_for_descriptor;
+        all[1].answer = WQ_EIO;
+        assert_err(wq_create(WQ_CONFIG(.name = "test", .metrics = first,
+                                       .clock = clock),
+                             &q),
+                   WQ_EIO);
+    }
+    wq_clock_fake_step(clock, 1);
+    after = dup(0);
+    assert_int_equal(after, before); /* the lowest that is free */
+    assert_int_equal(close(after), 0);
+    wq_clock_destroy(clock);
 }
 
 /* M-06 */
@@ -504,6 +540,7 @@ WQ_TESTS(test(sink_is_opened_with_the_queue_and_closed_once),
          test(sink_without_functions_is_called_for_nothing),
          test(open_that_fails_makes_create_fail),
          test(open_that_fails_leaves_nothing_behind),
+         test(open_that_fails_leaves_no_descriptor),
          test(sink_of_a_wrong_size_is_refused_before_any_is_opened),
          test(shorter_sink_has_no_next),
          test(longer_sink_is_taken_if_what_we_do_not_know_is_zero),
