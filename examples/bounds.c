@@ -40,15 +40,14 @@ work(void *q)
 static int
 block(void)
 {
-    const wq_key late = wq_str("late");
-    wq_queue    *q;
-    pthread_t    worker;
-    wq_err       err = WQ_OK;
+    wq_queue *q;
+    pthread_t worker;
+    wq_err    err = WQ_OK;
 
     if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_BLOCK), &q) ||
         wq_add_str(q, "a") || wq_add_str(q, "b")) /* nobody works yet */
         return 1;
-    const wq_err full = wq_add_with(q, WQ_ADD(.timeout_ns = MS), &late, 1);
+    const wq_err full = wq_add_one(q, wq_str("late"), WQ_ADD(.timeout_ns = MS));
     printf("waited for room: %s\n", wq_strerror(full));
 
     if (pthread_create(&worker, NULL, work, q))
@@ -63,27 +62,35 @@ block(void)
 /* end: block */
 
 /* begin: drop */
+/* What the callback needs. It is named before there is a queue. */
+struct feed {
+    wq_queue *q;
+    int       drops;
+};
+
 static void
-dropped(void *count, wq_key key)
+dropped(void *ctx, wq_key key)
 {
-    printf("dropped: %.*s\n", (int)key.len, (const char *)key.data);
-    ++*(int *)count;
+    struct feed *feed = ctx;
+
+    printf("dropped: %.*s; in line: %zu\n", (int)key.len,
+           (const char *)key.data, wq_len(feed->q));
+    feed->drops++;
 }
 
 static int
 drop_oldest(void)
 {
-    int       drops = 0;
-    wq_queue *q;
+    struct feed feed = {.drops = 0};
 
     if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_DROP_OLDEST,
-                            .on_overflow = dropped, .overflow_ctx = &drops),
-                  &q) ||
-        wq_add_str(q, "a") || wq_add_str(q, "b") ||
-        wq_add_str(q, "c")) /* a has to go */
+                            .on_overflow = dropped, .overflow_ctx = &feed),
+                  &feed.q) ||
+        wq_add_str(feed.q, "a") || wq_add_str(feed.q, "b") ||
+        wq_add_str(feed.q, "c")) /* a has to go */
         return 1;
-    wq_destroy(q);
-    return drops != 1;
+    wq_destroy(feed.q);
+    return feed.drops != 1;
 }
 /* end: drop */
 

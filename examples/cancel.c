@@ -15,11 +15,9 @@
 static wq_err
 heard_of(wq_queue *q, const char *session)
 {
-    const wq_key key = wq_str(session);
-
-    return wq_add_with(
-        q, WQ_ADD(.after_ns = 30 * S, .waiting = WQ_IF_WAITING_REPLACE), &key,
-        1);
+    return wq_add_one(
+        q, wq_str(session),
+        WQ_ADD(.after_ns = 30 * S, .waiting = WQ_IF_WAITING_REPLACE));
 }
 /* end: renew */
 

@@ -15,10 +15,8 @@
 static wq_err
 file_changed(wq_queue *q)
 {
-    const wq_key key = wq_str("rebuild");
-
-    return wq_add_with(
-        q, WQ_ADD(.debounce_ns = 50 * MS, .max_wait_ns = 200 * MS), &key, 1);
+    return wq_add_one(q, wq_str("rebuild"),
+                      WQ_ADD(.debounce_ns = 50 * MS, .max_wait_ns = 200 * MS));
 }
 
 /* Progress is made all the time: show it at once, but not more often than every
@@ -26,9 +24,7 @@ file_changed(wq_queue *q)
 static wq_err
 progress_made(wq_queue *q)
 {
-    const wq_key key = wq_str("display");
-
-    return wq_add_with(q, WQ_ADD(.throttle_ns = 100 * MS), &key, 1);
+    return wq_add_one(q, wq_str("display"), WQ_ADD(.throttle_ns = 100 * MS));
 }
 /* end: events */
 

@@ -10,6 +10,16 @@
 #define MS INT64_C(1000000)
 #define S (1000 * MS)
 
+/* begin: create */
+/* .ages: without it, and without metrics, every age is -1. */
+static wq_err
+create(wq_clock *clock, wq_queue **q)
+{
+    return wq_create(WQ_CONFIG(.name = "pods", .clock = clock, .ages = true),
+                     q);
+}
+/* end: create */
+
 /* begin: explain */
 static unsigned
 explain(wq_queue *q, const char *name)
@@ -55,8 +65,7 @@ main(void)
     wq_item  *item;
     int       slow = 0;
 
-    if (!clock ||
-        wq_create(WQ_CONFIG(.name = "pods", .clock = clock, .ages = true), &q))
+    if (!clock || create(clock, &q))
         return 1;
     if (wq_add_str(q, "slow") || wq_get_within(q, 0, &item) ||
         wq_add_str(q, "slow")) /* it changes while it is worked on */

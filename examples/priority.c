@@ -16,18 +16,15 @@ enum { BACKGROUND = -10, NORMAL = 0, URGENT = 10 };
 static wq_err
 add(wq_queue *q, const char *name, int priority)
 {
-    const wq_key key = wq_str(name);
-
-    return wq_add_with(q, WQ_ADD(.priority = priority), &key, 1);
+    return wq_add_one(q, wq_str(name), WQ_ADD(.priority = priority));
 }
 
 /* Later, as wq_add_rate_limited(), but as urgent as it was. */
 static wq_err
 retry(wq_queue *q, const wq_item *item)
 {
-    return wq_add_with(q,
-                       WQ_ADD(.priority = item->priority, .rate_limited = true),
-                       &item->key, 1);
+    return wq_add_one(q, item->key,
+                      WQ_ADD(.priority = item->priority, .rate_limited = true));
 }
 /* end: add */
 

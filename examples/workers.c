@@ -32,15 +32,18 @@ reconcile(void *q, const wq_item *item)
 }
 /* end: handler */
 
+/* begin: drop */
+/* WQ_OK is a reason, too: the handler said wq_result_drop(). */
 static void
 give_up(void *q, wq_key key, unsigned retries, wq_err why)
 {
     (void)q;
     printf("%c: given up after %u retries: %s\n", *(const char *)key.data,
-           retries, wq_strerror(why));
+           retries, why ? wq_strerror(why) : "as the handler said");
     given_up++;
     sem_post(&settled);
 }
+/* end: drop */
 
 /* begin: pool */
 int

@@ -22,6 +22,7 @@ alone() {
 status=0
 alone "$CC" c c11
 if command -v "$CXX" >/dev/null; then
+    alone "$CXX" c++ c++11
     alone "$CXX" c++ c++17
 elif [ "${CI:-}" = true ]; then
     echo "no $CXX: C++ was not checked"
