@@ -17,6 +17,10 @@ struct add {
     const struct wq__how *how;
     uint32_t              level; /* of its priority; held */
     wq__ref               paces; /* spare ones, a list by their first bytes */
+    bool                  searches; /* victims are being looked for */
+    int                   searched; /* lines up to this priority were looked at,
+                                       its own as far as */
+    wq__ref               victim;   /* the next one; 0: it has no more */
 };
 
 /* ---- what an add of a kind does to a record ------------------------------ */
@@ -304,39 +308,53 @@ displaceable(const struct wq__core *c, const struct add *add,
     return len;
 }
 
-/* The first in line that the add does not name; 0: all are. */
+/* From `ref` on, the first in line that the add does not name; 0: none. */
 static wq__ref
-first_unpicked(const struct wq__core *c, uint32_t level)
+unnamed_from(const struct wq__core *c, wq__ref ref)
 {
-    wq__ref ref = c->ready.levels.at[level].first;
-
     while (ref && wq__core_rec(c, ref)->flags & WQ__PICKED)
         ref = wq__core_rec(c, ref)->next;
     return ref;
 }
 
-/* Of the lowest level, the first in line. There is one. */
-static wq__ref
-find_victim(const struct wq__core *c)
+/* Look for victims in the lowest line that was not looked at. There is one. */
+static void
+search_next_line(const struct wq__core *c, struct add *add)
 {
     const struct wq__levels *l = &c->ready.levels;
-    wq__ref                  found = 0;
+    const struct wq__level  *lowest = NULL;
 
     for (uint32_t i = 0; i < l->heap_len; i++) {
-        const wq__ref ref = first_unpicked(c, l->heap[i]);
-        if (ref &&
-            (!found ||
-             wq__core_is_higher(c, wq__core_rec(c, found)->level, l->heap[i])))
-            found = ref;
+        const struct wq__level *level = &l->at[l->heap[i]];
+        if (level->first &&
+            (!add->searches || level->priority > add->searched) &&
+            (!lowest || level->priority < lowest->priority))
+            lowest = level;
     }
-    return found;
+    assert(lowest);
+    add->searches = true;
+    add->searched = lowest->priority;
+    add->victim = unnamed_from(c, lowest->first);
+}
+
+/* Of the lowest line that has keys which the add does not name, the first. Such
+ * keys do not come or move while an add is under way, so that each line is
+ * walked along once, however many victims there are. */
+static wq__ref
+next_victim(const struct wq__core *c, struct add *add)
+{
+    while (!add->victim)
+        search_next_line(c, add);
+    const wq__ref ref = add->victim;
+    add->victim = unnamed_from(c, wq__core_rec(c, ref)->next);
+    return ref;
 }
 
 /* A READY key goes, and leaves its record for the caller to look at. */
 static void
-displace(struct wq__core *c, struct wq__pick *pick)
+displace(struct wq__core *c, struct add *add, struct wq__pick *pick)
 {
-    const wq__ref         ref = find_victim(c);
+    const wq__ref         ref = next_victim(c, add);
     const struct wq__rec *rec = wq__core_rec(c, ref);
 
     wq__core_unwant(c, ref);
@@ -461,6 +479,10 @@ pick_records(struct wq__core *c, const wq_key *keys, struct wq__pick *picks,
             }
             ++*made;
         }
+        if (c->max_len && *made > c->max_len) { /* they never fit */
+            drop_picks(c, picks, i + 1);
+            return WQ_EFULL;
+        }
     }
     return WQ_OK;
 }
@@ -477,7 +499,7 @@ commit_all(struct wq__core *c, struct add *add, struct wq__pick *picks,
         over = c->index.len - c->max_len;
     for (size_t i = 0; i < n; i++) {
         if (over && picks[i].made) {
-            displace(c, &picks[i]);
+            displace(c, add, &picks[i]);
             over--;
         }
         const wq_err err = commit(c, add, &picks[i]);
@@ -494,6 +516,8 @@ add_picks(struct wq__core *c, struct add *add, const wq_key *keys,
     size_t made;
     wq_err err = pick_records(c, keys, picks, n, &made);
 
+    if (needs)
+        *needs = made;
     if (err)
         return err;
     mark_picks(c, add, picks, n, true);

@@ -141,14 +141,21 @@ wq__heap_reserve(struct wq__heap *h, size_t n)
 static void
 shrink_if_sparse(struct wq__heap *h)
 {
-    if (h->cap > CAP_FIRST && (h->len + h->reserved) * 4 < h->cap)
-        (void)resize(h, h->cap / 2); /* failing only keeps it large */
+    size_t cap = h->cap;
+
+    while (cap > CAP_FIRST && (h->len + h->reserved) * 4 < cap)
+        cap /= 2;
+    if (cap != h->cap)
+        (void)resize(h, cap); /* failing only keeps it large */
 }
 
 void
 wq__heap_give_up(struct wq__heap *h)
 {
+    if (!h->reserved)
+        return;
     h->reserved = 0;
+    shrink_if_sparse(h);
 }
 
 void

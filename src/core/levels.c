@@ -10,8 +10,10 @@
 enum {
 #if WQ_DEBUG
     CAP_FIRST = 2, /* rare paths become daily ones */
+    CAP_KEPT = 1,
 #else
     CAP_FIRST = 8,
+    CAP_KEPT = 8, /* half a kilobyte, once there were priorities */
 #endif
     CAP_MAX = 1 << 30, /* twice that is still a number of a slot */
 };
@@ -257,8 +259,8 @@ wq__levels_let_go(struct wq__levels *l, uint32_t level)
     free_slot(l, slot_of(l, gone->priority));
     gone->next_free = l->freed;
     l->freed = level;
-    if (--l->used == 1)
-        shrink(l);
+    if (--l->used == 1 && l->cap > CAP_KEPT)
+        shrink(l); /* a few come and go without asking for memory */
 }
 
 /* ---- the auditor -------------------------------------------------------- */

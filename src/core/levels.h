@@ -60,8 +60,7 @@ void wq__levels_fini(struct wq__levels *l);
  * WQ_ENOMEM. */
 wq_err wq__levels_find(struct wq__levels *l, int priority, uint32_t *level);
 
-/* The same for priority 0, which cannot fail: the level is 0. Once more, and
- * once less, somebody holds `level`. */
+/* Once more, and once less, somebody holds `level`. */
 static inline void
 wq__levels_hold(struct wq__levels *l, uint32_t level)
 {

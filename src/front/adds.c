@@ -52,6 +52,7 @@ wq_add_with(wq_queue *q, const wq_add_options *how, const wq_key *keys,
         !wq__sized_read(how ? how : &plain, sizeof known, &known) ||
         !has_known_values(&known) || !says_when_once(&known))
         return WQ_EINVAL;
+    known.size = sizeof known; /* whatever the caller's was */
     const wq_err err = check_keys(keys, n);
     if (err)
         return err;

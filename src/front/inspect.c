@@ -18,8 +18,9 @@ wq_stats(wq_queue *q, wq_counts *out)
         return WQ_EINVAL;
     if (!q->backend->stats)
         return WQ_ENOTSUP;
-    known = (wq_counts){.size = out->size};
+    known = (wq_counts){.size = sizeof known};
     const wq_err err = q->backend->stats(q, &known);
+    known.size = out->size;
     if (!err)
         wq__sized_write(&known, sizeof known, out);
     return err;
@@ -37,8 +38,9 @@ wq_key_state(wq_queue *q, wq_key key, wq_key_info *out)
         return err;
     if (!q->backend->key_state)
         return WQ_ENOTSUP;
-    known = (wq_key_info){.size = out->size};
+    known = (wq_key_info){.size = sizeof known};
     err = q->backend->key_state(q, key, &known);
+    known.size = out->size;
     if (!err)
         wq__sized_write(&known, sizeof known, out);
     return err;

@@ -70,6 +70,7 @@ struct producer {
     struct wq__sleeper self; /* first: a sleeper is the beginning of it */
     size_t             needs;
     size_t             promised; /* what it was woken for */
+    uint64_t           ticket;   /* when it came */
 };
 
 static struct producer *
@@ -359,13 +360,27 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
     return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
 }
 
-void
-wq__gate_await_room(struct wq__memory *m, size_t needs, int64_t deadline_ns)
+/* The one in the list, which begins with who came last, behind which a ticket
+ * belongs; NULL: in front. */
+static struct wq__sleeper *
+last_after(const struct wq__memory *m, uint64_t ticket)
 {
-    struct producer p = {.needs = needs};
+    struct wq__sleeper *behind = NULL;
+
+    for (struct wq__sleeper *s = m->producers.first;
+         s && producer_of(s)->ticket > ticket; s = s->next)
+        behind = s;
+    return behind;
+}
+
+void
+wq__gate_await_room(struct wq__memory *m, size_t needs, uint64_t ticket,
+                    int64_t deadline_ns)
+{
+    struct producer p = {.needs = needs, .ticket = ticket};
     const int64_t   at = room_may_come_at(m);
 
-    wq__sleeper_enter(&m->producers, &p.self);
+    wq__sleeper_enter_behind(&m->producers, &p.self, last_after(m, ticket));
     if (at != WQ_FOREVER && !m->room_keeper) {
         m->room_keeper = &p.self;
         m->room_keeper_until_ns = at;

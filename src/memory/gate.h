@@ -125,8 +125,9 @@ void wq__gate_spin(struct wq__memory *m);
 wq_err wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns);
 
 /* Sleep until there may be room for `needs` new keys, a shutdown, or
- * `deadline_ns`. */
-void wq__gate_await_room(struct wq__memory *m, size_t needs,
+ * `deadline_ns`. Who has the lower `ticket` comes first, also after having
+ * slept before. */
+void wq__gate_await_room(struct wq__memory *m, size_t needs, uint64_t ticket,
                          int64_t deadline_ns);
 
 /* Sleep until all work may be done, a shutdown, or `deadline_ns`. */

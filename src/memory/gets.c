@@ -71,13 +71,11 @@ take(struct wq__memory *m, struct haul *h)
     return WQ_OK;
 }
 
-/* The same, or why not. WQ_ENOTFOUND: there may be some later. */
+/* The same, or why not. WQ_ENOTFOUND: there may be some later. `lack`: what
+ * catching up said. */
 static wq_err
-try_get(struct wq__memory *m, struct haul *h)
+take_or_say_why(struct wq__memory *m, struct haul *h, wq_err lack)
 {
-    if (m->destroying)
-        return WQ_ESHUTDOWN;
-    const wq_err lack = wq__gate_catch_up(m);
     const wq_err err = take(m, h);
     if (err != WQ_ENOTFOUND)
         return err;
@@ -85,6 +83,14 @@ try_get(struct wq__memory *m, struct haul *h)
         return lack; /* there are keys, and no memory to take them in */
     return m->core.shutting_down && wq__core_empty(&m->core) ? WQ_ESHUTDOWN
                                                              : WQ_ENOTFOUND;
+}
+
+static wq_err
+try_get(struct wq__memory *m, struct haul *h)
+{
+    if (m->destroying)
+        return WQ_ESHUTDOWN;
+    return take_or_say_why(m, h, wq__gate_catch_up(m));
 }
 
 static wq_err
@@ -271,12 +277,12 @@ done_and_try_get(struct wq__memory *m, struct haul *h, bool *done,
     const int64_t now = wq__memory_stamp(m);
 
     wq__gate_enter(m);
-    let_others_go_first(m);
-    wq_err err = wq__core_done(&m->core, *h->out, now, work);
+    const wq_err lack = wq__gate_catch_up(m); /* others go first */
+    wq_err       err = wq__core_done(&m->core, *h->out, now, work);
     *done = !err;
     if (!err) {
         *h->out = NULL;
-        err = try_get(m, h);
+        err = take_or_say_why(m, h, lack);
     }
     wq__gate_leave(m);
     return err;

@@ -94,6 +94,7 @@ struct wq__memory {
     struct wq__sleepers destroyer; /* the one in wq_destroy() */
     size_t              coming;    /* getters told to look, and not back yet */
     size_t              promised;  /* room that producers were woken for */
+    uint64_t            tickets;   /* producers that ever had to wait */
 
     /* The getter that sleeps until the earliest deadline, so that the others
      * need not; NULL: none. */

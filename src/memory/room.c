@@ -41,6 +41,7 @@ wait_for_room(struct wq__memory *m, const struct wq__how *how,
               size_t needs, int64_t timeout_ns)
 {
     const int64_t  deadline_ns = wq__memory_deadline(m, timeout_ns);
+    const uint64_t ticket = m->tickets++;
     struct wq__how later = *how;
     wq_err         err = WQ_EFULL;
 
@@ -49,7 +50,7 @@ wait_for_room(struct wq__memory *m, const struct wq__how *how,
             return WQ_ESHUTDOWN;
         if (wq__memory_is_past(m, deadline_ns))
             return WQ_ETIMEDOUT;
-        wq__gate_await_room(m, needs, deadline_ns);
+        wq__gate_await_room(m, needs, ticket, deadline_ns);
         if (m->destroying)
             continue;
         if (how->kind != WQ__ADD_NOW) /* which looks for itself */

@@ -5,16 +5,23 @@
 #include <assert.h>
 
 void
-wq__sleeper_enter(struct wq__sleepers *list, struct wq__sleeper *s)
+wq__sleeper_enter_behind(struct wq__sleepers *list, struct wq__sleeper *s,
+                         struct wq__sleeper *other)
 {
     wq__parker_init(&s->parker);
     s->why = WQ__WAKE_NOT;
-    s->prev = NULL;
-    s->next = list->first;
+    s->prev = other;
+    s->next = other ? other->next : list->first;
+    *(other ? &other->next : &list->first) = s;
     if (s->next)
         s->next->prev = s;
-    list->first = s;
     list->len++;
+}
+
+void
+wq__sleeper_enter(struct wq__sleepers *list, struct wq__sleeper *s)
+{
+    wq__sleeper_enter_behind(list, s, NULL);
 }
 
 static void

@@ -43,6 +43,10 @@ struct wq__sleepers {
 /* With the lock: go on the list. */
 void wq__sleeper_enter(struct wq__sleepers *list, struct wq__sleeper *s);
 
+/* The same behind another one that is on it; NULL: in front. */
+void wq__sleeper_enter_behind(struct wq__sleepers *list, struct wq__sleeper *s,
+                              struct wq__sleeper *other);
+
 /* Without the lock: sleep until woken: true; or until `deadline_ns` on `clock`:
  * false. */
 static inline bool

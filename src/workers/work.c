@@ -54,8 +54,11 @@ add_again(wq_queue *q, const wq_item *item, bool rate_limited, int64_t after_ns)
         .after_ns = after_ns,
     };
 
-    if (item->priority)
-        return wq_add_with(q, &how, &item->key, 1);
+    if (item->priority) {
+        const wq_err err = wq_add_with(q, &how, &item->key, 1);
+        if (err != WQ_ENOTSUP) /* better a lost priority than a lost key */
+            return err;
+    }
     return rate_limited ? wq_add_rate_limited(q, item->key)
                         : wq_add_after(q, item->key, after_ns);
 }
@@ -161,7 +164,8 @@ serve(struct wq__worker *w, wq_item **loan)
 {
     const wq_err err = wq_next(w->pool->queue, w->pool->patience_ns, loan);
 
-    if (err && *loan) { /* it could not be given back */
+    if (err && *loan) {            /* it could not be given back */
+        set_phase(w, WQ__WORKING); /* nobody waits for it, as for a handler */
         count(w, WQ__ERRORS);
         if (err == WQ_ENOMEM)
             hand_back(w, *loan);
@@ -192,8 +196,10 @@ goes_on(struct wq__worker *w, wq_item **loan)
 {
     if (*loan && !wq__workers_are_called(w))
         return true;
-    if (*loan)
+    if (*loan) {
+        set_phase(w, WQ__WORKING); /* nobody waits for it, as for a handler */
         hand_back(w, *loan);
+    }
     *loan = NULL;
     return wq__workers_look_up(w);
 }
