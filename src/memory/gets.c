@@ -48,8 +48,8 @@ struct haul {
 static void
 note_latency(struct wq__memory *m, struct haul *h)
 {
-    if (m->core.ages && h->n < AT_ONCE)
-        h->waited[h->n] = wq__core_latency(h->out[h->n]);
+    if (h->n < AT_ONCE)
+        h->waited[h->n] = m->core.ages ? wq__core_latency(h->out[h->n]) : 0;
     h->n++;
 }
 

@@ -10,7 +10,7 @@
 static size_t
 count_sinks(const wq_metrics *metrics)
 {
-    wq_metrics known;
+    wq_metrics known = {0};
     size_t     n = 0;
 
     for (; metrics; metrics = known.next, n++)

@@ -719,6 +719,28 @@ TEST(those_who_wait_for_room_come_in_the_order_they_came)
     timed_destroy(t);
 }
 
+/* O-55: also if one has been awake in between, in vain. */
+TEST(who_has_slept_twice_for_room_keeps_its_place)
+{
+    struct timed *t = create_bounded(1, WQ_OVERFLOW_BLOCK);
+    struct adding one = adding_of(t->q, "x"), two = adding_of(t->q, "y");
+
+    (void)add_how(t->q, WQ_ADD(.throttle_ns = S), "a");
+    wq_item       *a = take_key(t->q, "a");
+    struct worker *first = block(&one);
+    struct worker *second = block(&two);
+    step(t, S); /* its rest is over, and it is held still */
+    wq_clock_fake_step(t->clock, 1);
+    worker_await_blocked(first);
+    worker_await_blocked(second);
+    finish(t->q, a);
+    assert_err(worker_join(first), WQ_OK);
+    worker_await_blocked(second);
+    work_on(t->q, "x");
+    assert_err(worker_join(second), WQ_OK);
+    timed_destroy(t);
+}
+
 /* O-55: as many as fit are woken, at once. */
 TEST(much_room_wakes_many)
 {
@@ -992,6 +1014,7 @@ WQ_TESTS(test(overflow_policy_needs_a_bound),
          test(batch_waits_until_all_of_it_fits),
          test(add_that_needs_more_room_does_not_hold_up_one_that_needs_less),
          test(those_who_wait_for_room_come_in_the_order_they_came),
+         test(who_has_slept_twice_for_room_keeps_its_place),
          test(much_room_wakes_many),
          test(add_that_waits_uses_no_time_and_is_not_woken_in_vain),
          test(shutdown_sends_adds_that_wait_home),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <wq/backend.h>
 #include <wq/limiter.h>
 #include <wq/workers.h>
 
@@ -549,6 +550,38 @@ TEST(key_that_is_added_again_keeps_its_priority)
     wq_clock_destroy(clock);
 }
 
+static wq_result
+fail_once(void *ctx, const wq_item *item)
+{
+    struct room *room = ctx;
+
+    (void)item;
+    stage_pass(&room->handlers);
+    return tally_read(&room->handlers.begun) == 1 ? wq_result_retry()
+                                                  : wq_result_done();
+}
+
+/* PQ-47: a layer knows no priorities; the key comes back without. */
+TEST(key_is_retried_where_priorities_cannot_be_kept)
+{
+    wq_limiter *limiter = wq_limiter_exponential(1, 1);
+    wq_queue   *inner, *q;
+
+    assert_err(wq_create(NULL, &inner), WQ_OK);
+    assert_err(wq_add_one(inner, wq_str("foo"), WQ_ADD(.priority = 5)), WQ_OK);
+    assert_err(wq_rate_limiting_wrap(inner, WQ_CONFIG(.limiter = limiter), &q),
+               WQ_OK);
+    struct room room = make_room(q);
+    open_stage(&room.handlers);
+    start(&room, &(wq_workers_config){
+                     .threads = 1, .handler = fail_once, .on_drop = note_drop});
+    tally_await(&room.handlers.begun, 2);
+    end(&room);
+    assert_int_equal(room.last.retried, 1);
+    assert_int_equal(room.last.dropped, 0);
+    wq_destroy(q);
+}
+
 /* PW-06 */
 TEST(key_is_given_up_after_max_retries)
 {
@@ -677,6 +710,87 @@ TEST(resize_in_a_handler_is_refused_while_the_pool_stops)
     open_stage(&room.handlers);
     assert_err(worker_join(stop), WQ_OK);
     end(&room);
+}
+
+/* An order that has room for nothing more once it says so. */
+static struct {
+    wq_key      line;
+    bool        full;
+    atomic_bool refuses;
+} narrow;
+
+static wq_err
+push_narrow(void *self, wq_key key, int priority)
+{
+    (void)self;
+    (void)priority;
+    if (narrow.full || narrow.refuses)
+        return WQ_ENOMEM;
+    narrow.line = key;
+    narrow.full = true;
+    return WQ_OK;
+}
+
+static bool
+pop_narrow(void *self, wq_key *out)
+{
+    (void)self;
+    *out = narrow.line;
+    const bool had = narrow.full;
+    narrow.full = false;
+    return had;
+}
+
+static size_t
+len_narrow(void *self)
+{
+    (void)self;
+    return narrow.full;
+}
+
+/* Its key comes again, and cannot. */
+static wq_result
+add_and_refuse(void *ctx, const wq_item *item)
+{
+    struct room *room = ctx;
+
+    if (wq_add(room->q, item->key))
+        room->wrong = __LINE__;
+    narrow.refuses = true;
+    tally_add(&room->handlers.begun, 1);
+    return wq_result_done();
+}
+
+static void
+resize_at_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
+{
+    struct room *room = ctx;
+
+    note_drop(ctx, key, retries, why);
+    if (wq_workers_resize(room->pool, 2) != WQ_ESTATE)
+        room->wrong = __LINE__;
+}
+
+/* PW-09 PW-14 PW-20: nobody waits for a done that fails, as for no handler. */
+TEST(resize_is_refused_while_a_stop_waits_for_a_done_that_fails)
+{
+    const wq_order order = {.size = sizeof order,
+                            .push = push_narrow,
+                            .pop = pop_narrow,
+                            .len = len_narrow};
+    wq_queue      *q;
+
+    narrow.full = narrow.refuses = false;
+    assert_err(wq_create(WQ_CONFIG(.order = &order), &q), WQ_OK);
+    struct room room = make_room(q);
+    start(&room, &(wq_workers_config){.threads = 1,
+                                      .handler = add_and_refuse,
+                                      .on_drop = resize_at_drop});
+    add(q, "foo");
+    tally_await(&room.handlers.begun, 1);
+    end(&room);
+    assert_int_equal(room.drop_why, WQ_ENOMEM);
+    wq_destroy(q);
 }
 
 /* PW-10: in whatever state the workers are, just begun or about to block. */
@@ -1217,6 +1331,8 @@ WQ_TESTS(
     with_queue(stop_is_for_good_and_a_second_one_harmless),
     with_queue(two_stops_at_once_both_wait),
     with_queue(resize_in_a_handler_is_refused_while_the_pool_stops),
+    test(resize_is_refused_while_a_stop_waits_for_a_done_that_fails),
+    test(key_is_retried_where_priorities_cannot_be_kept),
     with_queue(idle_pool_stops_whenever_it_is_told),
     with_queue(pool_stops_beside_gets_of_others_and_other_pools),
     with_queue(workers_go_on_after_an_interrupt),
