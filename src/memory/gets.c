@@ -117,7 +117,7 @@ report_latencies(struct wq__memory *m, const struct haul *h)
     if (!wq__report_sinks(m))
         return;
     for (size_t i = 0; i < h->n; i++)
-        wq__report_each_latency(m, h->waited[i]);
+        wq__report_latency(m, h->waited[i]);
 }
 
 static wq_err

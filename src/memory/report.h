@@ -33,10 +33,26 @@ wq__report_sinks(struct wq__memory *m)
     return atomic_load_explicit(&m->sinks_len, memory_order_acquire);
 }
 
+/* Mostly there is one, the registry, and it wants to know. */
+static inline void
+wq__report_latency(struct wq__memory *m, int64_t ns)
+{
+    const size_t n = wq__report_sinks(m);
+
+    if (n == 1 && m->sinks->to.latency)
+        m->sinks->to.latency(m->sinks->handle, ns);
+    else if (n)
+        wq__report_each_latency(m, ns);
+}
+
 static inline void
 wq__report_work(struct wq__memory *m, int64_t ns)
 {
-    if (wq__report_sinks(m))
+    const size_t n = wq__report_sinks(m);
+
+    if (n == 1 && m->sinks->to.work)
+        m->sinks->to.work(m->sinks->handle, ns);
+    else if (n)
         wq__report_each_work(m, ns);
 }
 
