@@ -173,7 +173,7 @@ typedef struct wq_allocator {
  *
  * Called under the queue's lock: must not call back into the queue. One
  * wq_order serves one queue. A key's bytes stay where they are from push until
- * pop returns it, so keeping the wq_key is enough; no copy is needed. [Q-24]
+ * pop returns it, or remove takes it out, so keeping the wq_key is enough; no copy is needed. [Q-24]
  */
 typedef struct wq_order {
     size_t size; /* sizeof(wq_order) */
@@ -273,7 +273,8 @@ typedef struct wq_config {
     size_t      max_len;
     wq_overflow overflow; /* 0: WQ_OVERFLOW_REFUSE */
     /* A READY key had to make room (WQ_OVERFLOW_DROP_OLDEST); called by the
-     * add, without a lock. NULL: nobody wants to know. */
+     * add, without a lock. An add of a new key from here makes another go,
+     * and so on without end. NULL: nobody wants to know. */
     void (*on_overflow)(void *ctx, wq_key key);
     void *overflow_ctx; /* its first argument */
 } wq_config;
@@ -546,7 +547,8 @@ WQ_API unsigned wq_num_requeues(wq_queue *q, wq_key key);
  *   WQ_ENOMEM        no memory for the loan, or to take in what producers
  *                    handed over; nothing is lost, and the order stays;
  *   WQ_ESTATE        a wq_order gave a key that is not READY, or none.
- * Threads: any.  Blocks: until there is a key.  Cost: O(1).  Since: 0.1.
+ * Threads: any.  Blocks: until there is a key.  Cost: O(1); O(log priorities)
+ * where there are several, O(log n) for a throttled key.  Since: 0.1.
  * [Q-04 Q-06 Q-07 Q-10 Q-13 Q-17 Q-26]
  */
 WQ_API WQ_NODISCARD wq_err wq_get(wq_queue *q, wq_item **out);
