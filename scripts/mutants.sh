@@ -24,7 +24,7 @@ lazy-top       src/core/levels.h      s/return l->at\[top\].first ? top/return 1
 batch-undo     src/core/add.c         s/^        drop_picks(c, picks, n);/        (void)0;/
 victim         src/core/add.c         s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
 quiet          src/core/core.c        s/pace->until = wq__span_add(now, pace->quiet)/pace->until = now/
-max-wait       src/core/add.c         s/if (at > pace->latest)/if (0)/
+max-wait       src/core/add.c         s/earlier(at, wq__core_pace(c, ref)->latest)/at/
 ties           src/core/heap.c        s/a->seq < b->seq/a->seq > b->seq/
 index-hole     src/core/index.c       s/>= ((i - hole)/> ((i - hole)/
 give-back      src/core/slab.c        s/if (c->empty \&\& !s->keeps)/if (0)/

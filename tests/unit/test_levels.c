@@ -195,14 +195,19 @@ TEST(thousands_of_priorities_are_all_found_and_given_back)
 
 TEST(level_zero_keeps_its_line_when_the_others_go)
 {
-    const uint32_t high = find(1);
+    enum { OTHERS = 20 }; /* more than are kept room for */
+    uint32_t high[OTHERS];
 
+    for (int i = 0; i < OTHERS; i++)
+        high[i] = find(i + 1);
     fill(0);
     f.levels.at[0].len = 3;
     f.levels.at[0].dirty = 2;
-    fill(high);
-    empty(high);
-    wq__levels_release(&f.levels, high);
+    for (int i = 0; i < OTHERS; i++) {
+        fill(high[i]);
+        empty(high[i]);
+        wq__levels_release(&f.levels, high[i]);
+    }
     assert_int_equal(f.mem.bytes, 0);
     assert_int_equal(f.levels.at[0].len, 3);
     assert_int_equal(f.levels.at[0].dirty, 2);
