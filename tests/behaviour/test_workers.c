@@ -780,7 +780,8 @@ TEST(resize_is_refused_while_a_stop_waits_for_a_done_that_fails)
                             .len = len_narrow};
     wq_queue      *q;
 
-    narrow.full = narrow.refuses = false;
+    narrow.full = false;
+    narrow.refuses = false;
     assert_err(wq_create(WQ_CONFIG(.order = &order), &q), WQ_OK);
     struct room room = make_room(q);
     start(&room, &(wq_workers_config){.threads = 1,
