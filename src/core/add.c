@@ -56,15 +56,21 @@ move_deadline(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
     return at < old ? WQ_ADDED_SOONER : WQ_ADDED_LATER;
 }
 
+/* Of two levels, that of the higher priority. */
+static uint32_t
+higher(const struct wq__core *c, uint32_t a, uint32_t b)
+{
+    return wq__core_is_higher(c, a, b) ? a : b;
+}
+
 /* What is READY or DIRTY waits until `at` instead, with the highest priority it
  * was added with. */
 static wq_added
 put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
-    const uint32_t  level =
-        wq__core_is_higher(c, rec->level, add->level) ? rec->level : add->level;
-    wq_added what = WQ_ADDED_SCHEDULED;
+    const uint32_t  level = higher(c, rec->level, add->level);
+    wq_added        what = WQ_ADDED_SCHEDULED;
 
     if (wq__rec_waits(rec)) {
         what = move_deadline(c, ref, level, at);
@@ -111,10 +117,8 @@ take_over(struct wq__core *c, const struct add *add, wq__ref ref,
           wq_added *what)
 {
     const struct wq__how *how = add->how;
-    const uint32_t        waiting = wq__core_entry(c, ref)->level;
-    const uint32_t        level =
-        wq__core_is_higher(c, waiting, add->level) ? waiting : add->level;
-    const wq_err err = wq__core_want(c, ref, level, how->now, what);
+    const uint32_t level = higher(c, wq__core_entry(c, ref)->level, add->level);
+    const wq_err   err = wq__core_want(c, ref, level, how->now, what);
 
     if (!err)
         wq__core_end_deadline(c, ref, how->now);

@@ -10,13 +10,12 @@
 
 #include "core/mem.h"
 #include "core/sized.h"
+#include "limit/counting.h"
 #include "limit/defaults.h"
-#include "limit/failures.h"
 #include "port/random.h"
 
 struct exponential {
-    wq_limiter          base;
-    struct wq__failures failures;
+    struct wq__counting counting; /* first: see there */
     int64_t             base_ns, max_ns;
     wq_jitter           jitter;
     _Atomic uint64_t    chance; /* state of the random numbers; each is drawn by
@@ -71,7 +70,7 @@ when(void *self, wq_key key)
     struct exponential *x = self;
     uint32_t            before;
 
-    if (!wq__failures_add(&x->failures, key, &before))
+    if (!wq__failures_add(&x->counting.failures, key, &before))
         return x->max_ns;
     const int64_t delay = backoff(x, before);
     if (x->jitter == WQ_JITTER_FULL)
@@ -81,49 +80,14 @@ when(void *self, wq_key key)
     return delay;
 }
 
-static void
-forget(void *self, wq_key key)
-{
-    struct exponential *x = self;
-    wq__failures_forget(&x->failures, key);
-}
-
-static unsigned
-num_requeues(void *self, wq_key key)
-{
-    struct exponential *x = self;
-    return wq__failures_count(&x->failures, key);
-}
-
-static void
-undo(void *self, wq_key key)
-{
-    struct exponential *x = self;
-    wq__failures_undo(&x->failures, key);
-}
-
-static void
-set_clock(void *self, wq_clock *clock)
-{
-    struct exponential *x = self;
-    wq__failures_set_clock(&x->failures, clock);
-}
-
-static void
-destroy(void *self)
-{
-    struct exponential *x = self;
-    wq__failures_fini(&x->failures);
-}
-
 static const wq_limiter_ops ops = {
     .size = sizeof ops,
     .when = when,
-    .forget = forget,
-    .num_requeues = num_requeues,
-    .destroy = destroy,
-    .undo = undo,
-    .set_clock = set_clock,
+    .forget = wq__counting_forget,
+    .num_requeues = wq__counting_num_requeues,
+    .destroy = wq__counting_destroy,
+    .undo = wq__counting_undo,
+    .set_clock = wq__counting_set_clock,
 };
 
 /* `o` holds no defaults any more: a zero is a zero. */
@@ -148,9 +112,9 @@ make(const wq_allocator *mem, const wq_exponential_options *o)
     x->max_ns = o->max_ns;
     x->jitter = o->jitter;
     atomic_init(&x->chance, seed);
-    wq__failures_init(&x->failures, &x->base.mem, secret, o->max_keys,
-                      o->ttl_ns);
-    return &x->base;
+    wq__failures_init(&x->counting.failures, &x->counting.base.mem, secret,
+                      o->max_keys, o->ttl_ns);
+    return &x->counting.base;
 }
 
 wq_limiter *

@@ -9,11 +9,10 @@
 #include <errno.h>
 
 #include "core/mem.h"
-#include "limit/failures.h"
+#include "limit/counting.h"
 
 struct fast_slow {
-    wq_limiter          base;
-    struct wq__failures failures;
+    struct wq__counting counting; /* first: see there */
     int64_t             fast_ns, slow_ns;
     unsigned            max_fast; /* so many failures are retried fast */
 };
@@ -24,46 +23,18 @@ when(void *self, wq_key key)
     struct fast_slow *f = self;
     uint32_t          before;
 
-    if (!wq__failures_add(&f->failures, key, &before))
+    if (!wq__failures_add(&f->counting.failures, key, &before))
         return f->slow_ns;
     return before < f->max_fast ? f->fast_ns : f->slow_ns;
-}
-
-static void
-forget(void *self, wq_key key)
-{
-    struct fast_slow *f = self;
-    wq__failures_forget(&f->failures, key);
-}
-
-static unsigned
-num_requeues(void *self, wq_key key)
-{
-    struct fast_slow *f = self;
-    return wq__failures_count(&f->failures, key);
-}
-
-static void
-undo(void *self, wq_key key)
-{
-    struct fast_slow *f = self;
-    wq__failures_undo(&f->failures, key);
-}
-
-static void
-destroy(void *self)
-{
-    struct fast_slow *f = self;
-    wq__failures_fini(&f->failures);
 }
 
 static const wq_limiter_ops ops = {
     .size = sizeof ops,
     .when = when,
-    .forget = forget,
-    .num_requeues = num_requeues,
-    .destroy = destroy,
-    .undo = undo,
+    .forget = wq__counting_forget,
+    .num_requeues = wq__counting_num_requeues,
+    .destroy = wq__counting_destroy,
+    .undo = wq__counting_undo,
     .set_clock = wq__limiter_ignore_clock, /* its keys do not expire */
 };
 
@@ -84,8 +55,9 @@ wq__limiter_fast_slow(const wq_allocator *mem, int64_t fast_ns, int64_t slow_ns,
     f->fast_ns = fast_ns;
     f->slow_ns = slow_ns;
     f->max_fast = max_fast;
-    wq__failures_init(&f->failures, &f->base.mem, secret, 0, 0);
-    return &f->base;
+    wq__failures_init(&f->counting.failures, &f->counting.base.mem, secret, 0,
+                      0);
+    return &f->counting.base;
 }
 
 wq_limiter *
