@@ -16,7 +16,10 @@ dirty          src/core/core.c        s/^    if (rec->flags & WQ__DIRTY) {/    i
 merge          src/core/core.c        s/^    if (wq__rec_is_wanted(rec)) {/    if (0) {/
 respect        src/core/core.c        s/return c->respect \&\& rec->flags/return 0 \&\& rec->flags/
 sooner         src/core/add.c         s/if (at >= wq__core_entry(c, ref)->at/if (at < wq__core_entry(c, ref)->at/
-stale-done     src/core/core.c        s/ == item \&\& loan->rec ? loan/ == item ? loan/
+stale-done     src/core/loans.h       s/ == item \&\& loan->rec ? loan/ == item ? loan/
+loan-foreign   src/core/loans.h       s/return &loan->item == item \&\& loan->rec/return loan->rec/
+loan-fresh     src/core/loans.h       s/item->slot >= l->fresh)/item->slot >= l->limit)/
+loan-again     src/core/loans.h       s/^        l->ended = loan->older;/        l->ended = 0;/
 raise-place    src/core/ready.c       s/^        take_out(r, ref);$/        (void)0;/
 level-order    src/core/levels.c      s/priority > l->at/priority < l->at/
 level-hold     src/core/core.c        s/^    wq__levels_hold(levels, level);/    (void)0;/
@@ -27,7 +30,12 @@ quiet          src/core/core.c        s/pace->until = wq__span_add(now, pace->qu
 max-wait       src/core/add.c         s/earlier(at, wq__core_pace(c, ref)->latest)/at/
 ties           src/core/heap.c        s/a->seq < b->seq/a->seq > b->seq/
 index-hole     src/core/index.c       s/>= ((i - hole)/> ((i - hole)/
-give-back      src/core/slab.c        s/if (c->empty \&\& !s->keeps)/if (0)/
+index-place    src/core/index.h       s/^        \*place = wq__index_place_for(ix, hash);/        (void)hash;/
+index-shrink   src/core/index.c       s/ix->len \* 16 < ix->cap/ix->len * 8 < ix->cap/
+hash-length    src/core/hash.c        s/multiply(n\[FOR_LEN\] + len,/multiply(n[FOR_LEN],/
+hash-end       src/core/hash.c        s/return sum + pair(n + 2, end - 16);/return sum;/
+give-back      src/core/slab.c        s/if (c->spare \&\& c->spare->live == 0) {/if (0) {/
+spare          src/core/slab.c        s/if (c->spare \&\& c->spare->live == 0) {/if (c->blocks > 1) {/
 walk           src/core/slab.c        s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
 wake           src/memory/gate.c      s/^    wq__wake(wake);/    (void)wake;/
 last-look      src/memory/gate.c      s/len(&m->core) + wq__inbox_holds(&m->inbox);/len(\&m->core);/
@@ -39,10 +47,20 @@ keeper         src/memory/gate.c      s/if (m->getters.len \&\& !deadline_is_wat
 promise        src/memory/gate.c      s/^    m->promised -= p.promised;/    (void)0;/
 room           src/memory/gate.c      s/^    wake = take_producers(m, wake);/    (void)take_producers;/
 rouse          src/memory/adds.c      s/if (atomic_load(&m->sleeping) == 0)/if (1)/
-ring-limit     src/memory/inbox.c     s/in->head + WQ__INBOX_CELLS,/in->head + WQ__INBOX_CELLS + 1,/
+ring-limit     src/memory/inbox.h     s/in->head + WQ__INBOX_CELLS;/in->head + WQ__INBOX_CELLS + 1;/
+deadline-first src/memory/inbox.c     s/        if (core->waiting.len)$/        if (0)/
 closed         src/memory/stop.c      s/^    wq__inbox_close(&m->inbox);//
 undo           src/memory/limited.c   s/^            wq__retry_undo(&m->retry, keys\[i\]);/            (void)0;/
 told-twice     src/memory/report.c    s/^    \*told = now;/    (void)told;/
+lock-key       src/port/lock.c        s/if (l->keyholder || /if (/
+lock-key-left  src/port/lock.c        s/^        l->keyholder = NULL; .. K5.*/        (void)0;/
+lock-inside    src/port/lock.c        s/^           atomic_load_explicit(&l->inside, memory_order_acquire);/           false;/
+lock-look      src/port/lock.h        s/^    if (atomic_load_explicit(&l->owner, memory_order_relaxed) == me) {/    if (1) {/
+lock-back      src/port/lock.h        s/^    atomic_store_explicit(&l->inside, false, memory_order_release);/    (void)0;/
+lock-leave     src/port/lock.h        s/^        atomic_store_explicit(&l->inside, false, memory_order_release);.*/        (void)0;/
+lock-try       src/port/lock.c        /to_shut_side_door(l)) {/,/}/s/wq__lock_release_front(l);/(void)0;/
+lock-streak    src/port/lock.c        s/^        l->streak = 0;/        (void)0;/
+lock-barrier   src/port/barrier.c     s/^    (void)membarrier(EXPEDITED);/    (void)0;/
 clock-step     src/clock/fake.c       s/^    alarm_sleepers(f);/    (void)f;/
 refused-key    src/layer/delaying.c   s/^    if (!taken)$/    if (0)/
 bucket-back    src/limit/tokens.c     s/return now > level->last_ns ? now : level->last_ns;/return now;/

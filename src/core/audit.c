@@ -48,7 +48,7 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
         return "an add has left its mark";
     if (!(rec->flags & WQ__STAMPED) != !c->ages)
         return "a record has a stamp without need, or none";
-    if (wq__hash(&c->secret, wq__rec_key(rec)) != rec->hash)
+    if (wq__hash(&c->hasher, wq__rec_key(rec)) != rec->hash)
         return "a record's hash is not its key's";
     return NULL;
 }
@@ -59,9 +59,13 @@ static const char *
 check_loan(const struct wq__core *c, wq__ref ref)
 {
     const struct wq__rec  *rec = record(c, ref);
-    const struct wq__loan *loan = wq__slab_probe(&c->loans, rec->next);
+    const uint32_t         slot = rec->next;
+    const struct wq__loan *loan =
+        slot >= WQ__LOANS_FIRST && slot < c->loans.fresh
+            ? wq__loans_at(&c->loans, slot)
+            : NULL;
 
-    if (!loan || loan->rec != ref || loan->item.slot != rec->next)
+    if (!loan || loan->rec != ref || loan->item.slot != slot)
         return "L1: a HELD key and its loan do not name each other";
     if (loan->item.key.data != wq__rec_bytes(rec) ||
         loan->item.key.len != wq__rec_len(rec))
@@ -96,7 +100,7 @@ check_index(const struct wq__core *c)
     }
     if (len != c->index.len || len != c->recs.live)
         return "index and records differ in number";
-    if (n.held != c->held || n.held != c->loans.live)
+    if (n.held != c->loans.live)
         return "L1: HELD keys and loans differ in number";
     if (n.dirty != c->dirty)
         return "DIRTY keys were miscounted";
@@ -186,7 +190,7 @@ check_tally(const struct wq__core *c)
     if (t->adds !=
         t->gets + t->removed + t->displaced + c->ready.len + c->dirty)
         return "L3: keys that were added got lost, or came twice";
-    if (t->gets != t->dones + c->held)
+    if (t->gets != t->dones + c->loans.live)
         return "hand-outs and dones do not agree with what is HELD";
     return NULL;
 }
@@ -197,19 +201,20 @@ check_ages(const struct wq__core *c)
 {
     uint64_t sum = 0;
     size_t   len = 0;
-    wq__ref  last = 0;
+    uint32_t last = 0;
 
+    const struct wq__loans *l = &c->loans;
     if (!c->ages)
-        return c->oldest || c->newest ? "ages are kept without need" : NULL;
-    for (wq__ref slot = c->oldest; slot; len++) {
-        const struct wq__loan *loan = wq__slab_at(&c->loans, slot);
-        if (loan->older != last || len > c->held)
+        return l->oldest || l->newest ? "ages are kept without need" : NULL;
+    for (uint32_t slot = l->oldest; slot; len++) {
+        const struct wq__loan *loan = wq__loans_at(l, slot);
+        if (loan->older != last || len > l->live)
             return "the list of ages is broken";
         sum += (uint64_t)loan->got;
         last = slot;
         slot = loan->newer;
     }
-    return len == c->held && last == c->newest && sum == c->got_sum
+    return len == l->live && last == l->newest && sum == l->got_sum
                ? NULL
                : "the ages of loans were miscounted";
 }

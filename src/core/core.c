@@ -17,14 +17,9 @@ is_inline(size_t len)
     return len <= WQ__KEY_INLINE;
 }
 
-/* Store the bytes of `key` in or beside the new record `rec`. */
 static wq_err
-copy_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
+copy_long_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
 {
-    if (is_inline(key.len)) {
-        memcpy(wq__rec_key_at(rec), key.data, key.len);
-        return WQ_OK;
-    }
     void *copy = wq__mem_alloc(&c->mem, key.len);
     if (!copy)
         return WQ_ENOMEM;
@@ -35,24 +30,39 @@ copy_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
     return WQ_OK;
 }
 
-static void
-free_record(struct wq__core *c, wq__ref ref)
+/* Store the bytes of `key` in or beside the new record `rec`. */
+static inline wq_err
+copy_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
 {
-    struct wq__rec *rec = wq__core_rec(c, ref);
+    if (!is_inline(key.len))
+        return copy_long_key(c, rec, key);
+    memcpy(wq__rec_key_at(rec), key.data, key.len);
+    return WQ_OK;
+}
 
+static void
+free_long_key(struct wq__core *c, const struct wq__rec *rec)
+{
+    wq__mem_free(&c->mem, (void *)wq__rec_bytes(rec), wq__rec_len(rec));
+}
+
+static inline void
+free_record(struct wq__core *c, wq__ref ref, struct wq__rec *rec)
+{
     if (rec->flags & WQ__LONG)
-        wq__mem_free(&c->mem, (void *)wq__rec_bytes(rec), wq__rec_len(rec));
+        free_long_key(c, rec);
     rec->flags = 0; /* wq__core_walk() looks at freed records, too */
     rec->wait = 0;
     wq__slab_free(&c->recs, ref);
 }
 
-/* A record without any facet, with room reserved for it in the index. */
-static wq_err
-make_record(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out,
-            struct wq__rec **out_rec)
+/* A record without any facet, with room reserved for it at *place of the
+ * index, which was where its key is not found. */
+__attribute__((always_inline)) static inline wq_err
+make_record(struct wq__core *c, wq_key key, uint32_t hash, size_t *place,
+            wq__ref *out, struct wq__rec **out_rec)
 {
-    wq_err err = wq__index_reserve(&c->index);
+    wq_err err = wq__index_reserve(&c->index, hash, place);
     if (err)
         return err;
 
@@ -71,7 +81,7 @@ make_record(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out,
     rec->flags = (uint16_t)stamped;
     err = copy_key(c, rec, key);
     if (err) {
-        free_record(c, ref);
+        free_record(c, ref, rec);
         return err;
     }
     *out = ref;
@@ -80,30 +90,41 @@ make_record(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out,
 }
 
 wq_err
-wq__core_make(struct wq__core *c, wq_key key, uint32_t hash, wq__ref *out)
+wq__core_find_or_make(struct wq__core *c, wq_key key, uint32_t hash,
+                      wq__ref *out, bool *made)
 {
     struct wq__rec *rec;
-    const wq_err    err = make_record(c, key, hash, out, &rec);
+    size_t          place;
+
+    *out = wq__index_seek(&c->index, key, hash, &place);
+    *made = !*out;
+    if (*out)
+        return WQ_OK;
+    const wq_err err = make_record(c, key, hash, &place, out, &rec);
     if (!err)
-        wq__index_insert(&c->index, hash, *out);
+        wq__index_insert(&c->index, hash, *out, place);
     return err;
+}
+
+static inline void
+forget_if_bare(struct wq__core *c, wq__ref ref, struct wq__rec *rec)
+{
+    if (rec->flags & (WQ__READY | WQ__HELD) || rec->wait)
+        return;
+    wq__index_remove(&c->index, rec->hash, ref);
+    free_record(c, ref, rec);
 }
 
 void
 wq__core_forget_if_bare(struct wq__core *c, wq__ref ref)
 {
-    const struct wq__rec *rec = wq__core_rec(c, ref);
-
-    if (rec->flags & (WQ__READY | WQ__HELD) || rec->wait)
-        return;
-    wq__index_remove(&c->index, rec->hash, ref);
-    free_record(c, ref);
+    forget_if_bare(c, ref, wq__core_rec(c, ref));
 }
 
 void
 wq__core_bury(struct wq__core *c, wq__ref victim)
 {
-    free_record(c, victim);
+    free_record(c, victim, wq__core_rec(c, victim));
 }
 
 /* ---- add ---------------------------------------------------------------- */
@@ -127,19 +148,24 @@ move_to_level(struct wq__core *c, wq__ref ref, uint32_t level)
     wq__levels_release(levels, old);
 }
 
-wq_added
-wq__core_merge(struct wq__core *c, wq__ref ref, uint32_t level)
+static inline wq_added
+merge(struct wq__core *c, wq__ref ref, const struct wq__rec *rec,
+      uint32_t level)
 {
-    const struct wq__rec *rec = wq__core_rec(c, ref);
-
     c->tally.merged++;
     if (wq__core_is_higher(c, level, rec->level)) {
         move_to_level(c, ref, level);
         return WQ_ADDED_RAISED;
     }
-    if (rec->flags & WQ__READY)
+    if (c->ready.has_plug_in && rec->flags & WQ__READY)
         wq__ready_touch(&c->ready, ref);
     return WQ_ADDED_MERGED;
+}
+
+wq_added
+wq__core_merge(struct wq__core *c, wq__ref ref, uint32_t level)
+{
+    return merge(c, ref, wq__core_rec(c, ref), level);
 }
 
 static void
@@ -155,7 +181,7 @@ mark_dirty(struct wq__core *c, struct wq__rec *rec, uint32_t level, int64_t now)
 }
 
 /* A record that is neither READY nor HELD becomes READY. */
-static wq_err
+static inline wq_err
 make_ready(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
            int64_t now)
 {
@@ -169,14 +195,12 @@ make_ready(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
     return WQ_OK;
 }
 
-wq_err
-wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
-              wq_added *what)
+static inline wq_err
+want(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
+     int64_t now, wq_added *what)
 {
-    struct wq__rec *rec = wq__core_rec(c, ref);
-
     if (wq__rec_is_wanted(rec)) {
-        *what = wq__core_merge(c, ref, level);
+        *what = merge(c, ref, rec, level);
         return WQ_OK;
     }
     if (rec->flags & WQ__HELD) {
@@ -193,50 +217,67 @@ wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
     return WQ_OK;
 }
 
-static wq_err
-add_absent(struct wq__core *c, wq_key key, uint32_t hash, uint32_t level,
-           int64_t now)
+wq_err
+wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
+              wq_added *what)
+{
+    return want(c, ref, wq__core_rec(c, ref), level, now, what);
+}
+
+/* A key that the index does not find belongs at `place`. */
+static inline wq_err
+add_absent(struct wq__core *c, wq_key key, uint32_t hash, size_t place,
+           uint32_t level, int64_t now)
 {
     wq__ref         ref;
     struct wq__rec *rec;
 
     if (c->max_len && !wq__core_room(c))
         return WQ_EFULL;
-    wq_err err = make_record(c, key, hash, &ref, &rec);
+    wq_err err = make_record(c, key, hash, &place, &ref, &rec);
     if (err)
         return err;
 
     err = make_ready(c, ref, rec, level, now);
     if (err) {
-        free_record(c, ref);
+        free_record(c, ref, rec);
         return err;
     }
-    wq__index_insert(&c->index, hash, ref);
+    wq__index_insert(&c->index, hash, ref, place);
     return WQ_OK;
+}
+
+static inline wq_err
+admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
+      uint32_t level, wq_added *what)
+{
+    size_t        place;
+    const wq__ref ref = wq__index_seek(&c->index, key, hash, &place);
+
+    if (!ref) {
+        *what = WQ_ADDED_NEW;
+        return add_absent(c, key, hash, place, level, now);
+    }
+    struct wq__rec *rec = wq__core_rec(c, ref);
+    if (c->respect && wq__rec_backs_off(rec)) {
+        *what = wq__core_keep_deadline(c, ref, level);
+        return WQ_OK;
+    }
+    return want(c, ref, rec, level, now, what);
 }
 
 wq_err
 wq__core_admit_to(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
                   uint32_t level, wq_added *what)
 {
-    const wq__ref ref = wq__index_find(&c->index, key, hash);
-
-    if (!ref) {
-        *what = WQ_ADDED_NEW;
-        return add_absent(c, key, hash, level, now);
-    }
-    if (c->respect && wq__rec_backs_off(wq__core_rec(c, ref))) {
-        *what = wq__core_keep_deadline(c, ref, level);
-        return WQ_OK;
-    }
-    return wq__core_want(c, ref, level, now, what);
+    return admit(c, key, hash, now, level, what);
 }
 
 wq_err
 wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
                wq_added *what)
 {
-    return wq__core_admit_to(c, key, hash, now, 0, what);
+    return admit(c, key, hash, now, 0, what);
 }
 
 wq_err
@@ -245,7 +286,7 @@ wq__core_add(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
 {
     if (c->shutting_down)
         return WQ_ESHUTDOWN;
-    return wq__core_admit_to(c, key, hash, now, 0, what);
+    return admit(c, key, hash, now, 0, what);
 }
 
 /* ---- taking back -------------------------------------------------------- */
@@ -306,35 +347,6 @@ wq__core_cancel(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
 
 /* ---- get ---------------------------------------------------------------- */
 
-static struct wq__loan *
-loan_at(const struct wq__core *c, wq__ref slot)
-{
-    return wq__slab_at(&c->loans, slot);
-}
-
-/* The newest loan is the last of the list of ages. */
-static void
-note_age(struct wq__core *c, struct wq__loan *loan, int64_t now)
-{
-    loan->got = now;
-    loan->newer = 0;
-    loan->older = c->newest;
-    if (c->newest)
-        loan_at(c, c->newest)->newer = loan->item.slot;
-    else
-        c->oldest = loan->item.slot;
-    c->newest = loan->item.slot;
-    c->got_sum += (uint64_t)now;
-}
-
-static void
-forget_age(struct wq__core *c, const struct wq__loan *loan)
-{
-    *(loan->older ? &loan_at(c, loan->older)->newer : &c->oldest) = loan->newer;
-    *(loan->newer ? &loan_at(c, loan->newer)->older : &c->newest) = loan->older;
-    c->got_sum -= (uint64_t)loan->got;
-}
-
 /* A key that is throttled is handed out: from now on it is left alone. */
 static void
 begin_quiet(struct wq__core *c, wq__ref ref, int64_t now)
@@ -348,42 +360,49 @@ begin_quiet(struct wq__core *c, wq__ref ref, int64_t now)
         wq__heap_change(&c->waiting, ref, pace->until);
 }
 
+/* Who comes after the next one in line, behind `next`, will be looked up in the
+ * index when it is done: time enough to have its slot at hand. */
+__attribute__((always_inline)) static inline void
+foresee(const struct wq__core *c, wq__ref next)
+{
+    if (!next || !wq__index_is_far(&c->index))
+        return;
+    const wq__ref after = wq__core_rec(c, next)->next;
+    if (after)
+        wq__index_foresee(&c->index, wq__core_rec(c, after)->hash);
+}
+
 wq_err
 wq__core_get(struct wq__core *c, int64_t now, wq_item **out)
 {
-    wq__ref         slot, ref;
+    wq__ref         ref;
     struct wq__rec *rec;
 
     if (c->ready.len == 0)
         return WQ_ENOTFOUND;
-    struct wq__loan *loan = wq__slab_alloc(&c->loans, sizeof *loan, &slot);
-    if (!loan)
-        return WQ_ENOMEM;
-    const wq_err err = wq__ready_pop(&c->ready, &ref, &rec);
-    if (err) {
-        loan->rec = 0;
-        wq__slab_free(&c->loans, slot);
+    wq_err err = wq__loans_reserve(&c->loans);
+    if (err)
         return err;
-    }
+    err = wq__ready_pop(&c->ready, &ref, &rec);
+    if (err)
+        return err;
 
     assert(!(rec->flags & WQ__HELD)); /* L1 */
+    struct wq__loan *loan = wq__loans_begin(&c->loans, ref);
+    if (!c->ready.has_plug_in)
+        foresee(c, rec->next);
     wq__rec_set(rec, WQ__HELD);
-    rec->next = slot;
-    c->held++;
+    rec->next = loan->item.slot;
     c->tally.gets++;
-    loan->item = (wq_item){
-        .key = wq__rec_key(rec),
-        .priority = wq__levels_priority(&c->ready.levels, rec->level),
-        .slot = slot,
-        .fence = ++c->fence,
-    };
-    loan->rec = ref;
+    loan->item.key = wq__rec_key(rec);
+    loan->item.priority = wq__levels_priority(&c->ready.levels, rec->level);
+    loan->item.fence = ++c->fence;
     wq__levels_release(&c->ready.levels, rec->level);
     if (rec->wait)
         begin_quiet(c, ref, now);
     if (c->ages) {
         loan->waited = wq__span_between(wq__rec_since(rec), now);
-        note_age(c, loan, now);
+        wq__loans_note_age(&c->loans, loan, now);
     }
     *out = &loan->item;
     return WQ_OK;
@@ -421,11 +440,11 @@ come_back(struct wq__core *c, wq__ref ref)
 
 /* End the loan of a HELD record: READY again if it is DIRTY (and no backoff is
  * to be respected), else no facet of the two is left. */
-static wq_err
-take_back(struct wq__core *c, wq__ref ref, int64_t now, int64_t *work)
+static inline wq_err
+take_back(struct wq__core *c, struct wq__loan *loan, int64_t now, int64_t *work)
 {
+    const wq__ref   ref = loan->rec;
     struct wq__rec *rec = wq__core_rec(c, ref);
-    const wq__ref   slot = rec->next; /* a push reuses the field */
 
     if (rec->flags & WQ__DIRTY) {
         const wq_err err = come_back(c, ref);
@@ -433,36 +452,22 @@ take_back(struct wq__core *c, wq__ref ref, int64_t now, int64_t *work)
             return err;
     }
     wq__rec_clear(rec, WQ__HELD);
-    c->held--;
     c->tally.dones++;
-
-    struct wq__loan *loan = loan_at(c, slot);
     if (c->ages) {
         *work = wq__span_between(loan->got, now);
-        forget_age(c, loan);
+        wq__loans_forget_age(&c->loans, loan);
     }
-    loan->rec = 0;
-    wq__slab_free(&c->loans, slot);
-    wq__core_forget_if_bare(c, ref);
+    wq__loans_end(&c->loans, loan);
+    forget_if_bare(c, ref, rec);
     return WQ_OK;
-}
-
-/* The loan that `item` is, or NULL. The item may be anyone's: nothing but its
- * own fields is read before it is known to be one of our loans, and on loan. If
- * it was one, its memory is still there: the slab of loans keeps its blocks. */
-static struct wq__loan *
-find_loan(const struct wq__core *c, const wq_item *item)
-{
-    struct wq__loan *loan = wq__slab_probe(&c->loans, item->slot);
-    return loan && &loan->item == item && loan->rec ? loan : NULL;
 }
 
 wq_err
 wq__core_done(struct wq__core *c, const wq_item *item, int64_t now,
               int64_t *work)
 {
-    const struct wq__loan *loan = find_loan(c, item);
-    return loan ? take_back(c, loan->rec, now, work) : WQ_ESTATE;
+    struct wq__loan *loan = wq__loans_find(&c->loans, item);
+    return loan ? take_back(c, loan, now, work) : WQ_ESTATE;
 }
 
 wq_err
@@ -472,7 +477,8 @@ wq__core_done_key(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
     const wq__ref ref = wq__index_find(&c->index, key, hash);
     if (!ref || !(wq__core_rec(c, ref)->flags & WQ__HELD))
         return WQ_ESTATE;
-    return take_back(c, ref, now, work);
+    return take_back(c, wq__loans_at(&c->loans, wq__core_rec(c, ref)->next),
+                     now, work);
 }
 
 bool
@@ -481,13 +487,14 @@ wq__core_are_lent(struct wq__core *c, wq_item *const *items, size_t n)
     size_t i;
 
     for (i = 0; i < n; i++) { /* a second time, it is marked already */
-        const struct wq__loan *loan = find_loan(c, items[i]);
+        const struct wq__loan *loan = wq__loans_find(&c->loans, items[i]);
         if (!loan || wq__core_rec(c, loan->rec)->flags & WQ__PICKED)
             break;
         wq__rec_set(wq__core_rec(c, loan->rec), WQ__PICKED);
     }
     for (size_t k = 0; k < i; k++)
-        wq__rec_clear(wq__core_rec(c, find_loan(c, items[k])->rec), WQ__PICKED);
+        wq__rec_clear(wq__core_rec(c, wq__loans_find(&c->loans, items[k])->rec),
+                      WQ__PICKED);
     return i == n;
 }
 
@@ -498,14 +505,14 @@ wq__core_init(struct wq__core *c, struct wq__hash_key secret,
               const wq_order *order, const wq_allocator *mem)
 {
     *c = (struct wq__core){
-        .secret = secret,
+        .hasher = wq__hasher_of(secret),
         .mem = mem ? *mem : wq__mem_default,
     };
-    wq__slab_init(&c->recs, &c->mem, false);
-    wq__slab_init(&c->loans, &c->mem, true); /* wq__core_done() reads them */
-    wq__slab_init(&c->paces, &c->mem, false);
+    wq__slab_init(&c->recs, &c->mem);
+    wq__loans_init(&c->loans, &c->mem);
+    wq__slab_init(&c->paces, &c->mem);
     wq__index_init(&c->index, &c->mem, &c->recs);
-    wq__ready_init(&c->ready, &c->recs, &c->index, &c->secret, order, &c->mem);
+    wq__ready_init(&c->ready, &c->recs, &c->index, &c->hasher, order, &c->mem);
     wq__heap_init(&c->waiting, &c->mem, &c->recs);
 }
 
@@ -515,10 +522,11 @@ wq__core_fini(struct wq__core *c)
     wq__ready_fini(&c->ready); /* may still look at keys: before the records */
     for (size_t i = 0; i < c->index.cap; i++)
         if (c->index.slots[i].ref)
-            free_record(c, c->index.slots[i].ref);
+            free_record(c, c->index.slots[i].ref,
+                        wq__core_rec(c, c->index.slots[i].ref));
     wq__heap_fini(&c->waiting);
     wq__index_fini(&c->index);
     wq__slab_fini(&c->paces);
-    wq__slab_fini(&c->loans);
+    wq__loans_fini(&c->loans);
     wq__slab_fini(&c->recs);
 }

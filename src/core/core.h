@@ -40,6 +40,7 @@
 #include "core/hash.h"
 #include "core/heap.h"
 #include "core/index.h"
+#include "core/loans.h"
 #include "core/ready.h"
 #include "core/record.h"
 #include "core/slab.h"
@@ -50,24 +51,23 @@ struct wq__tally {
 };
 
 struct wq__core {
-    struct wq__hash_key secret;  /* never changes: read without a lock */
-    wq_allocator        mem;     /* a copy of the config's */
-    struct wq__slab     recs;    /* one record per known key */
-    struct wq__slab     loans;   /* one loan per HELD record; keeps */
-    struct wq__slab     paces;   /* for debounced and throttled keys */
-    struct wq__index    index;   /* key -> record */
-    struct wq__ready    ready;   /* READY records, in order */
-    struct wq__heap     waiting; /* WAITING records, by deadline; QUIET ones */
-    size_t              held;    /* HELD records */
-    size_t              dirty;   /* HELD+DIRTY records */
-    size_t              quiet;   /* QUIET records */
-    size_t              max_len; /* records there may be; 0: any number */
-    uint64_t            fence;   /* the fence given out last */
-    bool                shutting_down; /* adds are refused */
-    bool                respect;       /* every add respects a backoff */
-    bool                ages;          /* records and loans are stamped */
-    wq__ref  oldest, newest; /* the loans by age, if ages are kept; or 0 */
-    uint64_t got_sum;        /* their times, added up, modulo 2^64 */
+    /* Read without a lock; rarely written, or never. */
+    struct wq__hasher hasher;
+    wq_allocator      mem;           /* a copy of the config's */
+    size_t            max_len;       /* records there may be; 0: any number */
+    bool              respect;       /* every add respects a backoff */
+    bool              ages;          /* records and loans are stamped */
+    bool              shutting_down; /* adds are refused */
+
+    struct wq__slab  recs;    /* one record per known key */
+    struct wq__loans loans;   /* one per HELD record */
+    struct wq__slab  paces;   /* for debounced and throttled keys */
+    struct wq__index index;   /* key -> record */
+    struct wq__ready ready;   /* READY records, in order */
+    struct wq__heap  waiting; /* WAITING records, by deadline; QUIET ones */
+    size_t           dirty;   /* HELD+DIRTY records */
+    size_t           quiet;   /* QUIET records */
+    uint64_t         fence;   /* the fence given out last */
     struct wq__tally tally;
 };
 
@@ -84,7 +84,7 @@ void wq__core_fini(struct wq__core *c);
 static inline uint32_t
 wq__core_hash(const struct wq__core *c, wq_key key)
 {
-    return wq__hash(&c->secret, key);
+    return wq__hash(&c->hasher, key);
 }
 
 /* ---- adds --------------------------------------------------------------- */
@@ -268,7 +268,7 @@ wq__core_empty(const struct wq__core *c)
 static inline bool
 wq__core_idle(const struct wq__core *c)
 {
-    return c->ready.len == 0 && c->held == 0;
+    return c->ready.len == 0 && c->loans.live == 0;
 }
 
 /* Verify every law. NULL when all hold, else which one is broken and how (a

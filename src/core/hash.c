@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash.c: SipHash-1-3 (Aumasson and Bernstein): one round per word of input,
- * three to finish. */
+/* hash.c: NH for short keys, SipHash-1-3 for long ones; see hash.h. */
 #include "core/hash.h"
 
 #include <string.h>
@@ -93,9 +92,92 @@ wq__siphash13(uint64_t k0, uint64_t k1, const void *data, size_t len)
     return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
-uint32_t
-wq__hash(const struct wq__hash_key *secret, wq_key key)
+/* ---- short keys --------------------------------------------------------- */
+
+/* Where there is no product of 128 bits, SipHash does for all. */
+#if defined(__SIZEOF_INT128__)
+#define HAVE_PRODUCTS 1
+__extension__ typedef unsigned __int128 product;
+#else
+#define HAVE_PRODUCTS 0
+#endif
+
+#if HAVE_PRODUCTS
+
+/* Which number is for what; those for the words of the key come after. */
+enum { FOR_LEN, FOR_LEN_TOO, FOR_MIXING, FOR_MIXING_TOO, FOR_WORDS };
+
+static inline product
+multiply(uint64_t a, uint64_t b)
 {
-    uint64_t h = wq__siphash13(secret->k0, secret->k1, key.data, key.len);
-    return (uint32_t)(h ^ h >> 32) & secret->mask;
+    return (product)a * b;
+}
+
+/* Sixteen bytes, with the two numbers at `n`. */
+static inline product
+pair(const uint64_t *n, const unsigned char *p)
+{
+    return multiply(load(p) + n[0], load(p + 8) + n[1]);
+}
+
+/* The sum over all words. The last pair ends where the key does, and overlaps
+ * the one before: given the length, that is as good as padding. */
+static inline product
+add_up(const uint64_t *n, const unsigned char *p, size_t len)
+{
+    const unsigned char *const end = p + len;
+    product                    sum = multiply(n[FOR_LEN] + len, n[FOR_LEN_TOO]);
+
+    n += FOR_WORDS;
+    if (len > 16) {
+        sum += pair(n, p);
+        for (; len > 32; len -= 16)
+            sum += pair(n += 2, p += 16);
+        return sum + pair(n + 2, end - 16);
+    }
+    if (len >= 8)
+        return sum + multiply(load(p) + n[0], load(end - 8) + n[1]);
+    return sum + multiply(load_rest(end, len, len) + n[0], n[1]);
+}
+
+static inline uint64_t
+hash_short(const uint64_t *n, const void *data, size_t len)
+{
+    const product sum = add_up(n, data, len);
+    const product mixed = multiply((uint64_t)sum ^ n[FOR_MIXING],
+                                   (uint64_t)(sum >> 64) ^ n[FOR_MIXING_TOO]);
+
+    return (uint64_t)mixed ^ (uint64_t)(mixed >> 64);
+}
+
+#endif
+
+/* ---- what is offered ---------------------------------------------------- */
+
+struct wq__hasher
+wq__hasher_of(struct wq__hash_key secret)
+{
+    struct wq__hasher h = {.secret = secret};
+
+    for (uint64_t i = 0; i < WQ__HASH_WORDS; i++)
+        h.numbers[i] = wq__siphash13(secret.k0, secret.k1, &i, sizeof i);
+    return h;
+}
+
+static inline uint64_t
+hash_all_bits(const struct wq__hasher *h, wq_key key)
+{
+#if HAVE_PRODUCTS
+    if (key.len <= WQ__HASH_SHORT)
+        return hash_short(h->numbers, key.data, key.len);
+#endif
+    return wq__siphash13(h->secret.k0, h->secret.k1, key.data, key.len);
+}
+
+uint32_t
+wq__hash(const struct wq__hasher *h, wq_key key)
+{
+    const uint64_t hash = hash_all_bits(h, key);
+
+    return (uint32_t)(hash ^ hash >> 32) & h->secret.mask;
 }

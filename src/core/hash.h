@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* hash.h: where in the index does a key belong?
  *
- * SipHash-1-3 with a random key per queue: whoever chooses the keys cannot
- * choose collisions, so a hostile producer cannot make the index slow. Cost:
+ * A keyed hash with a random key per queue: whoever chooses the keys cannot
+ * choose collisions, so a hostile producer cannot make the index slow.
+ *
+ * Keys of up to WQ__HASH_SHORT bytes are hashed by NH (Black, Halevi, Krawczyk,
+ * Krovetz and Rogaway, UMAC, 1999): the key's words, two by two, each plus a
+ * secret number, multiplied to 128 bits and added up. For two different keys
+ * the sums agree with a probability of 2^-64, whoever chose them, over the
+ * choice of the secret numbers; those come from the queue's 128 random bits by
+ * SipHash. The key's length is one more word, so that keys of different lengths
+ * are different, too. A last multiplication mixes the sum down to 32 bits; of
+ * that step nothing is proven.
+ *
+ * Longer keys are hashed by SipHash-1-3 (Aumasson and Bernstein).
+ *
+ * Cost: a multiplication for every sixteen bytes and two more; for longer keys
  * one round for every eight bytes and four more.
  */
 #ifndef WQ_CORE_HASH_H
@@ -19,6 +32,17 @@ struct wq__hash_key {
     uint32_t mask;
 };
 
+enum {
+    WQ__HASH_SHORT = 64,                     /* bytes: one cache line */
+    WQ__HASH_WORDS = WQ__HASH_SHORT / 8 + 4, /* for the length and the mixing */
+};
+
+/* What is made of it once. */
+struct wq__hasher {
+    uint64_t            numbers[WQ__HASH_WORDS]; /* for short keys */
+    struct wq__hash_key secret;
+};
+
 /* The secret made of 16 random bytes. */
 static inline struct wq__hash_key
 wq__hash_key_of(const uint64_t random[2])
@@ -26,7 +50,9 @@ wq__hash_key_of(const uint64_t random[2])
     return (struct wq__hash_key){random[0], random[1], UINT32_MAX};
 }
 
-uint32_t wq__hash(const struct wq__hash_key *secret, wq_key key);
+struct wq__hasher wq__hasher_of(struct wq__hash_key secret);
+
+uint32_t wq__hash(const struct wq__hasher *h, wq_key key);
 
 /* The whole 64 bits of SipHash-1-3, for the test that compares with an
  * independent computation. */

@@ -6,10 +6,10 @@
  * and growing the table touches none. Removing moves later slots back: no
  * tombstones, no decay.
  *
- * The table doubles when it is three quarters full and halves when it is less
- * than an eighth full. Both may fail without harm: a table that cannot grow
- * gets slower, and only when the last slot but one is taken an insert is
- * refused.
+ * The table doubles when it is three quarters full and becomes a quarter when
+ * it is less than a sixteenth full; a small one stays as it is. Both may fail
+ * without harm: a table that cannot grow gets slower, and only when the last
+ * slot but one is taken an insert is refused.
  *
  * Cost: O(1) expected, with a keyed hash whatever the keys are; growing is O(n)
  * once in n inserts.
@@ -17,11 +17,15 @@
 #ifndef WQ_CORE_INDEX_H
 #define WQ_CORE_INDEX_H
 
+#include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <wq/wq.h>
 
+#include "core/record.h"
 #include "core/slab.h"
 
 struct wq__slot {
@@ -35,22 +39,118 @@ struct wq__index {
     struct wq__slot    *slots; /* owned; a power of two of them, or NULL */
     size_t              cap;   /* how many slots */
     size_t              len;   /* how many are taken */
+    size_t              few;   /* fewer than this, and it becomes smaller */
 };
 
 void wq__index_init(struct wq__index *ix, const wq_allocator *mem,
                     struct wq__slab *recs);
 void wq__index_fini(struct wq__index *ix);
 
-/* The record with this key, or 0. */
-wq__ref wq__index_find(const struct wq__index *ix, wq_key key, uint32_t hash);
+/* The first free slot from where `hash` wants it. There is one. */
+static inline size_t
+wq__index_place_for(const struct wq__index *ix, uint32_t hash)
+{
+    const size_t mask = ix->cap - 1;
+    size_t       i = hash & mask;
 
-/* Make room for one more, so that the next insert cannot fail. */
-wq_err wq__index_reserve(struct wq__index *ix);
+    while (ix->slots[i].ref)
+        i = (i + 1) & mask;
+    return i;
+}
 
-/* Add a record that is not in the index. Room was reserved. */
-void wq__index_insert(struct wq__index *ix, uint32_t hash, wq__ref ref);
+/* Is the table so large that a slot is seldom at hand? */
+static inline bool
+wq__index_is_far(const struct wq__index *ix)
+{
+    enum { NEAR = 8192 }; /* slots; 64 KiB: more than the nearest cache */
+
+    return ix->cap > NEAR;
+}
+
+/* A key with this hash will be asked for soon: have its slot at hand. Always
+ * inlined: gcc takes a function that does nothing else for one that does
+ * nothing at all. */
+__attribute__((always_inline)) static inline void
+wq__index_foresee(const struct wq__index *ix, uint32_t hash)
+{
+    if (wq__index_is_far(ix))
+        __builtin_prefetch(&ix->slots[hash & (ix->cap - 1)], 1);
+}
+
+/* The record with this key; or 0, and *place is where it belongs, if there is
+ * room. */
+static inline wq__ref
+wq__index_seek(const struct wq__index *ix, wq_key key, uint32_t hash,
+               size_t *place)
+{
+    *place = 0;
+    if (ix->cap == 0)
+        return 0;
+
+    const size_t mask = ix->cap - 1;
+    size_t       i = hash & mask;
+    for (; ix->slots[i].ref; i = (i + 1) & mask)
+        if (ix->slots[i].hash == hash &&
+            wq__rec_has_key(wq__slab_at(ix->recs, ix->slots[i].ref), key))
+            return ix->slots[i].ref;
+    *place = i;
+    return 0;
+}
+
+static inline wq__ref
+wq__index_find(const struct wq__index *ix, wq_key key, uint32_t hash)
+{
+    size_t place;
+    return wq__index_seek(ix, key, hash, &place);
+}
+
+/* Make the table larger, or say that it cannot be. */
+wq_err wq__index_grow(struct wq__index *ix);
+
+/* Make room for one more, so that the next insert cannot fail. What was found
+ * before may be elsewhere: *place, where `hash` belongs, is mended. */
+static inline wq_err
+wq__index_reserve(struct wq__index *ix, uint32_t hash, size_t *place)
+{
+    if ((ix->len + 1) * 4 <= ix->cap * 3)
+        return WQ_OK;
+    const wq_err err = wq__index_grow(ix);
+    if (!err)
+        *place = wq__index_place_for(ix, hash);
+    return err;
+}
+
+/* Add a record that is not in the index where it belongs. Room was reserved. */
+static inline void
+wq__index_insert(struct wq__index *ix, uint32_t hash, wq__ref ref, size_t place)
+{
+    assert(ix->len + 1 < ix->cap && !ix->slots[place].ref);
+    ix->slots[place] = (struct wq__slot){hash, ref};
+    ix->len++;
+}
+
+/* What a removal does when the next slot is taken; and when few are left. Its
+ * alone. */
+size_t wq__index_fill_hole(struct wq__index *ix, size_t hole);
+void   wq__index_shrink(struct wq__index *ix);
 
 /* Take out a record that is in the index. */
-void wq__index_remove(struct wq__index *ix, uint32_t hash, wq__ref ref);
+static inline void
+wq__index_remove(struct wq__index *ix, uint32_t hash, wq__ref ref)
+{
+    const size_t mask = ix->cap - 1;
+    size_t       hole = hash & mask;
+
+    while (ix->slots[hole].ref != ref) {
+        assert(ix->slots[hole].ref);
+        hole = (hole + 1) & mask;
+    }
+    if (ix->slots[(hole + 1) & mask].ref)
+        hole = wq__index_fill_hole(ix, hole);
+    ix->slots[hole].ref = 0;
+    ix->len--;
+    if (ix->len < ix->few)
+        wq__index_shrink(ix);
+}
 
 #endif

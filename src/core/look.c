@@ -57,7 +57,7 @@ describe(const struct wq__core *c, wq__ref ref, int64_t now, wq_key_info *out)
 {
     const struct wq__rec  *rec = wq__core_rec(c, ref);
     const struct wq__loan *loan =
-        rec->flags & WQ__HELD ? wq__slab_at(&c->loans, rec->next) : NULL;
+        rec->flags & WQ__HELD ? wq__loans_at(&c->loans, rec->next) : NULL;
 
     out->facets = facets_of(rec);
     out->priority = priority_of(c, ref, loan);
@@ -128,11 +128,11 @@ sum_of_ages(const struct wq__core *c, int64_t now, int64_t longest)
 {
     /* Modulo 2^64, and the result is mostly small again. */
     const int64_t sum =
-        (int64_t)((uint64_t)c->held * (uint64_t)now - c->got_sum);
+        (int64_t)((uint64_t)c->loans.live * (uint64_t)now - c->loans.got_sum);
 
     if (sum >= longest)
         return sum;
-    return longest > INT64_MAX / (int64_t)c->held ? INT64_MAX : longest;
+    return longest > INT64_MAX / (int64_t)c->loans.live ? INT64_MAX : longest;
 }
 
 void
@@ -141,7 +141,7 @@ wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out)
     const struct wq__tally *t = &c->tally;
 
     out->ready = c->ready.len;
-    out->held = c->held;
+    out->held = c->loans.live;
     out->dirty = c->dirty;
     out->waiting = wq__core_waiting(c);
     out->known = c->index.len;
@@ -149,7 +149,7 @@ wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out)
     out->unfinished_ns = out->longest_ns = -1;
     if (c->ages) {
         const struct wq__loan *oldest =
-            c->oldest ? wq__slab_at(&c->loans, c->oldest) : NULL;
+            c->loans.oldest ? wq__loans_at(&c->loans, c->loans.oldest) : NULL;
         out->longest_ns = oldest ? wq__span_between(oldest->got, now) : 0;
         out->unfinished_ns = sum_of_ages(c, now, out->longest_ns);
     }

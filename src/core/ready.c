@@ -15,35 +15,6 @@ record(const struct wq__ready *r, wq__ref ref)
 /* ---- lines -------------------------------------------------------------- */
 
 static void
-append(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
-{
-    struct wq__level *level = &r->levels.at[rec->level];
-
-    rec->next = 0;
-    rec->prev = level->last;
-    if (level->last)
-        record(r, level->last)->next = ref;
-    else
-        level->first = ref;
-    level->last = ref;
-    wq__levels_filled(&r->levels, rec->level);
-}
-
-/* `prev` of the new first one is not written: it says nothing there, and the
- * record need not be touched. */
-static wq__ref
-take_first(struct wq__ready *r)
-{
-    struct wq__level *level = &r->levels.at[wq__levels_top(&r->levels)];
-    const wq__ref     ref = level->first;
-
-    level->first = record(r, ref)->next;
-    if (!level->first)
-        level->last = 0;
-    return ref;
-}
-
-static void
 take_out(struct wq__ready *r, wq__ref ref)
 {
     const struct wq__rec *rec = record(r, ref);
@@ -56,20 +27,8 @@ take_out(struct wq__ready *r, wq__ref ref)
 
 /* ---- a plug-in ---------------------------------------------------------- */
 
-/* What the plug-in hands out is checked, not trusted: 0 unless it is READY. */
-static wq__ref
-take_from_plug_in(struct wq__ready *r)
-{
-    wq_key key;
-    if (!r->plug_in.pop(r->plug_in.self, &key))
-        return 0;
-
-    const wq__ref ref = wq__index_find(r->index, key, wq__hash(r->secret, key));
-    return ref && record(r, ref)->flags & WQ__READY ? ref : 0;
-}
-
-static wq_err
-push_to_plug_in(struct wq__ready *r, const struct wq__rec *rec)
+wq_err
+wq__ready_push_to_plug_in(struct wq__ready *r, const struct wq__rec *rec)
 {
     return r->plug_in.push(r->plug_in.self, wq__rec_key(rec),
                            wq__levels_priority(&r->levels, rec->level));
@@ -79,13 +38,13 @@ push_to_plug_in(struct wq__ready *r, const struct wq__rec *rec)
 
 void
 wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
-               const struct wq__index *index, const struct wq__hash_key *secret,
+               const struct wq__index *index, const struct wq__hasher *hasher,
                const wq_order *order, const wq_allocator *mem)
 {
     *r = (struct wq__ready){
         .recs = recs,
         .index = index,
-        .secret = secret,
+        .hasher = hasher,
         .has_plug_in = order != NULL,
     };
     if (order)
@@ -101,24 +60,6 @@ wq__ready_fini(struct wq__ready *r)
     wq__levels_fini(&r->levels);
     r->len = 0;
     r->has_plug_in = false;
-}
-
-wq_err
-wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
-{
-    assert(!(rec->flags & WQ__READY));
-
-    if (r->has_plug_in) {
-        const wq_err err = push_to_plug_in(r, rec);
-        if (err)
-            return err;
-    } else {
-        append(r, ref, rec);
-    }
-    wq__rec_set(rec, WQ__READY);
-    r->levels.at[rec->level].len++;
-    r->len++;
-    return WQ_OK;
 }
 
 void
@@ -142,36 +83,22 @@ wq__ready_raise(struct wq__ready *r, wq__ref ref, uint32_t level)
     rec->level = level;
     r->levels.at[level].len++;
     if (!r->has_plug_in)
-        append(r, ref, rec);
+        wq__ready_append(r, ref, rec);
     else if (r->plug_in.raise)
         r->plug_in.raise(r->plug_in.self, wq__rec_key(rec), priority);
     else
         wq__ready_touch(r, ref);
 }
 
-/* A record that was taken out of the line, or by the plug-in, is not READY. */
-static void
-unmark(struct wq__ready *r, struct wq__rec *rec)
+wq__ref
+wq__ready_take_from_plug_in(struct wq__ready *r)
 {
-    wq__rec_clear(rec, WQ__READY);
-    r->levels.at[rec->level].len--;
-    r->len--;
-}
+    wq_key key;
+    if (!r->plug_in.pop(r->plug_in.self, &key))
+        return 0;
 
-wq_err
-wq__ready_pop(struct wq__ready *r, wq__ref *out, struct wq__rec **rec)
-{
-    if (r->len == 0)
-        return WQ_ENOTFOUND;
-
-    const wq__ref ref = r->has_plug_in ? take_from_plug_in(r) : take_first(r);
-    if (!ref)
-        return WQ_ESTATE;
-
-    *rec = record(r, ref);
-    unmark(r, *rec);
-    *out = ref;
-    return WQ_OK;
+    const wq__ref ref = wq__index_find(r->index, key, wq__hash(r->hasher, key));
+    return ref && record(r, ref)->flags & WQ__READY ? ref : 0;
 }
 
 bool
@@ -190,5 +117,5 @@ wq__ready_remove(struct wq__ready *r, wq__ref ref)
         r->plug_in.remove(r->plug_in.self, wq__rec_key(rec));
     else
         take_out(r, ref);
-    unmark(r, rec);
+    wq__ready_unmark(r, rec);
 }

@@ -12,6 +12,8 @@
 #ifndef WQ_CORE_READY_H
 #define WQ_CORE_READY_H
 
+#include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <wq/wq.h>
@@ -26,9 +28,9 @@ struct wq__ready {
     size_t            len;    /* READY records */
     struct wq__levels levels; /* their lines, and what else has a priority */
 
-    struct wq__slab           *recs;   /* where references lead; not owned */
-    const struct wq__index    *index;  /* whose key is it? not owned */
-    const struct wq__hash_key *secret; /* for looking up there; not owned */
+    struct wq__slab         *recs;   /* where references lead; not owned */
+    const struct wq__index  *index;  /* whose key is it? not owned */
+    const struct wq__hasher *hasher; /* for looking up there; not owned */
 
     bool     has_plug_in; /* `plug_in` orders instead of the lines */
     wq_order plug_in;     /* a copy of the config's */
@@ -37,14 +39,49 @@ struct wq__ready {
 /* `order` may be NULL: first come, first served. Must not be moved
  * afterwards. */
 void wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
-                    const struct wq__index    *index,
-                    const struct wq__hash_key *secret, const wq_order *order,
+                    const struct wq__index  *index,
+                    const struct wq__hasher *hasher, const wq_order *order,
                     const wq_allocator *mem);
 void wq__ready_fini(struct wq__ready *r);
 
+/* The end of its level's line. The head of this file's own, as those down to
+ * the push. */
+static inline void
+wq__ready_append(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
+{
+    struct wq__level *level = &r->levels.at[rec->level];
+
+    rec->next = 0;
+    rec->prev = level->last;
+    if (level->last)
+        ((struct wq__rec *)wq__slab_at(r->recs, level->last))->next = ref;
+    else
+        level->first = ref;
+    level->last = ref;
+    wq__levels_filled(&r->levels, rec->level);
+}
+
+wq_err wq__ready_push_to_plug_in(struct wq__ready     *r,
+                                 const struct wq__rec *rec);
+
 /* The record `rec`, which `ref` names and which is not READY, becomes so, in
  * its level; sets its flag. Only a plug-in fails. */
-wq_err wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec);
+static inline wq_err
+wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
+{
+    assert(!(rec->flags & WQ__READY));
+    if (r->has_plug_in) {
+        const wq_err err = wq__ready_push_to_plug_in(r, rec);
+        if (err)
+            return err;
+    } else {
+        wq__ready_append(r, ref, rec);
+    }
+    wq__rec_set(rec, WQ__READY);
+    r->levels.at[rec->level].len++;
+    r->len++;
+    return WQ_OK;
+}
 
 /* A READY record was added again. */
 void wq__ready_touch(struct wq__ready *r, wq__ref ref);
@@ -52,11 +89,52 @@ void wq__ready_touch(struct wq__ready *r, wq__ref ref);
 /* A READY record goes to the end of another, higher level. */
 void wq__ready_raise(struct wq__ready *r, wq__ref ref, uint32_t level);
 
+/* The first of the highest line. `prev` of the one behind it is not written: it
+ * says nothing there, and the record need not be touched. */
+static inline wq__ref
+wq__ready_take_first(struct wq__ready *r)
+{
+    struct wq__level *level = &r->levels.at[wq__levels_top(&r->levels)];
+    const wq__ref     ref = level->first;
+
+    level->first = ((struct wq__rec *)wq__slab_at(r->recs, ref))->next;
+    if (!level->first)
+        level->last = 0;
+    return ref;
+}
+
+/* What the plug-in hands out is checked, not trusted: 0 unless it is READY. */
+wq__ref wq__ready_take_from_plug_in(struct wq__ready *r);
+
+/* A record that was taken out of the line, or by the plug-in, is not READY. */
+static inline void
+wq__ready_unmark(struct wq__ready *r, struct wq__rec *rec)
+{
+    wq__rec_clear(rec, WQ__READY);
+    r->levels.at[rec->level].len--;
+    r->len--;
+}
+
 /* Take out the record to hand out next; clears its flag.
  *
  * WQ_ENOTFOUND: none is READY. WQ_ESTATE: the plug-in gave none although some
  * are, or a key that is not READY; nothing changed here. */
-wq_err wq__ready_pop(struct wq__ready *r, wq__ref *out, struct wq__rec **rec);
+static inline wq_err
+wq__ready_pop(struct wq__ready *r, wq__ref *out, struct wq__rec **rec)
+{
+    if (r->len == 0)
+        return WQ_ENOTFOUND;
+
+    const wq__ref ref = r->has_plug_in ? wq__ready_take_from_plug_in(r)
+                                       : wq__ready_take_first(r);
+    if (!ref)
+        return WQ_ESTATE;
+
+    *rec = wq__slab_at(r->recs, ref);
+    wq__ready_unmark(r, *rec);
+    *out = ref;
+    return WQ_OK;
+}
 
 /* Can READY records be taken out that are not the next? */
 bool wq__ready_can_remove(const struct wq__ready *r);

@@ -10,11 +10,14 @@
 #ifndef WQ_CORE_RECORD_H
 #define WQ_CORE_RECORD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <wq/wq.h>
 
+#include "core/same.h"
 #include "core/slab.h"
 
 enum wq__flag {
@@ -34,7 +37,7 @@ enum wq__flag {
 };
 
 struct wq__rec {
-    wq__ref  next;       /* READY: the next in line. HELD: the loan */
+    wq__ref  next;       /* READY: the next in line. HELD: its loan */
     wq__ref  prev;       /* READY: the one before; anything for the first */
     uint32_t hash;       /* of the key, as the index knows it */
     uint32_t wait;       /* 1 + place in the delay heap; else 0 */
@@ -46,15 +49,6 @@ struct wq__rec {
 };
 
 _Static_assert(WQ_KEY_MAX - 1 <= UINT16_MAX, "len_less_1 holds every length");
-
-/* A key on loan. Freed at done; `rec` is 0 from then on. */
-struct wq__loan {
-    wq_item item;         /* what the worker sees; item.slot names this loan */
-    int64_t got;          /* when it was handed out, if the queue keeps ages */
-    int64_t waited;       /* for how long it was READY before; likewise */
-    wq__ref rec;          /* whose key it is */
-    wq__ref older, newer; /* loans by age, if the queue keeps ages; or 0 */
-};
 
 /* The longest key that is kept inside its record. */
 #define WQ__KEY_INLINE                                                         \
@@ -91,6 +85,12 @@ static inline wq_key
 wq__rec_key(const struct wq__rec *rec)
 {
     return (wq_key){wq__rec_bytes(rec), wq__rec_len(rec)};
+}
+
+static inline bool
+wq__rec_has_key(const struct wq__rec *rec, wq_key key)
+{
+    return wq__same_key(wq__rec_key(rec), key);
 }
 
 static inline void

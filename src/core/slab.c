@@ -27,18 +27,6 @@ _Static_assert(sizeof(struct wq__block) % WQ__SLAB_UNIT == 0,
 _Static_assert(WQ__SLAB_MAX + sizeof(struct wq__block) <= 1024,
                "an object fits the smallest block of a release build");
 
-static uint32_t
-units_for(size_t size)
-{
-    return (uint32_t)((size + UNIT - 1) / UNIT);
-}
-
-static uint32_t *
-link_at(struct wq__block *b, uint32_t unit)
-{
-    return (uint32_t *)(void *)((char *)b + (size_t)unit * UNIT);
-}
-
 /* ---- the list of blocks with room ---------------------------------------- */
 
 static void
@@ -105,8 +93,8 @@ next_block_bytes(const struct wq__class *c, uint32_t slot_units)
     return wanted > least ? wanted : least;
 }
 
-static struct wq__block *
-add_block(struct wq__slab *s, uint32_t slot_units)
+struct wq__block *
+wq__slab_add_block(struct wq__slab *s, uint32_t slot_units)
 {
     struct wq__class *c = &s->classes[slot_units];
 
@@ -127,7 +115,6 @@ add_block(struct wq__slab *s, uint32_t slot_units)
     s->table[b->number] = b;
     list_push_front(c, b);
     c->blocks++;
-    c->empty++;
     return b;
 }
 
@@ -141,33 +128,42 @@ drop_block(struct wq__slab *s, struct wq__block *b)
     wq__mem_free(s->mem, b, b->bytes);
 }
 
-/* The last object of `b` is gone: give it back, or keep it, last in line; as
- * its class's one spare, or because all are kept. */
-static void
-retire_block(struct wq__slab *s, struct wq__block *b)
+void
+wq__slab_close_block(struct wq__class *c, struct wq__block *b)
 {
-    struct wq__class *c = &s->classes[b->slot_units];
+    list_remove(c, b);
+}
 
-    if (c->first != b || c->last != b) { /* else it is where it belongs */
-        list_remove(c, b);
-        if (c->empty && !s->keeps) {
-            drop_block(s, b);
-            return;
-        }
-        list_push_back(c, b);
+void
+wq__slab_reopen_block(struct wq__class *c, struct wq__block *b)
+{
+    list_push_front(c, b);
+}
+
+/* The last object of `b` is gone: give it back, or keep it, last in line, if no
+ * other one of its class is empty. */
+void
+wq__slab_retire_block(struct wq__slab *s, struct wq__class *c,
+                      struct wq__block *b)
+{
+    list_remove(c, b);
+    if (c->spare && c->spare->live == 0) {
+        drop_block(s, b);
+        return;
     }
+    list_push_back(c, b);
+    c->spare = b;
     /* Forget the free list: slots are handed out in order again. */
     b->freed = 0;
     b->fresh = HEAD_UNITS;
-    c->empty++;
 }
 
 /* ---- what the slab offers ----------------------------------------------- */
 
 void
-wq__slab_init(struct wq__slab *s, const wq_allocator *mem, bool keeps)
+wq__slab_init(struct wq__slab *s, const wq_allocator *mem)
 {
-    *s = (struct wq__slab){.mem = mem, .keeps = keeps};
+    *s = (struct wq__slab){.mem = mem};
 }
 
 void
@@ -178,66 +174,7 @@ wq__slab_fini(struct wq__slab *s)
             wq__mem_free(s->mem, s->table[i], s->table[i]->bytes);
     if (s->table)
         wq__mem_free(s->mem, s->table, s->table_len * sizeof *s->table);
-    wq__slab_init(s, s->mem, s->keeps);
-}
-
-void *
-wq__slab_alloc(struct wq__slab *s, size_t size, wq__ref *ref)
-{
-    assert(size > 0 && size <= WQ__SLAB_MAX);
-    const uint32_t    slot_units = units_for(size);
-    struct wq__class *c = &s->classes[slot_units];
-    struct wq__block *b = c->first;
-
-    if (!b && !(b = add_block(s, slot_units)))
-        return NULL;
-
-    uint32_t unit = b->freed;
-    if (unit) {
-        b->freed = *link_at(b, unit);
-    } else {
-        unit = b->fresh;
-        b->fresh += slot_units;
-    }
-    if (b->live++ == 0)
-        c->empty--;
-    if (b->live == b->slots)
-        list_remove(c, b);
-    s->live++;
-
-    *ref = b->number << UNIT_BITS | unit;
-    return link_at(b, unit);
-}
-
-void
-wq__slab_free(struct wq__slab *s, wq__ref ref)
-{
-    struct wq__block *b = s->table[ref >> UNIT_BITS];
-    const uint32_t    unit = ref & ((1U << UNIT_BITS) - 1);
-
-    assert(b && b->live > 0);
-    *link_at(b, unit) = b->freed;
-    b->freed = unit;
-    if (b->live == b->slots)
-        list_push_front(&s->classes[b->slot_units], b);
-    s->live--;
-    if (--b->live == 0)
-        retire_block(s, b);
-}
-
-void *
-wq__slab_probe(const struct wq__slab *s, wq__ref ref)
-{
-    const uint32_t number = ref >> UNIT_BITS;
-    const uint32_t unit = ref & ((1U << UNIT_BITS) - 1);
-
-    if (number >= s->table_len || !s->table[number])
-        return NULL;
-    struct wq__block *b = s->table[number];
-    if (unit < HEAD_UNITS || unit >= b->fresh ||
-        (unit - HEAD_UNITS) % b->slot_units != 0)
-        return NULL;
-    return link_at(b, unit);
+    wq__slab_init(s, s->mem);
 }
 
 /* The unit of the slot after `unit`; 0: of the first. The block may have been

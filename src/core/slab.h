@@ -14,6 +14,7 @@
 #ifndef WQ_CORE_SLAB_H
 #define WQ_CORE_SLAB_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,16 +49,14 @@ struct wq__block {
 
 /* The blocks of one slot size. */
 struct wq__class {
-    struct wq__block *first, *last; /* those with room; empty one last */
+    struct wq__block *first, *last; /* those with room */
+    struct wq__block *spare;        /* the last one that became empty and was
+                                       not given back; or NULL */
     uint32_t          blocks;       /* how many there are, full ones too */
-    uint32_t          empty;        /* how many have no live object; at most 1,
-                                       unless the slab keeps its blocks */
 };
 
 struct wq__slab {
     const wq_allocator *mem;   /* not owned */
-    bool                keeps; /* blocks, until fini: the memory of an object
-                                      can be read after it was freed */
     struct wq__block  **table; /* owned, and what it points to; NULL: free */
     uint32_t            table_len; /* entries of the table */
     uint32_t            lowest;    /* no entry below this one is free */
@@ -65,16 +64,53 @@ struct wq__slab {
     struct wq__class    classes[WQ__SLAB_CLASSES];
 };
 
-void wq__slab_init(struct wq__slab *s, const wq_allocator *mem, bool keeps);
+void wq__slab_init(struct wq__slab *s, const wq_allocator *mem);
 
 /* Give all blocks back, live objects included. */
 void wq__slab_fini(struct wq__slab *s);
 
+/* What alloc and free do when a block becomes full, or is no longer, or when
+ * there is none or it is empty. Theirs alone. */
+struct wq__block *wq__slab_add_block(struct wq__slab *s, uint32_t slot_units);
+void wq__slab_close_block(struct wq__class *c, struct wq__block *b);
+void wq__slab_reopen_block(struct wq__class *c, struct wq__block *b);
+void wq__slab_retire_block(struct wq__slab *s, struct wq__class *c,
+                           struct wq__block *b);
+
+/* The slot at `unit`: if it is free, it begins with the unit of the next. */
+static inline uint32_t *
+wq__slab_slot(struct wq__block *b, uint32_t unit)
+{
+    return (uint32_t *)(void *)((char *)b + (size_t)unit * WQ__SLAB_UNIT);
+}
+
 /* An uninitialised object of 1 .. WQ__SLAB_MAX bytes, aligned to eight. NULL:
  * no memory, nothing changed. */
-void *wq__slab_alloc(struct wq__slab *s, size_t size, wq__ref *ref);
+static inline void *
+wq__slab_alloc(struct wq__slab *s, size_t size, wq__ref *ref)
+{
+    assert(size > 0 && size <= WQ__SLAB_MAX);
+    const uint32_t units =
+        (uint32_t)((size + WQ__SLAB_UNIT - 1) / WQ__SLAB_UNIT);
+    struct wq__block *b = s->classes[units].first;
 
-void wq__slab_free(struct wq__slab *s, wq__ref ref);
+    if (!b && !(b = wq__slab_add_block(s, units)))
+        return NULL;
+
+    uint32_t unit = b->freed;
+    if (unit) {
+        b->freed = *wq__slab_slot(b, unit);
+    } else {
+        unit = b->fresh;
+        b->fresh += units;
+    }
+    s->live++;
+    if (++b->live == b->slots)
+        wq__slab_close_block(&s->classes[units], b);
+
+    *ref = b->number << WQ__SLAB_UNIT_BITS | unit;
+    return wq__slab_slot(b, unit);
+}
 
 /* The object that `ref`, which came from alloc and was not freed, names. */
 static inline void *
@@ -85,10 +121,22 @@ wq__slab_at(const struct wq__slab *s, wq__ref ref)
     return (char *)block + (size_t)unit * WQ__SLAB_UNIT;
 }
 
-/* The same for a number of unknown origin: NULL unless it names a slot of this
- * slab that was handed out at some time. Whether it still is, the object itself
- * must tell. */
-void *wq__slab_probe(const struct wq__slab *s, wq__ref ref);
+static inline void
+wq__slab_free(struct wq__slab *s, wq__ref ref)
+{
+    struct wq__block *b = s->table[ref >> WQ__SLAB_UNIT_BITS];
+    struct wq__class *c = &s->classes[b->slot_units];
+    const uint32_t    unit = ref & ((1U << WQ__SLAB_UNIT_BITS) - 1);
+
+    assert(b->live > 0);
+    *wq__slab_slot(b, unit) = b->freed;
+    b->freed = unit;
+    s->live--;
+    if (b->live-- == b->slots)
+        wq__slab_reopen_block(c, b);
+    if (b->live == 0 && c->spare != b)
+        wq__slab_retire_block(s, c, b);
+}
 
 /* From *cursor, which begins at 0, to the next slot that was handed out at some
  * time, in the order of numbers; whether it still is, the object itself must

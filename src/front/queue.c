@@ -64,7 +64,9 @@ wq_num_requeues(wq_queue *q, wq_key key)
 wq_err
 wq_get(wq_queue *q, wq_item **out)
 {
-    return wq_get_within(q, WQ_FOREVER, out);
+    if (!q || !out)
+        return WQ_EINVAL;
+    return q->backend->get(q, WQ_FOREVER, out);
 }
 
 wq_err

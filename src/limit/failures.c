@@ -90,13 +90,11 @@ add_locked(struct wq__failures *f, wq_key key, uint32_t hash, uint32_t *before)
 
     if (f->ttl_ns)
         drop_expired(f, now);
-    wq__ref entry = wq__table_find(&f->keys, key, hash);
-    if (entry && f->ttl_ns && has_expired(f, entry, now))
-        *count_of(f, entry) = 0;
-    if (!entry)
-        entry = wq__table_insert(&f->keys, key, hash);
+    const wq__ref entry = wq__table_find_or_insert(&f->keys, key, hash);
     if (!entry)
         return false;
+    if (f->ttl_ns && has_expired(f, entry, now))
+        *count_of(f, entry) = 0; /* as a new one's is */
 
     touch(f, entry, now);
     uint32_t *count = count_of(f, entry);
@@ -137,9 +135,7 @@ wq__failures_forget(struct wq__failures *f, wq_key key)
     const uint32_t hash = wq__table_hash(&f->keys, key);
 
     wq__lock_take(&f->lock);
-    const wq__ref entry = wq__table_find(&f->keys, key, hash);
-    if (entry)
-        wq__table_remove(&f->keys, entry, hash);
+    wq__table_forget(&f->keys, key, hash);
     wq__lock_release(&f->lock);
 }
 

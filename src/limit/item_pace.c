@@ -21,7 +21,7 @@
 struct item_pace {
     wq_limiter          base;
     struct wq__rate     rate; /* never changes */
-    struct wq__lock     lock; /* guards what follows but keys.secret */
+    struct wq__lock     lock; /* guards what follows but keys.hasher */
     struct wq__table    keys; /* values: struct wq__level */
     struct wq__timeline time;
 };
@@ -50,7 +50,7 @@ level_of(struct item_pace *p, wq_key key, uint32_t hash)
     wq__ref entry = wq__table_find(&p->keys, key, hash);
     if (entry)
         return wq__table_value(&p->keys, entry);
-    entry = wq__table_insert(&p->keys, key, hash);
+    entry = wq__table_find_or_insert(&p->keys, key, hash);
     if (!entry)
         return NULL;
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "core/same.h"
 
 enum {
 #if WQ_DEBUG
@@ -82,13 +83,6 @@ wq__table_key(const struct wq__table *t, wq__ref entry)
     return key;
 }
 
-static bool
-has_key(const struct wq__table *t, wq__ref entry, wq_key key)
-{
-    const wq_key own = wq__table_key(t, entry);
-    return own.len == key.len && memcmp(own.data, key.data, key.len) == 0;
-}
-
 static void
 free_entry(struct wq__table *t, wq__ref entry)
 {
@@ -112,7 +106,8 @@ make_entry(struct wq__table *t, wq_key key)
 
     if (!e)
         return 0;
-    memset(e, 0, t->size_at);
+    for (uint32_t i = 0; i < t->size_at; i += 4) /* few: no call is worth it */
+        memset(e + i, 0, 4);
     memcpy(e + t->size_at, &size, sizeof size);
     if (!is_long(t, key.len)) {
         memcpy(e + key_at(t), key.data, key.len);
@@ -151,20 +146,20 @@ unlink_entry(struct wq__table *t, wq__ref entry)
 /* ---- slots --------------------------------------------------------------- */
 
 /* The slot a hash wants: hashes are spread over any number of slots evenly. */
-static uint32_t
+static inline uint32_t
 home(uint32_t cap, uint32_t hash)
 {
     return (uint32_t)((uint64_t)hash * cap >> 32);
 }
 
-static uint32_t
+static inline uint32_t
 next(uint32_t cap, uint32_t i)
 {
     return i + 1 == cap ? 0 : i + 1;
 }
 
 /* How far slot `i` is from where `hash` wants to be. */
-static uint32_t
+static inline uint32_t
 distance(uint32_t cap, uint32_t i, uint32_t hash)
 {
     const uint32_t h = home(cap, hash);
@@ -175,7 +170,7 @@ distance(uint32_t cap, uint32_t i, uint32_t hash)
  * one that is there? Those farther from home go first, and of those from one
  * home the lower hash. So along a run hashes only grow, unless it began before
  * the end of the table: most answers need no multiplication. */
-static bool
+static inline bool
 comes_before(const struct wq__table_slot *slots, uint32_t cap, uint32_t i,
              uint32_t hash, uint32_t d)
 {
@@ -185,22 +180,32 @@ comes_before(const struct wq__table_slot *slots, uint32_t cap, uint32_t i,
     return other < d || (other == d && slots[i].hash > hash);
 }
 
-/* Put `slot` in where it belongs. Those behind it move on by one, up to the
- * first free slot. */
-static void
-place(struct wq__table_slot *slots, uint32_t cap, struct wq__table_slot slot)
+/* Where a hash that is not there belongs: the first free slot from its home on,
+ * or the first of one that comes after it. */
+static uint32_t
+place_for(const struct wq__table_slot *slots, uint32_t cap, uint32_t hash)
 {
-    uint32_t i = home(cap, slot.hash);
+    uint32_t i = home(cap, hash);
 
     for (uint32_t d = 0;
-         slots[i].entry && !comes_before(slots, cap, i, slot.hash, d); d++)
+         slots[i].entry && !comes_before(slots, cap, i, hash, d); d++)
         i = next(cap, i);
-    while (slot.entry) {
+    return i;
+}
+
+/* Put `slot` in at `i`, where it belongs. Those behind it move on by one, up to
+ * the first free slot. */
+static inline void
+put(struct wq__table_slot *slots, uint32_t cap, uint32_t i,
+    struct wq__table_slot slot)
+{
+    while (slots[i].entry) {
         const struct wq__table_slot displaced = slots[i];
         slots[i] = slot;
         slot = displaced;
         i = next(cap, i);
     }
+    slots[i] = slot;
 }
 
 /* How many pairs, at the beginning, come from a run that began at the end. */
@@ -236,7 +241,7 @@ copy(const struct wq__table_slot *from, uint32_t from_cap,
             to[at] = from[i];
             end = at + 1;
         } else {
-            place(to, to_cap, from[i]);
+            put(to, to_cap, place_for(to, to_cap, from[i].hash), from[i]);
         }
     }
 }
@@ -256,12 +261,17 @@ resize(struct wq__table *t, uint32_t cap)
     return true;
 }
 
+/* Is there room for one more without growing? */
+static bool
+has_room(const struct wq__table *t)
+{
+    return (uint64_t)(t->len + 1) * 5 <= (uint64_t)t->cap * 4;
+}
+
 /* Make room for one more. False: no memory. */
 static bool
-reserve(struct wq__table *t)
+grow(struct wq__table *t)
 {
-    if ((uint64_t)(t->len + 1) * 8 <= (uint64_t)t->cap * 7)
-        return true;
     if (t->cap < CAP_MAX &&
         resize(t, t->cap ? t->cap + (t->cap + 1) / 2 : CAP_FIRST))
         return true;
@@ -270,23 +280,31 @@ reserve(struct wq__table *t)
     return t->len + 1 < t->cap;
 }
 
+/* Failing only keeps it large. */
 static void
 shrink(struct wq__table *t)
 {
-    if (t->cap > CAP_FIRST && t->len < t->cap / 4)
-        (void)resize(t, t->cap / 2); /* failing only keeps it large */
+    if (t->cap > CAP_FIRST && t->len < t->cap / 8)
+        (void)resize(t, t->cap / 4 > CAP_FIRST ? t->cap / 4 : CAP_FIRST);
 }
 
-/* Take the slot of `entry` out; those after it move nearer to their homes. */
-static void
-displace(struct wq__table *t, wq__ref entry, uint32_t hash)
+/* Where the slot of `entry` is. */
+static uint32_t
+place_of(const struct wq__table *t, wq__ref entry, uint32_t hash)
 {
-    uint32_t hole = home(t->cap, hash);
+    uint32_t i = home(t->cap, hash);
 
-    while (t->slots[hole].entry != entry) {
-        assert(t->slots[hole].entry);
-        hole = next(t->cap, hole);
+    while (t->slots[i].entry != entry) {
+        assert(t->slots[i].entry);
+        i = next(t->cap, i);
     }
+    return i;
+}
+
+/* Take the slot at `hole` out; those after it move nearer to their homes. */
+static void
+displace(struct wq__table *t, uint32_t hole)
+{
     for (uint32_t i = next(t->cap, hole);
          t->slots[i].entry && distance(t->cap, i, t->slots[i].hash) > 0;
          i = next(t->cap, i)) {
@@ -305,11 +323,11 @@ wq__table_init(struct wq__table *t, const wq_allocator *mem,
     assert(value_bytes % 4 == 0 && value_bytes > 0);
     *t = (struct wq__table){
         .mem = mem,
-        .secret = secret,
+        .hasher = wq__hasher_of(secret),
         .links_at = ordered ? value_bytes : 0,
         .size_at = value_bytes + (ordered ? (uint32_t)sizeof(struct links) : 0),
     };
-    wq__slab_init(&t->slab, mem, false);
+    wq__slab_init(&t->slab, mem);
 }
 
 void
@@ -328,49 +346,86 @@ wq__table_fini(struct wq__table *t)
 uint32_t
 wq__table_hash(const struct wq__table *t, wq_key key)
 {
-    return wq__hash(&t->secret, key);
+    return wq__hash(&t->hasher, key);
 }
 
-wq__ref
-wq__table_find(const struct wq__table *t, wq_key key, uint32_t hash)
+/* The entry of `key`, which is at *place; or 0, and that is where it belongs. */
+static inline wq__ref
+seek(const struct wq__table *t, wq_key key, uint32_t hash, uint32_t *place)
 {
-    if (t->len == 0)
+    *place = 0;
+    if (t->cap == 0)
         return 0;
 
     uint32_t i = home(t->cap, hash);
     for (uint32_t d = 0; t->slots[i].entry; i = next(t->cap, i), d++) {
         const struct wq__table_slot slot = t->slots[i];
-        if (slot.hash == hash && has_key(t, slot.entry, key))
+        *place = i;
+        if (slot.hash == hash &&
+            wq__same_key(wq__table_key(t, slot.entry), key))
             return slot.entry;
         if (comes_before(t->slots, t->cap, i, hash, d))
             return 0;
     }
+    *place = i;
     return 0;
 }
 
 wq__ref
-wq__table_insert(struct wq__table *t, wq_key key, uint32_t hash)
+wq__table_find(const struct wq__table *t, wq_key key, uint32_t hash)
 {
-    const wq__ref entry = reserve(t) ? make_entry(t, key) : 0;
+    uint32_t place;
+    return seek(t, key, hash, &place);
+}
+
+wq__ref
+wq__table_find_or_insert(struct wq__table *t, wq_key key, uint32_t hash)
+{
+    uint32_t place;
+    wq__ref  entry = seek(t, key, hash, &place);
+
+    if (entry)
+        return entry;
+    if (!has_room(t)) {
+        if (!grow(t))
+            return 0;
+        place = place_for(t->slots, t->cap, hash);
+    }
+    entry = make_entry(t, key);
     if (!entry)
         return 0;
-
-    place(t->slots, t->cap, (struct wq__table_slot){hash, entry});
+    put(t->slots, t->cap, place, (struct wq__table_slot){hash, entry});
     t->len++;
     if (t->links_at)
         push_newest(t, entry);
     return entry;
 }
 
-void
-wq__table_remove(struct wq__table *t, wq__ref entry, uint32_t hash)
+static inline void
+remove_at(struct wq__table *t, wq__ref entry, uint32_t place)
 {
-    displace(t, entry, hash);
+    displace(t, place);
     t->len--;
     if (t->links_at)
         unlink_entry(t, entry);
     free_entry(t, entry);
     shrink(t);
+}
+
+void
+wq__table_remove(struct wq__table *t, wq__ref entry, uint32_t hash)
+{
+    remove_at(t, entry, place_of(t, entry, hash));
+}
+
+void
+wq__table_forget(struct wq__table *t, wq_key key, uint32_t hash)
+{
+    uint32_t      place;
+    const wq__ref entry = seek(t, key, hash, &place);
+
+    if (entry)
+        remove_at(t, entry, place);
 }
 
 void

@@ -5,9 +5,9 @@
  * entry is one object of a slab: value, links if wanted, length, key bytes. It
  * is found through an open-addressing table of (hash, reference) pairs, in
  * which a pair that is farther from home goes first (Robin Hood): so the table
- * may be seven eighths full, and grows by half only. Besides the key and its
- * value an entry costs 2 bytes, what the slab rounds up to eight, and 9 to 14
- * bytes of table; 8 more when the order of use is kept. The hash is keyed:
+ * may be four fifths full, and grows by half only. Besides the key and its
+ * value an entry costs 2 bytes, what the slab rounds up to eight, and 10 to
+ * 15 bytes of table; 8 more when the order of use is kept. The hash is keyed:
  * whoever chooses the keys cannot make it slow.
  *
  * Entries can be kept in the order of their last use, so that the oldest can be
@@ -31,7 +31,7 @@ struct wq__table_slot; /* a hash and a reference; see table.c */
 
 struct wq__table {
     const wq_allocator    *mem;    /* not owned */
-    struct wq__hash_key    secret; /* of the hash */
+    struct wq__hasher      hasher; /* never changes */
     struct wq__slab        slab;   /* the entries */
     struct wq__table_slot *slots;  /* owned; `cap` of them, or NULL */
     uint32_t               cap;
@@ -57,11 +57,15 @@ uint32_t wq__table_hash(const struct wq__table *t, wq_key key);
 /* The entry of `key`, or 0. */
 wq__ref wq__table_find(const struct wq__table *t, wq_key key, uint32_t hash);
 
-/* A new entry for a key that has none, its value zeroed, as the newest. 0: no
- * memory, nothing changed. */
-wq__ref wq__table_insert(struct wq__table *t, wq_key key, uint32_t hash);
+/* The same, or a new entry, its value zeroed, as the newest. 0: no memory,
+ * nothing changed. */
+wq__ref wq__table_find_or_insert(struct wq__table *t, wq_key key,
+                                 uint32_t hash);
 
 void wq__table_remove(struct wq__table *t, wq__ref entry, uint32_t hash);
+
+/* The same for a key, which may have no entry. */
+void wq__table_forget(struct wq__table *t, wq_key key, uint32_t hash);
 
 /* The key of an entry, valid while the entry is. */
 wq_key wq__table_key(const struct wq__table *t, wq__ref entry);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* adds.c: how do keys come in, and how are they taken back?
  *
- * Enter, catch up, ask the core, leave (gate.h). A plain add that finds the
- * lock taken goes through the inbox instead and does not wait (inbox.h). A
- * queue with a bound has none: its adds must know whether there is room
+ * Enter, catch up, ask the core, leave (gate.h). A plain add goes through the
+ * inbox instead (inbox.h) if another thread takes the keys out, or has the
+ * lock. A queue with a bound has none: its adds must know whether there is room
  * (room.c).
  */
 #include "core/mem.h"
 #include "core/span.h"
 #include "memory/gate.h"
+#include "port/relax.h"
+#include "port/slot.h"
 
 /* ---- one key, as it comes ----------------------------------------------- */
 
@@ -24,26 +26,106 @@ rouse(struct wq__memory *m)
     wq__gate_leave(m);
 }
 
+/* Does another thread take the keys out, and is it awake? Then it is left alone
+ * with the core, whose memory stays near its processor. */
+static bool
+is_for_another(struct wq__memory *m)
+{
+    const void *getter = atomic_load_explicit(&m->getter, memory_order_relaxed);
+
+    return getter && getter != wq__slot_mark() &&
+           atomic_load_explicit(&m->sleeping, memory_order_relaxed) == 0;
+}
+
+/* A getter that is at work empties a full inbox within microseconds, and lets
+ * more in when it has few keys left. Who waits for that, rather than for the
+ * lock, leaves it alone with the core, and does not run ahead of it until the
+ * keys fill more than the caches.
+ *
+ * If that was in vain, the getter works on one key for long, or has many more:
+ * the next times nobody waits, twice as often each time. All of it is a guess,
+ * on which nothing but speed depends: relaxed. */
+static void
+await_room_in_inbox(struct wq__memory *m)
+{
+    enum { LOOKS = 400, MOST = 1 << 10 }; /* some 8 us */
+    const unsigned skips =
+        atomic_load_explicit(&m->skips, memory_order_relaxed);
+
+    if (skips) {
+        atomic_store_explicit(&m->skips, skips - 1, memory_order_relaxed);
+        return;
+    }
+    for (int i = 0; i < LOOKS; i++) {
+        if (!wq__inbox_is_full(&m->inbox)) {
+            atomic_store_explicit(&m->in_vain, 0, memory_order_relaxed);
+            return;
+        }
+        wq__pause();
+    }
+    const unsigned vain =
+        atomic_load_explicit(&m->in_vain, memory_order_relaxed) * 2 + 1;
+    atomic_store_explicit(&m->in_vain, vain < MOST ? vain : MOST,
+                          memory_order_relaxed);
+    atomic_store_explicit(&m->skips, vain, memory_order_relaxed);
+}
+
+/* The time, for what is handed over. */
+static int64_t
+hand_over_time(struct wq__memory *m, int64_t stamp)
+{
+    if (m->core.ages ||
+        !atomic_load_explicit(&m->wait_hint, memory_order_relaxed))
+        return stamp;
+    return m->clock->now(m->clock);
+}
+
+/* Hand the key over; or else, wait for the lock. */
+static bool
+hand_over_or_enter(struct wq__memory *m, wq_key key, uint32_t hash,
+                   int64_t stamp)
+{
+    const int64_t now = hand_over_time(m, stamp);
+
+    if (wq__inbox_is_full(&m->inbox) &&
+        atomic_load_explicit(&m->getter, memory_order_relaxed))
+        await_room_in_inbox(m);
+    if (wq__inbox_put(&m->inbox, key, hash, now)) {
+        rouse(m);
+        return true;
+    }
+    wq__gate_enter(m);
+    if (m->has_inbox)
+        wq__inbox_open(&m->inbox);
+    if (!m->core.waiting.len)
+        atomic_store_explicit(&m->wait_hint, false, memory_order_relaxed);
+    return false;
+}
+
 static wq_err
 add_plain(struct wq__memory *m, wq_key key, uint32_t hash)
 {
     const int64_t now = wq__memory_stamp(m);
     wq_added      what;
 
-    if (!wq__lock_try(&m->lock)) {
-        if (wq__inbox_put(&m->inbox, key, hash, now)) {
-            rouse(m);
-            return WQ_OK;
-        }
-        wq__gate_enter(m);
-        if (m->has_inbox)
-            wq__inbox_open(&m->inbox); /* the lock is fought for */
-    }
+    if ((is_for_another(m) || !wq__lock_try(&m->lock)) &&
+        hand_over_or_enter(m, key, hash, now))
+        return WQ_OK;
     wq_err err = wq__gate_catch_up(m);
     if (!err)
         err = wq__core_add(&m->core, key, hash, now, &what);
+    wq__inbox_grant(&m->inbox); /* who had to take the lock need not again */
     wq__gate_leave(m);
     return err;
+}
+
+static wq_err
+add_bounded(struct wq__memory *m, wq_key key, uint32_t hash)
+{
+    const struct wq__how how = {.kind = WQ__ADD_NOW};
+    struct wq__pick      pick = {.hash = hash};
+
+    return wq__memory_add_picks(m, &how, &key, &pick, 1, WQ_FOREVER);
 }
 
 wq_err
@@ -52,11 +134,8 @@ wq__memory_add(wq_queue *q, wq_key key)
     struct wq__memory *m = wq__memory_of(q);
     const uint32_t     hash = wq__core_hash(&m->core, key);
 
-    if (!m->core.max_len)
-        return add_plain(m, key, hash);
-    const struct wq__how how = {.kind = WQ__ADD_NOW};
-    struct wq__pick      pick = {.hash = hash};
-    return wq__memory_add_picks(m, &how, &key, &pick, 1, WQ_FOREVER);
+    return m->core.max_len ? add_bounded(m, key, hash)
+                           : add_plain(m, key, hash);
 }
 
 /* ---- many keys, and options --------------------------------------------- */

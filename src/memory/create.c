@@ -12,6 +12,7 @@
 #include "memory/report.h"
 #include "metrics/default.h"
 #include "port/random.h"
+#include "port/thread.h"
 
 #define MEMORY_BYTES                                                           \
     wq__mem_padded(sizeof(struct wq__memory), alignof(struct wq__memory))
@@ -130,8 +131,12 @@ fill_in(struct wq__memory *m, const wq_config *config,
     atomic_init(&m->given_up, 0);
     atomic_init(&m->sleeping, 0);
     atomic_init(&m->work_hint, false);
+    atomic_init(&m->wait_hint, false);
+    atomic_init(&m->in_vain, 0);
+    atomic_init(&m->skips, 0);
     atomic_init(&m->closed, false);
-    atomic_init(&m->spinning, false);
+    m->may_spin = wq__thread_processors() > 1;
+    atomic_init(&m->getter, NULL);
     wq__core_init(&m->core, secret, config->order, &m->mem);
     m->core.respect = config->retry & WQ_RETRY_RESPECT;
     m->core.max_len = config->max_len;

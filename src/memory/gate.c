@@ -4,6 +4,7 @@
 
 #include "memory/report.h"
 #include "port/relax.h"
+#include "port/time.h"
 
 /* ---- whom to wake ------------------------------------------------------- */
 
@@ -29,7 +30,7 @@ deadline_is_watched(struct wq__memory *m)
 {
     const int64_t next = wq__core_next_deadline(&m->core);
 
-    return next == WQ_FOREVER || m->coming ||
+    return next == WQ_FOREVER || m->coming || m->spinning ||
            (m->keeper && m->keeper_until_ns <= next);
 }
 
@@ -58,7 +59,7 @@ take_getters(struct wq__memory *m, struct wq__sleeper *wake)
 {
     const size_t n = has_ended(m) ? SIZE_MAX : work(m);
 
-    while (m->getters.len && n > m->coming)
+    while (m->getters.len && n > m->coming + m->spinning)
         wake = take_getter(m, m->getters.first, wake);
     if (m->getters.len && !deadline_is_watched(m))
         wake = take_new_keeper(m, wake);
@@ -162,13 +163,16 @@ wq__gate_is_drained(struct wq__memory *m)
 /* ---- entering and leaving ----------------------------------------------- */
 
 /* Producers that use the inbox look at `sleeping`: it is raised before the
- * inbox is looked at for the last time (inbox.h, I4). A sink that wants to hear
- * of changes hears of their keys, too: it counts as one that sleeps. */
+ * inbox is looked at for the last time (inbox.h, I4). While a getter spins,
+ * those that sleep need not be woken: it will look when it has stopped, after
+ * it has raised `sleeping`, and wakes them if there is more than it takes. A
+ * sink that wants to hear of changes hears of their keys, too: it counts as one
+ * that sleeps. */
 static void
 publish_sleeping(struct wq__memory *m)
 {
-    const uint32_t len =
-        (uint32_t)m->getters.len + (m->watched && !m->lit) + wq__gate_tells(m);
+    const uint32_t len = (m->spinning ? 0 : (uint32_t)m->getters.len) +
+                         (m->watched && !m->lit) + wq__gate_tells(m);
 
     /* Only the lock holder writes it, so it need not be written again. */
     if (atomic_load_explicit(&m->sleeping, memory_order_relaxed) != len)
@@ -208,6 +212,17 @@ take_change(struct wq__memory *m, wq_change *change)
     return wq__gate_tells(m) && !m->destroying && wq__report_take(m, change);
 }
 
+/* Is something READY? For those who spin. Only the lock holder writes it, so it
+ * need not be written again. */
+static void
+give_hint(struct wq__memory *m)
+{
+    const bool hint = wq__core_len(&m->core) != 0;
+
+    if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) != hint)
+        atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
+}
+
 /* Release the lock; wake `wake`, and whoever has something to do now. */
 static void
 let_go(struct wq__memory *m, struct wq__sleeper *wake)
@@ -217,9 +232,9 @@ let_go(struct wq__memory *m, struct wq__sleeper *wake)
         wake = take_whom_it_concerns(m, wake);
     if (m->watched)
         update_beacon(m);
-    if (m->blocked || m->watched || wq__gate_tells(m))
+    if (m->company)
         publish_sleeping(m);
-    wq__gate_give_hint(m);
+    give_hint(m);
     wq__lock_release(&m->lock);
     wq__wake(wake);
 }
@@ -252,16 +267,30 @@ wq__gate_leave_for_good(struct wq__memory *m)
         wq__report_change(m, &change);
         wq__gate_enter(m);
     }
+    m->company--;
     if (--m->blocked == 0 && m->destroyer.len)
         wake = wq__sleepers_take_all(&m->destroyer, WQ__WAKE_LOOK, NULL);
     let_go(m, wake);
 }
 
+/* Producers may hand over more, unless a getter is at work and has plenty. */
+static wq_err
+empty_inbox(struct wq__memory *m, int64_t now_ns)
+{
+    const bool at_work =
+        atomic_load_explicit(&m->getter, memory_order_relaxed) != NULL;
+
+    return wq__inbox_empty(&m->inbox, &m->core, now_ns,
+                           !at_work || !wq__gate_has_plenty(m));
+}
+
 wq_err
 wq__gate_catch_up_to(struct wq__memory *m, int64_t now_ns)
 {
+    const wq_err err = empty_inbox(m, now_ns);
+
     wq__core_promote(&m->core, now_ns);
-    return wq__inbox_empty(&m->inbox, &m->core);
+    return err;
 }
 
 wq_err
@@ -269,29 +298,62 @@ wq__gate_take_in(struct wq__memory *m)
 {
     if (m->core.waiting.len)
         return wq__gate_catch_up_to(m, m->clock->now(m->clock));
-    return wq__inbox_empty(&m->inbox, &m->core);
+    return empty_inbox(m, 0); /* nothing can be due */
 }
 
 /* ---- sleeping ----------------------------------------------------------- */
 
+/* Look `n` times, with a pause between. True: there may be work, be it in the
+ * inbox, which was emptied up to `head`. */
+static bool
+look_for_work(struct wq__memory *m, uint64_t head, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) ||
+            atomic_load_explicit(&m->inbox.tail, memory_order_relaxed) != head)
+            return true;
+        wq__pause();
+    }
+    return false;
+}
+
+/* For the shortest time, and as often again as there is hope. */
+static void
+spin(struct wq__memory *m, uint64_t head, unsigned hope)
+{
+    enum { LOOKS = 200 }; /* some 4 us */
+
+    while (!look_for_work(m, head, LOOKS) && hope)
+        hope--;
+}
+
 void
 wq__gate_spin(struct wq__memory *m)
 {
-    enum { LOOKS = 200 }; /* some 4 us: what a sleep and a wake-up cost */
-
-    if (atomic_exchange_explicit(&m->spinning, true, memory_order_relaxed))
+    if (m->spinning || !m->may_spin)
         return;
+    const unsigned hope = m->hope;
+    const uint64_t head = m->inbox.head;
+
+    m->spinning = true;
     wq__gate_leave(m);
-    const uint64_t tail =
-        atomic_load_explicit(&m->inbox.tail, memory_order_relaxed);
-    for (int i = 0; i < LOOKS; i++) {
-        if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) ||
-            atomic_load_explicit(&m->inbox.tail, memory_order_relaxed) != tail)
-            break;
-        wq__pause();
-    }
-    atomic_store_explicit(&m->spinning, false, memory_order_relaxed);
+    spin(m, head, hope);
     wq__gate_enter(m);
+    m->spinning = false;
+    publish_sleeping(m); /* before the inbox is looked at */
+}
+
+/* A sleep of this length, had it been spent spinning, would have been cheaper:
+ * as long as such sleeps come, a getter has hope. */
+static void
+learn_from_sleep(struct wq__memory *m, int64_t slept_ns)
+{
+    enum { SHORT_NS = 100000, HOPE_MAX = 12 };
+
+    if (slept_ns < SHORT_NS)
+        m->hope = HOPE_MAX;
+    else
+        m->hope /= 2;
 }
 
 /* Sleep on `list`, where `self` is, until woken or `deadline_ns`, and come off
@@ -354,9 +416,11 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
         m->interrupted = false;
         return WQ_EINTERRUPTED;
     }
+    const int64_t       begin = wq__time_now();
     const enum wq__wake why = sleep_as_getter(m, deadline_ns);
     if (why == WQ__WAKE_LOOK)
         m->coming--;
+    learn_from_sleep(m, wq__time_now() - begin);
     return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
 }
 

@@ -50,28 +50,16 @@ wq__gate_tells(struct wq__memory *m)
     return atomic_load_explicit(&m->tells, memory_order_relaxed);
 }
 
-/* Is something READY? For those who spin. Only the lock holder writes it, so it
- * need not be written again. */
-static inline void
-wq__gate_give_hint(struct wq__memory *m)
-{
-    const bool hint = wq__core_len(&m->core) != 0;
-
-    if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) != hint)
-        atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
-}
-
 /* The same, and nobody else is to be woken. Most of the time nobody sleeps,
- * watches or listens: then there is nothing to decide. */
+ * spins, watches or listens: then there is nothing to decide. */
 static inline void
 wq__gate_leave(struct wq__memory *m)
 {
-    if (m->blocked || m->watched || wq__gate_tells(m)) {
+    if (m->company) {
         wq__gate_leave_waking(m, NULL);
         return;
     }
     wq__lock_assert_taken(&m->lock);
-    wq__gate_give_hint(m);
     wq__lock_release(&m->lock);
 }
 
@@ -89,9 +77,19 @@ wq__gate_tell(struct wq__memory *m)
  * sink that asks, with locks of its own; who changes something next, tells. */
 void wq__gate_leave_asking(struct wq__memory *m);
 
-/* What is due becomes READY, then what was handed over is taken in. WQ_ENOMEM
- * leaves the rest of that where it is; nothing is lost. Reads the clock only
- * if a key waits. */
+/* Are there so many READY keys that producers which run ahead of a getter had
+ * better wait for it? What fits the nearest cache is plenty. */
+static inline bool
+wq__gate_has_plenty(const struct wq__memory *m)
+{
+    enum { PLENTY = 64 };
+
+    return wq__core_len(&m->core) >= PLENTY;
+}
+
+/* What was handed over is taken in and what is due becomes READY, in the order
+ * of time. WQ_ENOMEM leaves the rest of the former where it is; nothing is
+ * lost. Reads the clock only if a key waits. */
 wq_err wq__gate_take_in(struct wq__memory *m);
 
 static inline wq_err
@@ -112,6 +110,7 @@ static inline void
 wq__gate_stay(struct wq__memory *m)
 {
     m->blocked++;
+    m->company++;
 }
 
 void wq__gate_leave_for_good(struct wq__memory *m);

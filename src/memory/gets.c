@@ -4,6 +4,7 @@
 #include "core/span.h"
 #include "memory/gate.h"
 #include "memory/report.h"
+#include "port/slot.h"
 
 int64_t
 wq__memory_deadline(struct wq__memory *m, int64_t timeout_ns)
@@ -38,23 +39,40 @@ enum { AT_ONCE = 64 };
 /* Keys that are handed out at one go. */
 struct haul {
     wq_item **out;
-    size_t    max;             /* how many are wanted, 1 at least */
-    size_t    n;               /* how many there are */
-    int64_t   waited[AT_ONCE]; /* for how long each was READY, if there are
-                                  sinks. Read with the lock: another thread
-                                  may say done before we report */
+    size_t    max;    /* how many are wanted, 1 at least */
+    size_t    n;      /* how many there are */
+    int64_t  *waited; /* for how long each was READY, if there are sinks. Read
+                         with the lock: another thread may say done before we
+                         report. At least `max` of them, AT_ONCE at most */
 };
 
-static void
+static inline void
 note_latency(struct wq__memory *m, struct haul *h)
 {
-    if (h->n < AT_ONCE)
-        h->waited[h->n] = m->core.ages ? wq__core_latency(h->out[h->n]) : 0;
+    if (m->core.ages && h->n < AT_ONCE)
+        h->waited[h->n] = wq__core_latency(h->out[h->n]);
     h->n++;
 }
 
+/* The calling thread was handed a key. Producers leave it alone from now on,
+ * and hand over as much as it can use. That another one was handed keys too is
+ * seen now and then: it is all the same to producers, and a line of memory that
+ * they read is best left alone. */
+static inline void
+note_getter(struct wq__memory *m)
+{
+    enum { SELDOM = 64 };
+    const void *me = wq__slot_mark();
+    const void *getter = atomic_load_explicit(&m->getter, memory_order_relaxed);
+
+    if (getter != me && (!getter || m->core.fence % SELDOM == 0))
+        atomic_store_explicit(&m->getter, me, memory_order_relaxed);
+    if (!wq__gate_has_plenty(m))
+        wq__inbox_grant(&m->inbox);
+}
+
 /* Keys, if there are any: 1 .. max of them. */
-static wq_err
+static inline wq_err
 take(struct wq__memory *m, struct haul *h)
 {
     if (wq__core_len(&m->core) == 0)
@@ -66,6 +84,7 @@ take(struct wq__memory *m, struct haul *h)
         return err;
     h->n = 0;
     note_latency(m, h);
+    note_getter(m);
     while (h->n < h->max && !wq__core_get(&m->core, now, &h->out[h->n]))
         note_latency(m, h); /* what stops it, the next get will meet */
     return WQ_OK;
@@ -73,7 +92,7 @@ take(struct wq__memory *m, struct haul *h)
 
 /* The same, or why not. WQ_ENOTFOUND: there may be some later. `lack`: what
  * catching up said. */
-static wq_err
+static inline wq_err
 take_or_say_why(struct wq__memory *m, struct haul *h, wq_err lack)
 {
     const wq_err err = take(m, h);
@@ -85,7 +104,7 @@ take_or_say_why(struct wq__memory *m, struct haul *h, wq_err lack)
                                                              : WQ_ENOTFOUND;
 }
 
-static wq_err
+static inline wq_err
 try_get(struct wq__memory *m, struct haul *h)
 {
     if (m->destroying)
@@ -120,10 +139,10 @@ report_latencies(struct wq__memory *m, const struct haul *h)
         wq__report_latency(m, h->waited[i]);
 }
 
+/* With the lock, which is free afterwards. */
 static wq_err
 get(struct wq__memory *m, int64_t timeout_ns, struct haul *h)
 {
-    wq__gate_enter(m);
     wq_err err = try_get(m, h);
     if (err != WQ_ENOTFOUND || timeout_ns == 0) {
         wq__gate_leave(m);
@@ -149,15 +168,18 @@ wq__memory_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
 {
     struct wq__memory *m = wq__memory_of(q);
     const size_t most = wq__report_sinks(m) && max > AT_ONCE ? AT_ONCE : max;
-    struct haul  h = {.out = out, .max = most};
-    const wq_err err = get(m, timeout_ns, &h);
+    int64_t      waited[AT_ONCE];
+    struct haul  h = {.out = out, .max = most, .waited = waited};
 
+    wq__gate_enter(m);
+    const wq_err err = get(m, timeout_ns, &h);
     if (err)
         return err;
     size_t got = h.n;
     while (h.n == most && got < max) {
         h.out = out + got;
         h.max = max - got < most ? max - got : most;
+        wq__gate_enter(m);
         if (get(m, 0, &h))
             break;
         got += h.n;
@@ -166,14 +188,30 @@ wq__memory_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
     return WQ_OK;
 }
 
+/* Is there a key to hand out, nothing to catch up with, and nobody to tell? */
+static inline bool
+is_simple(struct wq__memory *m)
+{
+    return wq__core_len(&m->core) && !m->core.waiting.len &&
+           !wq__inbox_holds(&m->inbox) && !wq__core_needs_time(&m->core) &&
+           !m->destroying;
+}
+
 wq_err
 wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
 {
-    struct haul h;
+    struct wq__memory *m = wq__memory_of(q);
+    int64_t            waited = 0;
+    struct haul        h = {.out = out, .max = 1, .waited = &waited};
 
-    h.out = out; /* the rest is for those who take more, and is large */
-    h.max = 1;
-    return get(wq__memory_of(q), timeout_ns, &h);
+    wq__gate_enter(m);
+    if (!is_simple(m))
+        return get(m, timeout_ns, &h);
+    const wq_err err = wq__core_get(&m->core, 0, out);
+    if (!err)
+        note_getter(m);
+    wq__gate_leave(m);
+    return err;
 }
 
 /* ---- done --------------------------------------------------------------- */
@@ -292,14 +330,12 @@ wq_err
 wq__memory_next(wq_queue *q, int64_t timeout_ns, wq_item **item)
 {
     struct wq__memory *m = wq__memory_of(q);
-    struct haul        h;
+    int64_t            waited = 0, work;
+    struct haul        h = {.out = item, .max = 1, .waited = &waited};
     bool               done;
-    int64_t            work;
 
     if (!*item)
         return wq__memory_get(q, timeout_ns, item);
-    h.out = item;
-    h.max = 1;
     const wq_err err = done_and_try_get(m, &h, &done, &work);
     if (!done)
         return err; /* of a wq_order, perhaps: it may have any name */

@@ -36,14 +36,6 @@ wq__inbox_fini(struct wq__inbox *in)
     in->raw = NULL;
 }
 
-/* Whatever position comes next, its cell is empty (I2). */
-static void
-raise_limit(struct wq__inbox *in)
-{
-    atomic_store_explicit(&in->limit, in->head + WQ__INBOX_CELLS,
-                          memory_order_release);
-}
-
 void
 wq__inbox_open(struct wq__inbox *in)
 {
@@ -56,7 +48,7 @@ wq__inbox_open(struct wq__inbox *in)
     in->cells = wq__mem_align(in->raw, WQ__CACHE_LINE);
     for (size_t i = 0; i < WQ__INBOX_CELLS; i++)
         atomic_init(&in->cells[i].turn, 0);
-    raise_limit(in);
+    wq__inbox_grant(in);
 }
 
 void
@@ -95,8 +87,28 @@ await_turn(struct wq__cell *cell, uint64_t turn)
         wq__relax(round);
 }
 
+/* What will be taken in a little later is on its way meanwhile: the cell from
+ * the producer's processor, and the slot of a nearer one's key from memory. A
+ * cell that is not full yet is none of our business. */
+__attribute__((always_inline)) static inline void
+look_ahead(const struct wq__inbox *in, const struct wq__core *core,
+           uint64_t end)
+{
+    enum { CELLS = 8, SLOTS = 4 };
+
+    if (end - in->head > CELLS)
+        __builtin_prefetch(&in->cells[(in->head + CELLS) & MASK]);
+    if (end - in->head <= SLOTS)
+        return;
+    const struct wq__cell *cell = &in->cells[(in->head + SLOTS) & MASK];
+    if (atomic_load_explicit(&cell->turn, memory_order_acquire) ==
+        in->head + SLOTS + 1)
+        wq__index_foresee(&core->index, cell->hash);
+}
+
 wq_err
-wq__inbox_empty(struct wq__inbox *in, struct wq__core *core)
+wq__inbox_empty(struct wq__inbox *in, struct wq__core *core, int64_t now,
+                bool grants)
 {
     const uint64_t end = atomic_load(&in->tail) & ~CLOSED;
     wq_err         err = WQ_OK;
@@ -107,13 +119,18 @@ wq__inbox_empty(struct wq__inbox *in, struct wq__core *core)
         struct wq__cell *cell = &in->cells[in->head & MASK];
         wq_added         what;
 
+        look_ahead(in, core, end);
         await_turn(cell, in->head + 1);
+        if (core->waiting.len)
+            wq__core_promote(core, cell->now < now ? cell->now : now);
         err = wq__core_admit(core, (wq_key){cell->bytes, cell->len}, cell->hash,
                              cell->now, &what);
         if (err)
             break;
-        in->head++;
+        if (++in->head % WQ__INBOX_SHARE == 0 && grants)
+            wq__inbox_grant(in);
     }
-    raise_limit(in);
+    if (grants)
+        wq__inbox_grant(in);
     return err;
 }

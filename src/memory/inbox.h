@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* inbox.h: how does a producer hand a key over while the lock is taken?
+/* inbox.h: how does a producer hand a key over without the lock?
  *
- * A bounded ring of cells. A producer that finds the queue's lock taken puts
- * its key into the ring and goes on; whoever holds the lock next empties the
- * ring into the core before it does anything else. So producers do not wait for
- * the lock, and the core is changed by batches.
+ * A bounded ring of cells. A producer puts its key into the ring and goes on;
+ * whoever holds the lock next empties the ring into the core before it does
+ * anything else. So producers do not wait for the lock, and the core is changed
+ * by batches. When producers do that, adds.c says.
  *
- * The inbox costs no memory until a producer first finds the lock taken.
+ * The inbox costs no memory until a second thread comes.
  *
  * Positions count up for ever; cell `p & MASK` belongs to position p.
  *
@@ -51,7 +51,8 @@
 #include "core/core.h"
 
 enum {
-    WQ__INBOX_CELLS = 256,   /* a batch worth a lock; 32 KiB */
+    WQ__INBOX_CELLS = 64,    /* a batch worth a lock; 8 KiB */
+    WQ__INBOX_SHARE = 16,    /* producers hear of so many empty cells at once */
     WQ__INBOX_KEY_MAX = 104, /* longer keys take the lock */
     WQ__CACHE_LINE = 64,
 };
@@ -59,7 +60,7 @@ enum {
 struct wq__cell {
     /* Position + 1 of the key inside, once it is complete. */
     alignas(WQ__CACHE_LINE) _Atomic uint64_t turn;
-    int64_t  now; /* when it was added, if the queue keeps ages */
+    int64_t  now; /* when it was added, if the queue keeps ages or keys wait */
     uint32_t hash;
     uint32_t len;
     char     bytes[WQ__INBOX_KEY_MAX];
@@ -68,10 +69,11 @@ struct wq__cell {
 struct wq__inbox {
     alignas(WQ__CACHE_LINE) _Atomic uint64_t tail;
     alignas(WQ__CACHE_LINE) _Atomic uint64_t limit;
-    uint64_t            head;  /* guarded by the queue's lock */
     struct wq__cell    *cells; /* set once, before `limit` */
     void               *raw;   /* owned: what `cells` was cut from */
     const wq_allocator *mem;   /* not owned */
+    /* Guarded by the queue's lock, and apart from what producers read. */
+    alignas(WQ__CACHE_LINE) uint64_t head;
 };
 
 void wq__inbox_init(struct wq__inbox *in, const wq_allocator *mem);
@@ -88,6 +90,17 @@ void wq__inbox_close(struct wq__inbox *in);
 bool wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash,
                    int64_t now);
 
+/* From any thread: is there a ring, open and full? A guess. */
+static inline bool
+wq__inbox_is_full(struct wq__inbox *in)
+{
+    const uint64_t limit =
+        atomic_load_explicit(&in->limit, memory_order_relaxed);
+    const uint64_t tail = atomic_load_explicit(&in->tail, memory_order_relaxed);
+
+    return limit && tail >= limit && tail <= INT64_MAX;
+}
+
 /* Is there anything in it? Sequentially consistent (I4). With the lock. */
 static inline bool
 wq__inbox_holds(struct wq__inbox *in)
@@ -95,9 +108,23 @@ wq__inbox_holds(struct wq__inbox *in)
     return (atomic_load(&in->tail) & INT64_MAX) != in->head;
 }
 
-/* With the lock: empty the ring into the core. WQ_ENOMEM: some keys are still
- * inside, in order, and as accepted as before (I5). */
-wq_err wq__inbox_empty(struct wq__inbox *in, struct wq__core *core);
+/* With the lock: empty the ring into the core. What was due when a key was put
+ * in, and is now, at `now`, goes first (Q-23). WQ_ENOMEM: some keys are still
+ * inside, in order, and as accepted as before (I5). `grants`: the cells can be
+ * filled again. */
+wq_err wq__inbox_empty(struct wq__inbox *in, struct wq__core *core, int64_t now,
+                       bool grants);
+
+/* With the lock: all empty cells can be filled again (I2). */
+static inline void
+wq__inbox_grant(struct wq__inbox *in)
+{
+    const uint64_t limit = in->head + WQ__INBOX_CELLS;
+
+    if (in->cells &&
+        atomic_load_explicit(&in->limit, memory_order_relaxed) != limit)
+        atomic_store_explicit(&in->limit, limit, memory_order_release);
+}
 
 /* With the lock: how many keys are inside. */
 static inline size_t

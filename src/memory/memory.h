@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.h: what is an in-memory queue made of?
  *
- * The core, a lock around it, an inbox for producers that find the lock taken,
- * and the threads that sleep in it. gate.c says how threads get in and out;
+ * The core, a lock around it, an inbox for producers that need not take it, and
+ * the threads that sleep in it. gate.c says how threads get in and out;
  * what they do inside is in adds.c, room.c, limited.c, gets.c, stop.c and
  * view.c, a file a question; report.c tells the metrics' sinks; create.c makes
  * one.
  *
- * Tests include this to take the lock themselves (producers then use the
- * inbox), to make all hashes equal, and to audit the core.
+ * Tests include this to take the lock themselves, by its front door (producers
+ * then use the inbox), to make all hashes equal, and to audit the core.
  */
 #ifndef WQ_MEMORY_MEMORY_H
 #define WQ_MEMORY_MEMORY_H
@@ -58,33 +58,58 @@ struct wq__memory {
     _Atomic uint64_t retries;  /* adds with a delay */
     _Atomic uint64_t given_up; /* keys that were retried too often */
 
-    /* Guards everything below except the inbox's own atomics. Lock order: it is
-     * taken before a clock's, never after; user code is not called under it,
-     * but for the allocator and the wq_order. */
-    alignas(WQ__CACHE_LINE) struct wq__lock lock;
+    /* ---- what producers look at before they take the lock: rarely written, so
+     * that it stays near them ---- */
 
-    /* How many there are in `getters`, and an event loop that watches. Written
-     * with the lock; read without it by producers that used the inbox (inbox.h,
-     * I4). */
-    _Atomic uint32_t sleeping;
+    /* How many there are in `getters`, unless another one spins, an event loop
+     * that watches, and sinks that want to hear. Written with the lock; read
+     * without it by producers that used the inbox (inbox.h, I4). */
+    alignas(WQ__CACHE_LINE) _Atomic uint32_t sleeping;
 
-    /* Is something READY? A hint for threads that spin instead of sleeping;
-     * may be out of date, since nothing but speed depends on it. */
-    atomic_bool work_hint;
+    /* May there be an entry in the delay heap? Then what is handed over says
+     * when: a key that becomes due later stands behind it (Q-23). Written with
+     * the lock; relaxed: who knows of a delay, because it was asked for before,
+     * sees this too. May stay when the last entry has gone. */
+    atomic_bool wait_hint;
+
+    /* How often producers waited for a getter in vain, in a row, and how often
+     * they had better not wait again (adds.c). Guesses; relaxed. */
+    _Atomic unsigned in_vain, skips;
 
     /* Has a shutdown begun? As core.shutting_down, for those without the lock;
      * who must know for certain asks again with it. */
     atomic_bool closed;
 
-    /* At most one thread spins (relaxed: a wrong guess costs only speed). */
-    atomic_bool spinning;
+    /* A thread that was handed a key lately, by its mark (slot.h); NULL: none
+     * is known. A hint, which nothing but speed depends on: relaxed. */
+    _Atomic(const void *) getter;
+
+    /* ---- what the lock's holder looks at ---- */
+
+    /* Guards everything below, and what says so above; not the inbox's own
+     * atomics. Lock order: it is
+     * taken before a clock's, never after; user code is not called under it,
+     * but for the allocator and the wq_order. */
+    alignas(WQ__CACHE_LINE) struct wq__lock lock;
+
+    /* Is something READY? A hint for threads that spin instead of sleeping;
+     * may be out of date, since nothing but speed depends on it. */
+    atomic_bool work_hint;
+
+    bool     may_spin; /* there is a processor for another thread */
+    bool     spinning; /* a getter spins: at most one does, and it will look */
+    unsigned hope;     /* how long it does so, beyond the shortest time */
 
     bool interrupted; /* an interrupt is remembered */
     bool destroying;  /* wq_destroy() waits for `blocked` to become 0 */
     bool watched;     /* wq_fd() was called: `beacon` is there */
     bool lit;         /* ... and was told that a get would not block */
 
-    struct wq__core core;
+    alignas(WQ__CACHE_LINE) struct wq__core core;
+
+    /* Whom a thread that leaves has to think of: `blocked` ones, an event loop
+     * that watches, sinks that want to hear of changes. */
+    size_t company;
 
     /* Threads in verbs that may sleep, past their first look. */
     size_t              blocked;

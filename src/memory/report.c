@@ -67,6 +67,7 @@ begin_telling(struct wq__memory *m, size_t n)
     wq__lock_take(&m->lock);
     atomic_store_explicit(&m->sinks_len, n, memory_order_release);
     atomic_store_explicit(&m->tells, tells, memory_order_release);
+    m->company += tells;
     wq__lock_release(&m->lock);
 }
 

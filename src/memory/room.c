@@ -22,6 +22,8 @@ try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
         return err;
     if (is_now)
         told.now = wq__memory_stamp(m);
+    else
+        atomic_store_explicit(&m->wait_hint, true, memory_order_relaxed);
     return wq__core_add_with(&m->core, &told, keys, picks, n, needs);
 }
 

@@ -169,6 +169,7 @@ wq__memory_fd(wq_queue *q)
     if (!m->watched) {
         (void)wq__gate_catch_up(m);
         m->watched = !wq__beacon_init(&m->beacon, m->clock->timer);
+        m->company += m->watched;
         m->watch.beacon = &m->beacon;
     }
     const int cause = errno;
@@ -186,4 +187,5 @@ wq__memory_stop_watching(struct wq__memory *m)
     m->clock->watch(m->clock, &m->watch, WQ_FOREVER);
     wq__beacon_fini(&m->beacon);
     m->watched = false;
+    m->company--;
 }

@@ -7,14 +7,32 @@
 #include <time.h>
 
 void
+wq__yield(void)
+{
+    (void)sched_yield();
+}
+
+void
 wq__relax(unsigned round)
 {
     if (round < 64) {
         wq__pause();
     } else if (round < 256) {
-        (void)sched_yield();
+        wq__yield();
     } else {
         const struct timespec nap = {.tv_nsec = 50000};
         (void)nanosleep(&nap, NULL);
     }
 }
+
+#if WQ_DEBUG
+void
+wq__dawdle(void)
+{
+    enum { ONE_IN = 13 };
+    static _Thread_local unsigned calls; /* an atomic one would be a barrier */
+
+    if (calls++ % ONE_IN == 0)
+        (void)sched_yield();
+}
+#endif

@@ -14,6 +14,20 @@ wq__pause(void)
 #endif
 }
 
+/* Where another thread might come between two steps: debug builds let it, now
+ * and then. */
+#if WQ_DEBUG
+void wq__dawdle(void);
+#else
+static inline void
+wq__dawdle(void)
+{
+}
+#endif
+
+/* Let another thread run, if one wants to. */
+void wq__yield(void);
+
 /* For a loop that waits for another thread to finish a step of a few
  * instructions; `round` counts from 0. Spins first, then lets others run, then
  * sleeps a little: the other thread may have been descheduled, and may have a

@@ -33,6 +33,13 @@ enum { WQ__SLOTS = 128 };
 #endif
 extern _Thread_local unsigned wq__slot_own WQ__SLOT_NEAR;
 
+/* Something that no other living thread has, and that costs nothing to get. */
+static inline const void *
+wq__slot_mark(void)
+{
+    return &wq__slot_own;
+}
+
 /* The number that the calling thread has, or gets now. 0: all are taken, or the
  * thread is ending. */
 unsigned wq__slot_take(void);

@@ -59,7 +59,7 @@ snapshot_held(struct snapshot *s, const struct wq__core *c)
             const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
             if (!(rec->flags & WQ__HELD))
                 continue;
-            const struct wq__loan *loan = wq__slab_at(&c->loans, rec->next);
+            const struct wq__loan *loan = wq__loans_at(&c->loans, rec->next);
             if (loan->item.fence != fence)
                 continue;
             snapshot_key(s, loan->item.key);

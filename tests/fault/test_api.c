@@ -16,6 +16,7 @@
 #include "fault/snapshot.h"
 #include "memory/memory.h"
 #include "support/counting.h"
+#include "unit/locks.h"
 
 /* How the queue looks before the operation. */
 struct scene {
@@ -104,7 +105,7 @@ hand_over(void)
 {
     struct wq__memory *m = inside();
 
-    wq__lock_take(&m->lock);
+    lock_shut(&m->lock);
     wq__inbox_open(&m->inbox);
     for (int i = 0; i < scene.handed_over; i++)
         assert_int_equal(add_numbered("handed", i), WQ_OK);
@@ -386,7 +387,7 @@ one_is_done(void *unused)
 {
     (void)unused;
     expect_sound();
-    assert_int_equal(inside()->core.held, scene.held - 1);
+    assert_int_equal(inside()->core.loans.live, scene.held - 1);
     assert_int_equal(wq_len(ctx.q), scene.dirty ? 1 : 0);
 }
 
@@ -694,7 +695,7 @@ none_is_held(void *unused)
 {
     (void)unused;
     expect_sound();
-    assert_int_equal(inside()->core.held, 0);
+    assert_int_equal(inside()->core.loans.live, 0);
 }
 
 /* O-60 */
@@ -726,7 +727,7 @@ the_next_is_held(void *unused)
 {
     (void)unused;
     expect_sound();
-    assert_int_equal(inside()->core.held, 1);
+    assert_int_equal(inside()->core.loans.live, 1);
     expect_all_in_order(1);
 }
 
@@ -737,7 +738,7 @@ hand_over_a_longer_one(void)
     struct wq__memory *m = inside();
 
     memset(long_bytes, 'k', sizeof long_bytes);
-    wq__lock_take(&m->lock);
+    lock_shut(&m->lock);
     wq__inbox_open(&m->inbox);
     assert_int_equal(wq_add(ctx.q, (wq_key){long_bytes, 100}), WQ_OK);
     wq__lock_release(&m->lock);
@@ -755,7 +756,7 @@ TEST(next_without_memory_has_given_back_the_old_one)
     counting_fail(&mem, 1, COUNTING_FROM_NOW);
     assert_int_equal(op_next(NULL), WQ_ENOMEM);
     expect_sound();
-    assert_int_equal(inside()->core.held, 0);
+    assert_int_equal(inside()->core.loans.live, 0);
     assert_int_equal(count_pending(), 1);
     assert_int_equal(op_next(NULL), WQ_ENOMEM);
     counting_heal(&mem);

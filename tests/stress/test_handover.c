@@ -96,7 +96,7 @@ TEST(no_key_stays_in_the_ring_while_the_getter_sleeps)
     wq__gate_enter(m);
     wq__inbox_open(&m->inbox);
     wq__gate_leave(m);
-    atomic_store(&m->spinning, true); /* as if another getter span */
+    m->may_spin = false;
     assert_int_equal(pthread_create(&thread, NULL, get_all, NULL), 0);
 
     const int64_t end = wq__time_now() + duration();

@@ -446,7 +446,7 @@ close_game(void)
     const struct wq__memory *m = (const struct wq__memory *)(void *)game.q;
 
     expect_equal("length at the end", 0, wq_len(game.q));
-    expect_equal("held at the end", 0, m->core.held);
+    expect_equal("held at the end", 0, m->core.loans.live);
     expect_equal("on their way at the end", 0, m->coming);
     const char *law = wq__core_check(&m->core);
     if (law)

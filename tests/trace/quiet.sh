@@ -28,7 +28,8 @@ if [ "$mode" = hour ]; then
     calls=$(awk -v first="$first" '$1 != first' "$log" | wc -l)
     most=20
 else
-    calls=$(wc -l <"$log")
+    # A debug build lets others run now and then, on purpose (relax.h).
+    calls=$(grep -vc sched_yield "$log")
     most=100
 fi
 echo "$mode: $calls system calls"

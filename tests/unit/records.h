@@ -15,7 +15,7 @@
 
 /* A record for `key`, which must be short, in the slab. 0: no memory. */
 static inline wq__ref
-record_for(struct wq__slab *recs, const struct wq__hash_key *secret, wq_key key)
+record_for(struct wq__slab *recs, const struct wq__hasher *hasher, wq_key key)
 {
     wq__ref         ref;
     struct wq__rec *rec =
@@ -24,7 +24,7 @@ record_for(struct wq__slab *recs, const struct wq__hash_key *secret, wq_key key)
     if (!rec)
         return 0;
     *rec = (struct wq__rec){
-        .hash = wq__hash(secret, key),
+        .hash = wq__hash(hasher, key),
         .len_less_1 = (uint16_t)(key.len - 1),
     };
     memcpy(rec->bytes, key.data, key.len);

@@ -105,7 +105,7 @@ rec_of(const char *s)
 static struct wq__loan *
 loan_of(const char *s)
 {
-    return wq__slab_at(&f.core.loans, rec_of(s)->next);
+    return wq__loans_at(&f.core.loans, rec_of(s)->next);
 }
 
 static struct wq__slot *
@@ -262,7 +262,7 @@ TEST(auditor_sees_a_record_that_the_index_does_not_know)
 
 TEST(auditor_sees_miscounted_held_keys)
 {
-    SPOIL(f.core.held, 1, "L1: HELD keys and loans differ in number");
+    SPOIL(f.core.loans.live, 1, "L1: HELD keys and loans differ in number");
 }
 
 TEST(auditor_sees_a_loan_of_nobody)
@@ -528,7 +528,7 @@ TEST(auditor_sees_keys_that_were_not_counted)
 TEST(auditor_sees_a_stamp_without_need)
 {
     SPOIL(f.core.ages, true, "a record has a stamp without need, or none");
-    SPOIL(f.core.oldest, 1, "ages are kept without need");
+    SPOIL(f.core.loans.oldest, 1, "ages are kept without need");
 }
 
 TEST(auditor_sees_loans_whose_ages_are_wrong)
@@ -539,9 +539,10 @@ TEST(auditor_sees_loans_whose_ages_are_wrong)
     keeps_ages = false;
     SPOIL(loan_of("dirty")->older, 0, "the list of ages is broken");
     SPOIL(loan_of("held")->newer, 0, "the ages of loans were miscounted");
-    SPOIL(f.core.newest, f.core.oldest, "the ages of loans were miscounted");
+    SPOIL(f.core.loans.newest, f.core.loans.oldest,
+          "the ages of loans were miscounted");
     SPOIL(loan_of("held")->got, 1, "the ages of loans were miscounted");
-    SPOIL(f.core.got_sum, 1, "the ages of loans were miscounted");
+    SPOIL(f.core.loans.got_sum, 1, "the ages of loans were miscounted");
 }
 
 TEST(auditor_sees_a_plug_in_that_lost_a_key)

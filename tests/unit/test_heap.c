@@ -13,12 +13,12 @@
 enum { KEYS = 200 };
 
 struct fixture {
-    struct counting     mem;
-    struct wq__slab     recs;
-    struct wq__heap     heap;
-    struct wq__hash_key secret;
-    uint64_t            keys[KEYS];
-    wq__ref             refs[KEYS];
+    struct counting   mem;
+    struct wq__slab   recs;
+    struct wq__heap   heap;
+    struct wq__hasher hasher;
+    uint64_t          keys[KEYS];
+    wq__ref           refs[KEYS];
 
     /* The plain array: by key, its deadline and when it got it; 0: no. */
     int64_t  at[KEYS];
@@ -34,11 +34,11 @@ open_heap(void **state)
     (void)state;
     memset(&f, 0, sizeof f);
     counting_init(&f.mem);
-    wq__slab_init(&f.recs, &f.mem.allocator, false);
+    wq__slab_init(&f.recs, &f.mem.allocator);
     wq__heap_init(&f.heap, &f.mem.allocator, &f.recs);
     for (size_t i = 0; i < KEYS; i++) {
         f.keys[i] = i;
-        f.refs[i] = record_for(&f.recs, &f.secret, wq_u64(&f.keys[i]));
+        f.refs[i] = record_for(&f.recs, &f.hasher, wq_u64(&f.keys[i]));
     }
     return 0;
 }

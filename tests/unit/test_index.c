@@ -17,13 +17,13 @@ static const uint32_t masks[] = {0, 1, 3, 7, UINT32_MAX};
 enum { MASKS = sizeof masks / sizeof masks[0] };
 
 struct fixture {
-    struct counting     mem;
-    struct wq__slab     recs;
-    struct wq__index    index;
-    struct wq__hash_key secret;
-    uint64_t            keys[KEYS];
-    wq__ref             refs[KEYS];
-    bool                inside[KEYS];
+    struct counting   mem;
+    struct wq__slab   recs;
+    struct wq__index  index;
+    struct wq__hasher hasher;
+    uint64_t          keys[KEYS];
+    wq__ref           refs[KEYS];
+    bool              inside[KEYS];
 };
 
 static struct fixture f;
@@ -33,12 +33,13 @@ open_index(uint32_t mask)
 {
     memset(&f, 0, sizeof f);
     counting_init(&f.mem);
-    f.secret = (struct wq__hash_key){.k0 = 3, .k1 = 4, .mask = mask};
-    wq__slab_init(&f.recs, &f.mem.allocator, false);
+    f.hasher =
+        wq__hasher_of((struct wq__hash_key){.k0 = 3, .k1 = 4, .mask = mask});
+    wq__slab_init(&f.recs, &f.mem.allocator);
     wq__index_init(&f.index, &f.mem.allocator, &f.recs);
     for (size_t i = 0; i < KEYS; i++) {
         f.keys[i] = i;
-        f.refs[i] = record_for(&f.recs, &f.secret, wq_u64(&f.keys[i]));
+        f.refs[i] = record_for(&f.recs, &f.hasher, wq_u64(&f.keys[i]));
     }
 }
 
@@ -53,15 +54,30 @@ close_index(void)
 static uint32_t
 hash_of(size_t who)
 {
-    return wq__hash(&f.secret, wq_u64(&f.keys[who]));
+    return wq__hash(&f.hasher, wq_u64(&f.keys[who]));
+}
+
+/* As the core does: look, make room, put it where it was not found. */
+static wq_err
+try_to_insert(size_t who)
+{
+    const uint32_t hash = hash_of(who);
+    size_t         place;
+
+    assert_int_equal(
+        wq__index_seek(&f.index, wq_u64(&f.keys[who]), hash, &place), 0);
+    const wq_err err = wq__index_reserve(&f.index, hash, &place);
+    if (err)
+        return err;
+    wq__index_insert(&f.index, hash, f.refs[who], place);
+    f.inside[who] = true;
+    return WQ_OK;
 }
 
 static void
 insert(size_t who)
 {
-    assert_int_equal(wq__index_reserve(&f.index), WQ_OK);
-    wq__index_insert(&f.index, hash_of(who), f.refs[who]);
-    f.inside[who] = true;
+    assert_int_equal(try_to_insert(who), WQ_OK);
 }
 
 static void
@@ -188,6 +204,56 @@ TEST(table_grows_with_the_keys_and_stays_a_power_of_two)
     close_index();
 }
 
+/* Slots that a table keeps for good: see index.c. */
+enum { KEPT = WQ_DEBUG ? 2 : 2048 };
+
+/* What becomes of a table of `cap` slots when a key leaves. */
+static size_t
+cap_after(size_t cap, size_t len)
+{
+    if (cap <= KEPT || len * 16 >= cap)
+        return cap;
+    return cap / 4 > KEPT ? cap / 4 : KEPT;
+}
+
+/* O-10 */
+TEST(table_becomes_a_quarter_when_less_than_a_sixteenth_is_full)
+{
+    open_index(UINT32_MAX);
+    for (size_t i = 0; i < KEYS; i++)
+        insert(i);
+    for (size_t i = 0; i < KEYS; i++) {
+        const size_t before = f.index.cap;
+        take_out(i);
+        assert_int_equal(f.index.cap, cap_after(before, f.index.len));
+        expect_exactly_those_inside();
+    }
+    assert_true(f.index.cap <= KEPT);
+    close_index();
+}
+
+/* Wherever it stands, a few keys more or less do not make it ask again. */
+TEST(table_that_hovers_asks_for_nothing)
+{
+    enum { ROUND = 2 };
+
+    open_index(UINT32_MAX);
+    for (size_t i = 0; i < KEYS; i++)
+        insert(i);
+    for (size_t i = KEYS; i-- > 8;) { /* of a few, a few are many */
+        take_out(i);
+        const uint64_t calls = f.mem.calls;
+        for (int round = 0; round < 10; round++) {
+            for (size_t k = 0; k < ROUND && i + k < KEYS; k++)
+                insert(i + k);
+            for (size_t k = 0; k < ROUND && i + k < KEYS; k++)
+                take_out(i + k);
+        }
+        assert_int_equal(f.mem.calls, calls);
+    }
+    close_index();
+}
+
 /* O-10 */
 TEST(table_shrinks_when_keys_leave)
 {
@@ -197,7 +263,7 @@ TEST(table_shrinks_when_keys_leave)
     const size_t cap = f.index.cap;
     for (size_t i = 0; i < KEYS; i++)
         take_out(i);
-    assert_true(f.index.cap <= cap / 4);
+    assert_true(f.index.cap <= (cap / 4 > KEPT ? cap / 4 : KEPT));
     for (size_t i = 0; i < KEYS; i++)
         insert(i);
     expect_exactly_those_inside();
@@ -215,10 +281,8 @@ TEST(table_that_cannot_grow_serves_until_its_last_slot)
 
     counting_fail(&f.mem, 1, COUNTING_FROM_NOW);
     size_t n = 10;
-    while (n < KEYS && wq__index_reserve(&f.index) == WQ_OK) {
-        wq__index_insert(&f.index, hash_of(n), f.refs[n]);
-        f.inside[n++] = true;
-    }
+    while (n < KEYS && try_to_insert(n) == WQ_OK)
+        n++;
     assert_int_equal(f.index.cap, cap);
     assert_int_equal(n, cap - 1);
     expect_exactly_those_inside();
@@ -234,7 +298,7 @@ TEST(first_reserve_without_memory_is_refused)
 {
     open_index(UINT32_MAX);
     counting_fail(&f.mem, 1, COUNTING_FROM_NOW);
-    assert_int_equal(wq__index_reserve(&f.index), WQ_ENOMEM);
+    assert_int_equal(try_to_insert(0), WQ_ENOMEM);
     counting_heal(&f.mem);
     insert(0);
     expect_exactly_those_inside();
@@ -265,6 +329,8 @@ WQ_TESTS(test(new_index_finds_nothing_and_has_no_memory),
          test(removing_from_a_run_that_wraps_around_keeps_the_others),
          test(random_life_agrees_with_a_plain_list),
          test(table_grows_with_the_keys_and_stays_a_power_of_two),
+         test(table_becomes_a_quarter_when_less_than_a_sixteenth_is_full),
+         test(table_that_hovers_asks_for_nothing),
          test(table_shrinks_when_keys_leave),
          test(table_that_cannot_grow_serves_until_its_last_slot),
          test(first_reserve_without_memory_is_refused),

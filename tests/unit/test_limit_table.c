@@ -140,7 +140,7 @@ operate(struct wq__table *t, struct model *m, int n, uint64_t choice)
         wq__table_touch(t, entry);
         model_use(m, n, m->value[n]);
     } else if (!entry) {
-        entry = wq__table_insert(t, nth_key(buf, n), hash);
+        entry = wq__table_find_or_insert(t, nth_key(buf, n), hash);
         assert_true(entry != 0);
         uint32_t *value = wq__table_value(t, entry);
         assert_int_equal(*value, 0);
@@ -204,7 +204,8 @@ TEST(table_gives_memory_back_when_it_empties)
     wq__table_init(&t, &a, secret, 4, false);
     for (int i = 0; i < many; i++) {
         const wq_key key = {&i, sizeof i};
-        assert_true(wq__table_insert(&t, key, wq__table_hash(&t, key)) != 0);
+        assert_true(
+            wq__table_find_or_insert(&t, key, wq__table_hash(&t, key)) != 0);
     }
     const size_t full = mem.used;
     for (int i = 0; i < many; i++) {
@@ -237,12 +238,12 @@ TEST(table_loses_nothing_when_an_allocation_fails)
             char           buf[600];
             const wq_key   key = nth_key(buf, n);
             const uint32_t hash = wq__table_hash(&t, key);
-            wq__ref        entry = wq__table_insert(&t, key, hash);
+            wq__ref        entry = wq__table_find_or_insert(&t, key, hash);
             if (!entry) {
                 refused = true;
                 assert_int_equal(t.len, n);
                 assert_int_equal(wq__table_find(&t, key, hash), 0);
-                entry = wq__table_insert(&t, key, hash);
+                entry = wq__table_find_or_insert(&t, key, hash);
             }
             assert_true(entry != 0);
         }
@@ -273,7 +274,7 @@ TEST(table_that_cannot_grow_fills_up_but_for_one_slot)
     wq__table_init(&t, &a, secret, 4, false);
     do {
         const wq_key key = wq_u64(&n);
-        entry = wq__table_insert(&t, key, wq__table_hash(&t, key));
+        entry = wq__table_find_or_insert(&t, key, wq__table_hash(&t, key));
         mem.until = 0; /* from the second on, no memory */
     } while (entry && ++n < 100);
     assert_int_equal(t.len, n);

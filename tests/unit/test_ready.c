@@ -92,15 +92,15 @@ stack_destroy(void *self)
 }
 
 struct fixture {
-    struct counting     mem;
-    struct wq__slab     recs;
-    struct wq__index    index;
-    struct wq__ready    ready;
-    struct wq__hash_key secret;
-    struct stack        stack;
-    wq_order            order;
-    uint64_t            keys[KEYS];
-    wq__ref             refs[KEYS];
+    struct counting   mem;
+    struct wq__slab   recs;
+    struct wq__index  index;
+    struct wq__ready  ready;
+    struct wq__hasher hasher;
+    struct stack      stack;
+    wq_order          order;
+    uint64_t          keys[KEYS];
+    wq__ref           refs[KEYS];
 };
 
 static struct fixture f;
@@ -108,18 +108,21 @@ static struct fixture f;
 static void
 open_with(const wq_order *order)
 {
-    f.secret.mask = UINT32_MAX;
+    f.hasher = wq__hasher_of((struct wq__hash_key){.mask = UINT32_MAX});
     counting_init(&f.mem);
-    wq__slab_init(&f.recs, &f.mem.allocator, false);
+    wq__slab_init(&f.recs, &f.mem.allocator);
     wq__index_init(&f.index, &f.mem.allocator, &f.recs);
     for (size_t i = 0; i < KEYS; i++) {
         f.keys[i] = i;
         const wq_key key = wq_u64(&f.keys[i]);
-        f.refs[i] = record_for(&f.recs, &f.secret, key);
-        assert_int_equal(wq__index_reserve(&f.index), WQ_OK);
-        wq__index_insert(&f.index, wq__hash(&f.secret, key), f.refs[i]);
+        f.refs[i] = record_for(&f.recs, &f.hasher, key);
+        const uint32_t hash = wq__hash(&f.hasher, key);
+        size_t         place;
+        (void)wq__index_seek(&f.index, key, hash, &place);
+        assert_int_equal(wq__index_reserve(&f.index, hash, &place), WQ_OK);
+        wq__index_insert(&f.index, hash, f.refs[i], place);
     }
-    wq__ready_init(&f.ready, &f.recs, &f.index, &f.secret, order,
+    wq__ready_init(&f.ready, &f.recs, &f.index, &f.hasher, order,
                    &wq__mem_default);
 }
 

@@ -15,6 +15,7 @@
 #include "memory/memory.h"
 #include "support/recorder.h"
 #include "support/worker.h"
+#include "unit/locks.h"
 
 #define assert_err(actual, expected)                                           \
     assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
@@ -228,7 +229,7 @@ hand_over(const char *key)
 {
     struct wq__memory *m = inside();
 
-    wq__lock_take(&m->lock);
+    lock_shut(&m->lock);
     wq__inbox_open(&m->inbox);
     atomic_store(&m->sleeping, 0);
     add(key);
@@ -275,7 +276,7 @@ TEST(sink_hears_of_a_key_in_the_inbox_before_the_add_returns)
 {
     struct wq__memory *m = inside();
 
-    wq__lock_take(&m->lock);
+    lock_shut(&m->lock);
     wq__inbox_open(&m->inbox);
     struct worker *w = worker_start(add_foo, NULL);
     worker_await_blocked(w);
@@ -313,14 +314,12 @@ TEST(stats_take_the_inbox_in)
 static unsigned lock_was_taken; /* how often a sink found it so */
 
 static void
-try_lock(struct recorder *r, enum recorder_call call)
+look_at_lock(struct recorder *r, enum recorder_call call)
 {
     struct wq__memory *m = (struct wq__memory *)(void *)r->q;
 
     (void)call;
-    if (wq__lock_try(&m->lock))
-        wq__lock_release(&m->lock);
-    else
+    if (lock_is_taken(&m->lock))
         lock_was_taken++;
 }
 
@@ -340,7 +339,7 @@ static wq_metrics *
 hooked(void)
 {
     recorder_init(&rec);
-    rec.hook = try_lock;
+    rec.hook = look_at_lock;
     return &rec.sink;
 }
 
@@ -403,8 +402,7 @@ count(void *ctx, wq_key key, const wq_key_info *info)
 
     (void)key;
     (void)info;
-    assert_true(wq__lock_try(&inside()->lock));
-    wq__lock_release(&inside()->lock);
+    assert_false(lock_is_taken(&inside()->lock));
     walk->visits++;
     if (walk->last_read != timepiece.watches)
         walk->since = 0;

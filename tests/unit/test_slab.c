@@ -24,7 +24,7 @@ open_slab(void **state)
 {
     (void)state;
     counting_init(&f.mem);
-    wq__slab_init(&f.slab, &f.mem.allocator, false);
+    wq__slab_init(&f.slab, &f.mem.allocator);
     return 0;
 }
 
@@ -101,7 +101,6 @@ TEST(reference_leads_back_to_the_object)
         void *p = must_alloc(size_of(i), &f.refs[i]);
         assert_int_not_equal(f.refs[i], 0);
         assert_ptr_equal(wq__slab_at(&f.slab, f.refs[i]), p);
-        assert_ptr_equal(wq__slab_probe(&f.slab, f.refs[i]), p);
     }
 }
 
@@ -120,30 +119,152 @@ TEST(freed_slot_is_used_again_before_new_memory)
         expect_signed(i, 48);
 }
 
-/* O-10: what stays after a burst is one spare block per size. */
-TEST(after_freeing_all_one_block_per_size_stays)
+/* How many blocks of a size have no object in them. */
+static uint32_t
+empty_blocks_of_class(size_t units)
 {
-    for (size_t i = 0; i < MANY; i++)
-        sign(i, 8 + i % 3 * 100);
-    assert_true(blocks_of_class(1) > 1);
-    for (size_t i = 0; i < MANY; i++)
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < f.slab.table_len; i++)
+        n += f.slab.table[i] && f.slab.table[i]->slot_units == units &&
+             f.slab.table[i]->live == 0;
+    return n;
+}
+
+/* Orders in which the first `n` objects are freed: the first first, the last
+ * first, one out of every so many, at random. */
+enum { ORDERS = 4 };
+
+static void
+put_in_order(size_t *who, size_t n, int order, struct dice *dice)
+{
+    enum { STRIDE = 37 }; /* shares no factor with any `n` here */
+
+    for (size_t i = 0; i < n; i++)
+        who[i] = order == 0 ? i : order == 1 ? n - 1 - i : i * STRIDE % n;
+    for (size_t i = n; order == 3 && i > 1; i--) {
+        const size_t other = dice_roll(dice, i), last = who[i - 1];
+        who[i - 1] = who[other];
+        who[other] = last;
+    }
+}
+
+/* O-10: what stays after a burst is one spare block per size, and there is
+ * never more than one that is empty, in whatever order objects go. */
+TEST(after_freeing_all_in_any_order_one_block_per_size_stays)
+{
+    struct dice   dice = dice_seeded("order");
+    static size_t who[MANY];
+
+    for (int order = 0; order < ORDERS; order++) {
+        wq__slab_fini(&f.slab); /* what is spare is large after a burst */
+        for (size_t i = 0; i < MANY; i++)
+            sign(i, 8 + i % 3 * 100);
+        assert_true(blocks_of_class(1) > 1);
+        put_in_order(who, MANY, order, &dice);
+        for (size_t i = 0; i < MANY; i++) {
+            wq__slab_free(&f.slab, f.refs[who[i]]);
+            assert_in_range(empty_blocks_of_class(1), 0, 1);
+        }
+        assert_int_equal(f.slab.live, 0);
+        assert_int_equal(f.mem.blocks, 3 + 1); /* three sizes and the table */
+        for (size_t units = 1; units < WQ__SLAB_CLASSES; units++) {
+            assert_in_range(blocks_of_class(units), 0, 1);
+            assert_int_equal(empty_blocks_of_class(units),
+                             blocks_of_class(units));
+        }
+    }
+}
+
+/* The spare block serves, another one becomes empty meanwhile and is the spare
+ * one instead; then the first becomes empty again. */
+TEST(only_one_of_two_blocks_that_become_empty_in_turn_stays)
+{
+    size_t n = 0;
+
+    while (blocks_of_class(6) < 3)
+        sign(n++, 48);
+    const uint32_t last = f.refs[n - 1] >> WQ__SLAB_UNIT_BITS;
+    size_t         begin = n - 1; /* of those in the block before the last */
+    while (begin && f.refs[begin - 1] >> WQ__SLAB_UNIT_BITS != 0)
+        begin--;
+    assert_true(begin > 0 && begin < n - 1);
+
+    wq__slab_free(&f.slab, f.refs[n - 1]); /* the last one is the spare one */
+    assert_int_equal(f.slab.table[last]->live, 0);
+    sign(n - 1, 48); /* and serves */
+    assert_int_equal(f.refs[n - 1] >> WQ__SLAB_UNIT_BITS, last);
+    for (size_t i = begin; i < n - 1; i++) /* the one before is it */
         wq__slab_free(&f.slab, f.refs[i]);
-    assert_int_equal(f.slab.live, 0);
-    assert_int_equal(f.mem.blocks, 3 + 1); /* three sizes and the table */
-    for (size_t units = 1; units < WQ__SLAB_CLASSES; units++)
-        assert_in_range(blocks_of_class(units), 0, 1);
+    assert_int_equal(blocks_of_class(6), 3);
+    assert_int_equal(empty_blocks_of_class(6), 1);
+    wq__slab_free(&f.slab, f.refs[n - 1]); /* and this one has to go */
+    assert_int_equal(blocks_of_class(6), 2);
+    assert_int_equal(empty_blocks_of_class(6), 1);
+    for (size_t i = 0; i < begin; i++)
+        expect_signed(i, 48);
+}
+
+/* A slab that is at a boundary, and goes some steps over it and back. */
+static void
+expect_no_memory_for_steps(size_t n, size_t steps)
+{
+    const uint64_t calls = f.mem.calls;
+    const size_t   blocks = f.mem.blocks;
+
+    for (int round = 0; round < 100; round++) {
+        for (size_t i = 0; i < steps; i++)
+            wq__slab_free(&f.slab, f.refs[n - 1 - i]);
+        for (size_t i = steps; i-- > 0;)
+            sign(n - 1 - i, 48);
+    }
+    assert_int_equal(f.mem.calls, calls);
+    assert_int_equal(f.mem.blocks, blocks);
+    for (size_t i = 0; i < n; i++)
+        expect_signed(i, 48);
 }
 
 TEST(queue_that_hovers_at_a_boundary_asks_for_nothing)
 {
     size_t n = 0;
 
-    while (blocks_of_class(6) < 2) /* the object that opened the second */
+    for (uint32_t blocks = 1; blocks <= 4; blocks++) {
+        while (blocks_of_class(6) < blocks) /* the one that opened it */
+            sign(n++, 48);
+        for (size_t steps = 1; steps <= 3 && steps <= n; steps++)
+            expect_no_memory_for_steps(n, steps);
+    }
+}
+
+/* From nothing to something and back, as a queue that keeps up does. */
+TEST(queue_that_hovers_at_nothing_asks_for_nothing)
+{
+    for (size_t n = 1; n <= 2; n++) {
+        for (size_t i = 0; i < n; i++)
+            sign(i, 48);
+        expect_no_memory_for_steps(n, n);
+        for (size_t i = 0; i < n; i++)
+            wq__slab_free(&f.slab, f.refs[i]);
+    }
+}
+
+/* The last steps over a boundary, the other way: the oldest go first, as they
+ * do in a queue. */
+TEST(queue_that_moves_on_at_a_boundary_asks_for_nothing)
+{
+    enum { KEPT = 200 };
+    size_t n = 0;
+
+    while (n < KEPT)
         sign(n++, 48);
+    for (size_t i = 0; i < 3 * KEPT; i++) { /* until its blocks are settled */
+        wq__slab_free(&f.slab, f.refs[i % KEPT]);
+        sign(i % KEPT, 48);
+    }
     const uint64_t calls = f.mem.calls;
-    for (int round = 0; round < 100; round++) {
-        wq__slab_free(&f.slab, f.refs[n - 1]);
-        sign(n - 1, 48);
+    for (size_t i = 0; i < 10 * KEPT; i++) {
+        wq__slab_free(&f.slab, f.refs[i % KEPT]);
+        sign(i % KEPT, 48);
     }
     assert_int_equal(f.mem.calls, calls);
 }
@@ -163,43 +284,6 @@ TEST(block_numbers_are_used_again)
             table_len = f.slab.table_len;
         assert_int_equal(f.slab.table_len, table_len);
     }
-}
-
-TEST(probe_of_rubbish_finds_nothing_outside_the_slots)
-{
-    struct dice dice = dice_seeded("probe");
-
-    sign(0, 48);
-    sign(1, 48);
-    const char *first = wq__slab_at(&f.slab, f.refs[0]);
-    const char *second = wq__slab_at(&f.slab, f.refs[1]);
-    for (int i = 0; i < 100000; i++) {
-        /* Every second one names the block that exists. */
-        wq__ref ref = (wq__ref)dice_bits(&dice);
-        if (i % 2)
-            ref &= (1U << WQ__SLAB_UNIT_BITS) - 1;
-        const char *p = wq__slab_probe(&f.slab, ref);
-        if (p && p != first && p != second)
-            fail_msg("probe of %u gives %p", ref, (const void *)p);
-    }
-    assert_null(wq__slab_probe(&f.slab, 0));
-    assert_null(wq__slab_probe(&f.slab, UINT32_MAX));
-}
-
-TEST(probe_finds_a_freed_slot_until_its_block_is_empty)
-{
-    sign(0, 48);
-    sign(1, 48);
-    wq__slab_free(&f.slab, f.refs[0]);
-    assert_non_null(wq__slab_probe(&f.slab, f.refs[0]));
-    wq__slab_free(&f.slab, f.refs[1]);
-    assert_null(wq__slab_probe(&f.slab, f.refs[0]));
-}
-
-TEST(probe_of_a_slab_never_used_finds_nothing)
-{
-    assert_null(wq__slab_probe(&f.slab, 0));
-    assert_null(wq__slab_probe(&f.slab, 12345));
 }
 
 /* L6: every allocation on the way is refused once. */
@@ -233,30 +317,6 @@ TEST(refused_block_leaves_a_table_that_serves_later)
     counting_heal(&f.mem);
     must_alloc(8, &f.refs[0]);
     assert_int_equal(f.mem.blocks, 2);
-}
-
-/* O-06: the memory of what was freed can still be read, and serves again. */
-TEST(slab_that_keeps_its_blocks_gives_none_back)
-{
-    void *objects[MANY];
-
-    wq__slab_init(&f.slab, &f.mem.allocator, true);
-    for (size_t i = 0; i < MANY; i++)
-        objects[i] = must_alloc(40, &f.refs[i]);
-    const size_t   bytes = f.mem.bytes;
-    const uint64_t calls = f.mem.calls;
-    for (size_t i = 0; i < MANY; i++)
-        wq__slab_free(&f.slab, f.refs[i]);
-    assert_int_equal(f.mem.bytes, bytes);
-    for (size_t i = 0; i < MANY; i++) {
-        memset(objects[i], 0, 40); /* nobody else's */
-        assert_null(wq__slab_probe(&f.slab, f.refs[i]));
-    }
-    for (size_t i = 0; i < MANY; i++)
-        sign(i, 40);
-    assert_int_equal(f.mem.calls, calls);
-    for (size_t i = 0; i < MANY; i++)
-        expect_signed(i, 40);
 }
 
 /* How often each of the first `n` is met from `cursor` on, with so small a
@@ -368,15 +428,14 @@ WQ_TESTS(slab_test(new_slab_asks_for_no_memory),
          slab_test(objects_are_aligned_to_eight),
          slab_test(reference_leads_back_to_the_object),
          slab_test(freed_slot_is_used_again_before_new_memory),
-         slab_test(after_freeing_all_one_block_per_size_stays),
+         slab_test(after_freeing_all_in_any_order_one_block_per_size_stays),
+         slab_test(only_one_of_two_blocks_that_become_empty_in_turn_stays),
          slab_test(queue_that_hovers_at_a_boundary_asks_for_nothing),
+         slab_test(queue_that_hovers_at_nothing_asks_for_nothing),
+         slab_test(queue_that_moves_on_at_a_boundary_asks_for_nothing),
          slab_test(block_numbers_are_used_again),
-         slab_test(probe_of_rubbish_finds_nothing_outside_the_slots),
-         slab_test(probe_finds_a_freed_slot_until_its_block_is_empty),
-         slab_test(probe_of_a_slab_never_used_finds_nothing),
          slab_test(refused_memory_changes_nothing_and_retry_works),
          slab_test(refused_block_leaves_a_table_that_serves_later),
-         slab_test(slab_that_keeps_its_blocks_gives_none_back),
          slab_test(walk_meets_every_object_once),
          slab_test(walk_of_an_empty_slab_ends_at_once),
          slab_test(walk_without_a_budget_does_not_move),
