@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* side_naive.c: the obvious C version: the same core under one mutex, with one
+/* naive.c: the obvious C version: the same core under one mutex, with one
  * condition variable, signalled on every add. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -65,6 +65,12 @@ done(void *q, void *item)
     pthread_mutex_unlock(&n->mutex);
 }
 
+static wq_key
+key(const void *item)
+{
+    return ((const wq_item *)item)->key;
+}
+
 static void
 shutdown(void *q)
 {
@@ -87,13 +93,12 @@ destroy(void *q)
     free(n);
 }
 
-const struct side side_naive = {
-    .name = "naive",
-    .what = "the same core under one mutex and one condition variable",
+const struct side bench_side = {
     .create = create,
     .add = add,
     .get = get,
     .done = done,
+    .key = key,
     .shutdown = shutdown,
     .destroy = destroy,
 };

@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What does `wq run` cost for each job, beside xargs -P and GNU parallel, and
+# how much memory do keys take that wait? Every round runs all of them one after
+# the other; the best round of each counts, for what else the machine does can
+# only make it slower.
+#
+#     command.sh WQ [JOBS [ROUNDS [KEYS]]]    5000 jobs, 5 rounds, 1000000 keys
+#
+# Says "too slow" and exits with 1 if wq takes more than 1.2 times as long as
+# xargs, or more than half as long as parallel (which may be missing). Fewer than
+# 1000 jobs are too few to tell.
+set -eu
+wq=$1
+jobs=${2:-5000}
+rounds=${3:-5}
+keys=${4:-1000000}
+slots=$(nproc)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+seq "$jobs" >"$work/keys"
+
+# How many microseconds does the command take? Its input is the keys.
+took() {
+    begin=$(date +%s%N)
+    "$@" <"$work/keys" >/dev/null
+    end=$(date +%s%N)
+    echo $(((end - begin) / 1000))
+}
+
+# A round: adds what each one took to its file.
+round() {
+    took xargs -P "$slots" -n 1 /bin/true >>"$work/xargs"
+    took "$wq" run -q -P "$slots" -- /bin/true >>"$work/wq"
+    took "$wq" run -q -P "$slots" --ungroup -- /bin/true >>"$work/wq-ungroup"
+    if command -v parallel >/dev/null; then
+        took parallel -P "$slots" /bin/true >>"$work/parallel" 2>/dev/null
+    fi
+}
+
+# Prints the least number in a file; nothing if there is none.
+best() {
+    [ ! -s "$work/$1" ] || sort -n "$work/$1" | head -n 1
+}
+
+# Prints how many KiB `wq run` holds with so many keys that all wait.
+memory() {
+    rm -f "$work/events"
+    mkfifo "$work/stop"
+    # One key runs until it may end; the others wait for it.
+    { echo first && seq "$1"; } >"$work/many"
+    # shellcheck disable=SC2016 # the shell of the job expands it
+    "$wq" run -q --halt=now,done=1 --json="$work/events" -a "$work/many" -- \
+        sh -c 'read -r _ <"$0"' "$work/stop" &
+    pid=$!
+    until grep -q '"end of input"' "$work/events" 2>/dev/null; do
+        sleep 0.1
+    done
+    awk '/^VmRSS/ { print $2 }' "/proc/$pid/status"
+    echo >"$work/stop"
+    wait "$pid" || true
+    rm "$work/stop"
+}
+
+i=0
+while [ "$i" -lt "$rounds" ]; do
+    round
+    i=$((i + 1))
+done
+echo "$jobs x /bin/true, $slots at a time, best of $rounds:"
+for name in xargs wq wq-ungroup parallel; do
+    us=$(best "$name")
+    [ ! "$us" ] || echo "$name $us $(best xargs)" | awk -v jobs="$jobs" '
+        { printf "  %-12s %7.0f us a job   %.2f x xargs\n", $1, $2 / jobs,
+            $2 / $3 }'
+done
+
+few=$(memory 1)
+many=$(memory "$keys")
+echo "$keys keys that wait: $(((many - few) / 1024)) MiB, \
+$(((many - few) * 1024 / keys)) bytes a key (and $few KiB without)"
+
+[ "$jobs" -ge 1000 ] || exit 0
+if [ $((10 * $(best wq))) -gt $((12 * $(best xargs))) ]; then
+    echo "too slow: more than 1.2 x xargs"
+    exit 1
+fi
+parallel=$(best parallel)
+if [ "$parallel" ] && [ $((2 * $(best wq))) -gt "$parallel" ]; then
+    echo "too slow: more than half of parallel"
+    exit 1
+fi

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* catalogue.c: which sides and rows are there, and what is wq to reach? */
+#include "driver.h"
+
+#define GO "not built; scripts/bench.sh does, where there is a Go toolchain"
+
+const struct peer peers[] = {
+    {"wq", "bench_wq", NULL, "not built"},
+    {"client-go", "bench_go", "client-go", GO},
+    {"controller-runtime", "bench_go", "controller-runtime", GO},
+    {"glib", "bench_glib", NULL, "not built: needs GLib's headers"},
+    {"naive", "bench_naive", NULL, "not built"},
+    {"floor", "bench_floor", NULL, "not built"},
+    {"ring", "bench_ring", NULL, "not built"},
+};
+const size_t n_peers = sizeof peers / sizeof peers[0];
+
+static const struct shown shown[KINDS][MOST_SHOWN] = {
+    [PER_KEY] = {{"ns", "", "ns", 1}},
+    [TIMES] = {{"p50_ns", ", p50", "us", 1000},
+               {"p99_ns", ", p99", "us", 1000},
+               {"max_ns", ", max", "us", 1000}},
+    [BYTES] = {{"bytes", "", "bytes", 1},
+               {"rss_bytes", ", process", "bytes", 1}},
+    [PROCESSOR] = {{"cpu_us", "", "us", 1}},
+};
+
+const struct shown *
+shown_of(size_t row, size_t i)
+{
+    if (i == MOST_SHOWN || !shown[rows[row].kind][i].figure)
+        return NULL;
+    return &shown[rows[row].kind][i];
+}
+
+const struct row rows[] = {
+    {"cycle", ONE_THREAD, PER_KEY, .title = "add, get, done, 1 k keys in turn"},
+    {"metrics", ONE_THREAD, PER_KEY, .title = "the same, metrics on"},
+    {"fill-1k", ONE_THREAD, PER_KEY, .title = "fill 1 k, then drain"},
+    {"fill-100k", ONE_THREAD, PER_KEY, .title = "fill 100 k, then drain"},
+    {"fill-1m", ONE_THREAD, PER_KEY, .title = "fill 1 M, then drain"},
+    {"dup-1k", ONE_THREAD, PER_KEY, .title = "duplicate add, 1 k pending"},
+    {"dup-1m", ONE_THREAD, PER_KEY, .title = "duplicate add, 1 M pending"},
+    {"priority", ONE_THREAD, PER_KEY,
+     .title = "fill 100 k of 5 priorities, drain"},
+    {"next", ONE_THREAD, PER_KEY,
+     .title = "fill 100 k, wq_next (others: get, done)"},
+    {"batch", ONE_THREAD, PER_KEY,
+     .title = "batches of 32 (others: one by one)"},
+    {"1x1", CROWDS, PER_KEY, .title = "1 producer x 1 consumer"},
+    {"2x2", CROWDS, PER_KEY, .title = "2 x 2"},
+    {"4x4", CROWDS, PER_KEY, .title = "4 x 4"},
+    {"8x8", CROWDS, PER_KEY, .title = "8 x 8"},
+    {"8x8-on-2", CROWDS, PER_KEY, .title = "8 x 8 on two processors", "8x8", 2},
+    {"pool", CROWDS, PER_KEY, .title = "pool of 8, empty handlers"},
+    {"ping-pong", CROWDS, PER_KEY, .title = "ping-pong, there and back"},
+    {"fair", CROWDS, TIMES, .title = "4 x 4: from add to get"},
+    {"after-100k", WAITING, PER_KEY, .title = "add_after 100 k, and fire"},
+    {"after-1m", WAITING, PER_KEY, .title = "add_after 1 M, and fire"},
+    {"late", WAITING, TIMES, .title = "lateness of timers"},
+    {"wake", WAITING, TIMES, .title = "wake-up of a sleeping consumer"},
+    {"idle", WAITING, PROCESSOR,
+     .title = "processor time of an idle queue in 1 s"},
+    {"limiter", LIMITERS, PER_KEY,
+     .title = "limiter: when, forget, 100 k keys"},
+    {"limited", LIMITERS, PER_KEY,
+     .title = "add_rate_limited 100 k; get, forget, done"},
+    {"limited-each", LIMITERS, PER_KEY, .title = "the same, key by key"},
+    {"memory-pending", MEMORY, BYTES, .title = "a pending key, of 1 M"},
+    {"memory-waiting", MEMORY, BYTES, .title = "a waiting key, of 1 M"},
+};
+const size_t n_rows = sizeof rows / sizeof rows[0];
+_Static_assert(sizeof rows / sizeof rows[0] <= MOST_ROWS, "raise MOST_ROWS");
+_Static_assert(sizeof peers / sizeof peers[0] <= MOST_SIDES, "more sides");
+
+const struct demand demands[] = {
+    {"one thread: cycle", "cycle", "ns", AT_LEAST, .bound = 3},
+    {"one thread: fill and drain, 1 k", "fill-1k", "ns", AT_LEAST, .bound = 3},
+    {"one thread: fill and drain, 100 k", "fill-100k", "ns", AT_LEAST,
+     .bound = 3},
+    {"one thread: fill and drain, 1 M", "fill-1m", "ns", AT_LEAST, .bound = 3},
+    {"duplicate add, 1 M", "dup-1m", "ns", AT_LEAST, .bound = 3},
+    {"duplicate add, 1 k", "dup-1k", "ns", AT_LEAST, .bound = 1.5},
+    {"1 x 1", "1x1", "ns", AT_LEAST, .bound = 4},
+    {"2 x 2", "2x2", "ns", AT_LEAST, .bound = 4},
+    {"4 x 4", "4x4", "ns", AT_LEAST, .bound = 4},
+    {"8 x 8", "8x8", "ns", AT_LEAST, .bound = 4},
+    {"8 x 8 on two processors", "8x8-on-2", "ns", AT_LEAST, .bound = 4},
+    {"ping-pong", "ping-pong", "ns", AT_LEAST, .bound = 1.5},
+    {"add_after 100 k, firing included", "after-100k", "ns", AT_LEAST,
+     .bound = 4},
+    {"add_after 1 M, firing included", "after-1m", "ns", AT_LEAST, .bound = 4},
+    {"limiter: when and forget", "limiter", "ns", AT_LEAST, .bound = 3},
+    {"add_rate_limited", "limited", "ns", AT_LEAST, .bound = 3},
+    {"add_rate_limited, key by key", "limited-each", "ns", AT_LEAST,
+     .bound = 3},
+    {"cycle with metrics on", "metrics", "ns", AT_LEAST, .bound = 3},
+    {"priority fill and drain, against controller-runtime", "priority", "ns",
+     AT_LEAST, .bound = 10, .side = "controller-runtime"},
+    {"memory per pending key", "memory-pending", "bytes", AT_MOST, .bound = 1},
+    {"fill and drain: 1 M against 1 k", "fill-1m", "ns", AT_MOST, .bound = 4,
+     .side = "wq", .base = "fill-1k"},
+    {"cycle against the floor", "cycle", "ns", AT_MOST, .bound = 1.6,
+     .side = "floor"},
+    {"4 x 4: from add to get, p99", "fair", "p99_ns", AT_MOST, .bound = 1},
+    {"4 x 4: from add to get, max", "fair", "max_ns", AT_MOST, .bound = 1},
+    {"idle queue: us of processor time in 1 s", "idle", "cpu_us", NO_MORE,
+     .bound = 100},
+};
+const size_t n_demands = sizeof demands / sizeof demands[0];
+
+static const struct {
+    const char *title, *file;
+} groups[GROUPS] = {
+    [ONE_THREAD] = {"One thread", "one-thread"},
+    [CROWDS] = {"Many threads", "crowds"},
+    [WAITING] = {"Deadlines and sleep", "waiting"},
+    [LIMITERS] = {"Limiters", "limiters"},
+    [MEMORY] = {"Memory", "memory"},
+};
+
+const char *
+group_title(enum group g)
+{
+    return groups[g].title;
+}
+
+const char *
+group_file(enum group g)
+{
+    return groups[g].file;
+}

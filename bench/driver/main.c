@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c: how long does a key take, here and elsewhere?
+ *
+ * Every row runs on every side in turn, round after round, and every round
+ * begins with another side: whatever else the machine does hits all alike.
+ * Printed are medians with the smallest and the largest, ratios of medians,
+ * which survive a change of machine best, and what was asked for beside what
+ * was reached. Exits with 1 if a side failed, for then no figure is valid; a
+ * figure that is not as good as asked is no failure.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver.h"
+
+/* Whose figures are being read. */
+struct place {
+    size_t row, peer;
+    bool   any; /* there were some */
+};
+
+static void
+take_figure(void *ctx, const char *name, const char *value)
+{
+    struct place       *at = ctx;
+    const struct shown *what;
+
+    for (size_t i = 0; (what = shown_of(at->row, i)); i++)
+        if (!strcmp(what->figure, name)) {
+            keep(at->row, i, at->peer, strtod(value, NULL));
+            at->any = true;
+        }
+}
+
+static bool
+measure(const struct options *o, size_t r, size_t p)
+{
+    struct place at = {r, p, false};
+    const char  *args[3] = {NULL, NULL, NULL};
+    size_t       n = 0;
+
+    if (peers[p].arg)
+        args[n++] = peers[p].arg;
+    args[n++] = rows[r].program ? rows[r].program : rows[r].name;
+    if (o->quick)
+        args[n] = "--quick";
+    const enum ran ran =
+        run_program(peers[p].program, args, rows[r].cpus, take_figure, &at);
+    return ran == RAN_NOT || (ran == RAN && at.any);
+}
+
+static bool
+run_round(const struct options *o, size_t round)
+{
+    for (size_t r = 0; r < n_rows; r++) {
+        if (!wants_row(o, &rows[r]))
+            continue;
+        for (size_t i = 0; i < n_peers; i++) {
+            const size_t p = (i + round) % n_peers;
+            if (wants_peer(o, &peers[p]) && is_there(&peers[p]) &&
+                !measure(o, r, p))
+                return false;
+        }
+        (void)fputc('.', stderr);
+    }
+    (void)fputc('\n', stderr);
+    return true;
+}
+
+static void
+say_who_is_absent(const struct options *o)
+{
+    for (size_t p = 0; p < n_peers; p++)
+        if (wants_peer(o, &peers[p]) && !is_there(&peers[p]))
+            (void)fprintf(stderr, "wq_bench: without %s (%s)\n", peers[p].name,
+                          peers[p].absent);
+}
+
+/* wq's own program answers that one. */
+static int
+features(const struct options *o)
+{
+    char path[MOST_PATH];
+
+    program_path(path, "bench_wq");
+    (void)execl(path, path, "--features", o->quick ? "--quick" : NULL, NULL);
+    perror(path);
+    return 1;
+}
+
+int
+main(int argc, char **argv)
+{
+    const struct options o = read_options(argc, argv);
+
+    if (o.features)
+        return features(&o);
+    say_who_is_absent(&o);
+    find_out_machine();
+    for (size_t round = 0; round < o.rounds; round++)
+        if (!run_round(&o, round)) {
+            (void)fprintf(stderr, "wq_bench: no figure is valid\n");
+            return 1;
+        }
+    report(stdout, &o, false);
+    bool ok = true;
+    if (o.json)
+        ok &= write_json(&o);
+    if (o.plots)
+        ok &= write_plots(&o);
+    return !ok;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+
+// What does a key cost when many goroutines want it? The counterpart of
+// bench/rows/crowds.c. Timed is all of it: from before the first goroutine
+// starts until the last one has gone after the shutdown.
+package main
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+const (
+	crowdKeys = 1000000
+	trips     = 100000
+)
+
+// runCrowd has n producers and n consumers work, every key different. The
+// functions are told the key, before its add and after its get.
+func runCrowd(q queue, n int, added, got func(key int)) {
+	each := len(keys) / n
+	var producers, consumers sync.WaitGroup
+	var count atomic.Int64
+
+	start := begin()
+	for range n {
+		consumers.Go(func() {
+			mine := 0
+			for {
+				key, shutdown := q.Get()
+				if shutdown {
+					break
+				}
+				if got != nil {
+					got(keyNumber(key))
+				}
+				q.Done(key)
+				mine++
+			}
+			count.Add(int64(mine))
+		})
+	}
+	for p := range n {
+		producers.Go(func() {
+			for i := p * each; i < (p+1)*each; i++ {
+				if added != nil {
+					added(i)
+				}
+				q.Add(keys[i])
+			}
+		})
+	}
+	producers.Wait()
+	q.ShutDown()
+	consumers.Wait()
+	took := time.Since(start)
+	must(count.Load() == int64(each*n), "counting what came out")
+	sayEach(took, each*n)
+}
+
+func crowd(create func() queue, n int) {
+	makeKeys(scaled(crowdKeys))
+	runCrowd(create(), n, nil, nil)
+}
+
+// fair: how long does a key wait between its add and its get, in such a crowd?
+func fair(create func() queue, n int) {
+	makeKeys(scaled(crowdKeys))
+	adds := make([]time.Duration, len(keys))
+	waits := make([]time.Duration, len(keys))
+	epoch := time.Now()
+	runCrowd(create(), n,
+		func(i int) { adds[i] = time.Since(epoch) },
+		func(i int) { waits[i] = time.Since(epoch) - adds[i] })
+	saySpread(waits)
+}
+
+// pingPong: one key there and back, between two goroutines and two queues.
+func pingPong(create func() queue, n int) {
+	n = scaled(n)
+	makeKeys(1)
+	there, back := create(), create()
+	var partner sync.WaitGroup
+
+	start := begin()
+	partner.Go(func() {
+		for {
+			key, shutdown := there.Get()
+			if shutdown {
+				return
+			}
+			there.Done(key)
+			back.Add(key)
+		}
+	})
+	for range n {
+		there.Add(keys[0])
+		getAndDone(back)
+	}
+	there.ShutDown()
+	partner.Wait()
+	sayEach(time.Since(start), n)
+	back.ShutDown()
+}
+
+// pool: the usual loop of a controller, in eight goroutines whose handler does
+// nothing and never fails, and one producer.
+func pool(create func() workqueue.TypedRateLimitingInterface[string], n int) {
+	makeKeys(scaled(n))
+	q := create()
+	var workers sync.WaitGroup
+	var count atomic.Int64
+
+	start := begin()
+	for range poolThreads {
+		workers.Go(func() {
+			mine := 0
+			for {
+				key, shutdown := q.Get()
+				if shutdown {
+					break
+				}
+				q.Forget(key)
+				q.Done(key)
+				mine++
+			}
+			count.Add(int64(mine))
+		})
+	}
+	for _, key := range keys {
+		q.Add(key)
+	}
+	q.ShutDown()
+	workers.Wait()
+	took := time.Since(start)
+	must(count.Load() == int64(len(keys)), "counting what was worked on")
+	sayEach(took, len(keys))
+}

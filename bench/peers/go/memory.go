@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+
+// How many bytes does a key take, its own included? The counterpart of
+// bench/rows/memory.c. Counted is what is alive on the heap after two
+// collections, which is less than a running program ever has; and, beside it,
+// by how much the process has grown as the kernel sees it.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+)
+
+func alive() float64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+func resident() float64 {
+	var size, pages int
+	text, err := os.ReadFile("/proc/self/statm")
+	must(err == nil, "reading statm")
+	_, err = fmt.Sscan(string(text), &size, &pages)
+	must(err == nil, "reading statm")
+	return float64(pages * os.Getpagesize())
+}
+
+// measure adds n keys and lets `settle` wait until the queue has taken them in.
+func measure(n int, add func(key string), settle func()) {
+	bytes, rss := alive(), resident()
+	for i := range n {
+		add(writeKey(i))
+	}
+	settle()
+	grown := resident() - rss
+	say("bytes", (alive()-bytes)/float64(n))
+	say("rss_bytes", grown/float64(n))
+}
+
+func pending(create func() queue, n int) {
+	n = scaled(n)
+	q := create()
+	measure(n, q.Add, func() { must(q.Len() == n, "counting what is pending") })
+	q.ShutDown()
+}
+
+// waiting: keys with a delay are taken in by a goroutine of the queue, and
+// nothing tells when it has taken the last.
+func waiting(create func() delaying, n int) {
+	q := create()
+	measure(scaled(n), func(key string) { q.AddAfter(key, time.Hour) },
+		func() { time.Sleep(100 * time.Millisecond) })
+	q.ShutDown()
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+// What does a key cost when nobody else is there? The counterpart of
+// bench/rows/one_thread.c.
+package main
+
+import (
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+const (
+	cycles    = 1000000
+	smallFill = 100000
+)
+
+type queue = workqueue.TypedInterface[string]
+
+func getAndDone(q queue) {
+	key, shutdown := q.Get()
+	must(!shutdown, "Get")
+	q.Done(key)
+}
+
+// cycle: add, get and done, n different keys in turn.
+func cycle(create func() queue, n int) {
+	makeKeys(n)
+	total := scaled(cycles)
+	q := create()
+	start := begin()
+	for i := range total {
+		q.Add(keys[i%n])
+		getAndDone(q)
+	}
+	sayEach(time.Since(start), total)
+	q.ShutDown()
+}
+
+// fillAndDrain: add n keys, then get and done them all; few of them several
+// times over.
+func fillAndDrain(create func() queue, n int) {
+	total := scaled(max(n, smallFill))
+	n = min(n, total)
+	laps := total / n
+	makeKeys(n)
+	q := create()
+	start := begin()
+	for range laps {
+		for _, key := range keys {
+			q.Add(key)
+		}
+		for range n {
+			getAndDone(q)
+		}
+	}
+	sayEach(time.Since(start), n*laps)
+	q.ShutDown()
+}
+
+// duplicateAdd: add keys that are ready already, n of them, in scattered order.
+// Asking for the length at the end makes a queue that takes adds in later do so
+// while it is timed.
+func duplicateAdd(create func() queue, n int) {
+	total := scaled(cycles)
+	n = min(n, total)
+	makeKeys(n)
+	q := create()
+	for _, key := range keys {
+		q.Add(key)
+	}
+	must(q.Len() == n, "Len")
+	start := begin()
+	for i := range total {
+		q.Add(keys[i*7919%n])
+	}
+	pending := q.Len()
+	sayEach(time.Since(start), total)
+	must(pending == n, "counting what is pending")
+	q.ShutDown()
+}
+
+// batches: 32 adds, 32 gets, 32 dones, over and over.
+func batches(create func() queue, n int) {
+	makeKeys(n)
+	laps := scaled(cycles) / batch
+	places := n / batch
+	var items [batch]string
+	q := create()
+	start := begin()
+	for lap := range laps {
+		at := lap % places * batch
+		for k := range batch {
+			q.Add(keys[at+k])
+		}
+		for k := range batch {
+			key, shutdown := q.Get()
+			must(!shutdown, "Get")
+			items[k] = key
+		}
+		for k := range batch {
+			q.Done(items[k])
+		}
+	}
+	sayEach(time.Since(start), laps*batch)
+	q.ShutDown()
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* common.c: keys, time, chance and figures, the same for every row and side. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench.h"
+
+static char (*keys)[KEY_LEN + 1];
+
+void
+must(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    (void)fprintf(stderr, "bench: %s failed; no figure is valid\n", what);
+    exit(1);
+}
+
+void
+bench_need(bool has)
+{
+    if (!has)
+        exit(3);
+}
+
+/* ---- keys --------------------------------------------------------------- */
+
+/* Not by printf: the row that measures memory makes its keys as it goes. */
+void
+bench_write_key(char text[KEY_LEN + 1], size_t i)
+{
+    memcpy(text, "namespace-0000/pod-000000000000", KEY_LEN + 1);
+    for (size_t n = i % 1000, at = 13; n; n /= 10)
+        text[at--] = (char)('0' + n % 10);
+    for (size_t n = i, at = KEY_LEN - 1; n; n /= 10)
+        text[at--] = (char)('0' + n % 10);
+}
+
+void
+bench_make_keys(size_t n)
+{
+    keys = malloc(n * sizeof *keys);
+    must(keys != NULL, "malloc");
+    for (size_t i = 0; i < n; i++)
+        bench_write_key(keys[i], i);
+}
+
+wq_key
+bench_key(size_t i)
+{
+    return (wq_key){keys[i], KEY_LEN};
+}
+
+size_t
+bench_key_number(wq_key key)
+{
+    const char *text = key.data;
+    size_t      n = 0;
+
+    for (size_t at = KEY_LEN - 12; at < KEY_LEN; at++)
+        n = n * 10 + (size_t)(text[at] - '0');
+    return n;
+}
+
+/* ---- time and chance ---------------------------------------------------- */
+
+double
+bench_now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+void
+bench_sleep_ns(int64_t ns)
+{
+    const struct timespec t = {(time_t)(ns / 1000000000), ns % 1000000000};
+    if (ns > 0)
+        (void)nanosleep(&t, NULL);
+}
+
+/* Knuth's linear congruential generator; its upper half. */
+uint64_t
+bench_random(uint64_t *state)
+{
+    *state =
+        *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 32;
+}
+
+/* ---- figures ------------------------------------------------------------ */
+
+void
+bench_say(const char *name, double value)
+{
+    printf("%s %.3f\n", name, value);
+}
+
+static int
+ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void
+bench_say_spread(double *ns, size_t n)
+{
+    qsort(ns, n, sizeof *ns, ascending);
+    bench_say("p50_ns", ns[n / 2]);
+    bench_say("p99_ns", ns[n * 99 / 100]);
+    bench_say("max_ns", ns[n - 1]);
+}

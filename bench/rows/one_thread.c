@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* one_thread.c: what does a key cost when nobody else is there? */
+#include <stdlib.h>
+
+#include "bench.h"
+
+enum { CYCLES = 1000000, SMALL_FILL = 100000, LEVELS = 5 };
+
+static void
+get_and_done(const struct side *s, void *q)
+{
+    void *item;
+    must(s->get(q, &item), "get");
+    s->done(q, item);
+}
+
+static double
+time_cycles(const struct side *s, void *q, size_t n)
+{
+    const size_t total = bench_scaled(CYCLES);
+
+    const double begin = bench_now_ns();
+    for (size_t i = 0; i < total; i++) {
+        s->add(q, bench_key(i % n));
+        get_and_done(s, q);
+    }
+    return (bench_now_ns() - begin) / (double)total;
+}
+
+/* add, get and done, `n` different keys in turn */
+static void
+cycle(const struct side *s, size_t n)
+{
+    bench_make_keys(n);
+    void *q = s->create();
+    bench_say("ns", time_cycles(s, q, n));
+    s->destroy(q);
+}
+
+/* the same with metrics on */
+static void
+metered(const struct side *s, size_t n)
+{
+    bench_need(s->create_metered);
+    bench_make_keys(n);
+    void *q = s->create_metered();
+    bench_say("ns", time_cycles(s, q, n));
+    s->destroy(q);
+}
+
+/* add `n` keys, then get and done them all; few of them several times over */
+static void
+fill_and_drain(const struct side *s, size_t n)
+{
+    const size_t total = bench_scaled(n > SMALL_FILL ? n : SMALL_FILL);
+    const size_t keys = n < total ? n : total;
+    const size_t laps = total / keys;
+
+    bench_make_keys(keys);
+    void *q = s->create();
+
+    const double begin = bench_now_ns();
+    for (size_t lap = 0; lap < laps; lap++) {
+        for (size_t i = 0; i < keys; i++)
+            s->add(q, bench_key(i));
+        for (size_t i = 0; i < keys; i++)
+            get_and_done(s, q);
+    }
+    bench_say("ns", (bench_now_ns() - begin) / (double)(keys * laps));
+    s->destroy(q);
+}
+
+/* add keys that are READY already, `n` of them, in scattered order */
+static void
+duplicate_add(const struct side *s, size_t n)
+{
+    const size_t total = bench_scaled(CYCLES);
+    const size_t keys = n < total ? n : total;
+
+    bench_make_keys(keys);
+    void *q = s->create();
+    for (size_t i = 0; i < keys; i++)
+        s->add(q, bench_key(i));
+
+    const double begin = bench_now_ns();
+    for (size_t i = 0; i < total; i++)
+        s->add(q, bench_key(i * 7919 % keys));
+    bench_say("ns", (bench_now_ns() - begin) / (double)total);
+
+    for (size_t i = 0; i < keys; i++)
+        get_and_done(s, q);
+    s->destroy(q);
+}
+
+/* fill with `n` keys of five priorities in turn, then drain. They must leave in
+ * order: the first comes at the highest priority. */
+static void
+priorities(const struct side *s, size_t n)
+{
+    const size_t keys = bench_scaled(n);
+
+    bench_need(s->add_priority);
+    bench_make_keys(keys);
+    void  *q = s->create();
+    size_t first = 0;
+
+    const double begin = bench_now_ns();
+    for (size_t i = 0; i < keys; i++)
+        s->add_priority(q, bench_key(i), (int)(i % LEVELS));
+    for (size_t i = 0; i < keys; i++) {
+        void *item;
+        must(s->get(q, &item), "get");
+        if (i == 0)
+            first = bench_key_number(s->key(item));
+        s->done(q, item);
+    }
+    bench_say("ns", (bench_now_ns() - begin) / (double)keys);
+    must(first == LEVELS - 1, "order by priority");
+    s->destroy(q);
+}
+
+/* fill, then drain by a loop that says done and asks for the next at one go; a
+ * side that cannot says done and get */
+static void
+next(const struct side *s, size_t n)
+{
+    const size_t keys = bench_scaled(n);
+    void        *item = NULL;
+    size_t       got = 0;
+
+    bench_make_keys(keys);
+    void *q = s->create();
+
+    const double begin = bench_now_ns();
+    for (size_t i = 0; i < keys; i++)
+        s->add(q, bench_key(i));
+    if (s->next)
+        for (; s->next(q, &item); got++)
+            ;
+    else
+        for (; got < keys; got++)
+            get_and_done(s, q);
+    bench_say("ns", (bench_now_ns() - begin) / (double)keys);
+    must(got == keys, "counting what came out");
+    s->destroy(q);
+}
+
+static void
+single_batch(const struct side *s, void *q, size_t at)
+{
+    void *items[BATCH];
+
+    for (size_t k = 0; k < BATCH; k++)
+        s->add(q, bench_key(at + k));
+    for (size_t k = 0; k < BATCH; k++)
+        must(s->get(q, &items[k]), "get");
+    for (size_t k = 0; k < BATCH; k++)
+        s->done(q, items[k]);
+}
+
+static void
+one_batch(const struct side *s, void *q, size_t at)
+{
+    void  *items[BATCH];
+    wq_key keys[BATCH];
+
+    for (size_t k = 0; k < BATCH; k++)
+        keys[k] = bench_key(at + k);
+    s->add_batch(q, keys);
+    s->get_batch(q, items);
+    s->done_batch(q, items);
+}
+
+/* 32 adds, 32 gets, 32 dones, over and over; three calls where a side can */
+static void
+batches(const struct side *s, size_t n)
+{
+    const size_t laps = bench_scaled(CYCLES) / BATCH;
+    const size_t places = n / BATCH;
+
+    bench_make_keys(n);
+    void *q = s->create();
+
+    const double begin = bench_now_ns();
+    for (size_t lap = 0; lap < laps; lap++) {
+        const size_t at = lap % places * BATCH;
+        if (s->add_batch)
+            one_batch(s, q, at);
+        else
+            single_batch(s, q, at);
+    }
+    bench_say("ns", (bench_now_ns() - begin) / (double)(laps * BATCH));
+    s->destroy(q);
+}
+
+const struct row rows_one_thread[] = {
+    {"cycle", cycle, 1000},
+    {"metrics", metered, 1000},
+    {"fill-1k", fill_and_drain, 1000},
+    {"fill-100k", fill_and_drain, 100000},
+    {"fill-1m", fill_and_drain, 1000000},
+    {"dup-1k", duplicate_add, 1000},
+    {"dup-1m", duplicate_add, 1000000},
+    {"priority", priorities, 100000},
+    {"next", next, 100000},
+    {"batch", batches, 1000},
+    {NULL, NULL, 0},
+};
