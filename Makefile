@@ -20,9 +20,9 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test run bench soak fuzz mutants cov lint format install deps clean help
+.PHONY: build test run bench bench-command soak fuzz mutants cov lint format install deps clean help
 
-build: ## build the library, as shipped, in build/release
+build: ## build library and command, as shipped, in build/release
 	$(Q)scripts/deps.sh build
 	$(build) release -DWQ_TESTS=OFF
 
@@ -38,11 +38,21 @@ test-%: ## run the tests of another preset: test-asan test-tsan test-clang ...
 	$(build) $* -DWQ_TESTS=ON
 	$(ctest) --preset $* $(CTEST_ARGS)
 
-run: build ## run the example controller
-	$(Q)build/release/examples/controller $(ARGS)
+run: build ## see the command at work for some seconds
+	$(Q)PATH="$(CURDIR)/build/release/tools:$$PATH" \
+	    examples/command/demo.sh $(ARGS)
 
-bench: build ## measure
-	$(Q)build/release/bench/wq_bench $(ARGS)
+run-%: build ## run an example: run-controller run-workers run-hello ...
+	$(Q)build/release/examples/$* $(ARGS)
+
+bench: ## measure, beside client-go and others; see docs/benchmarks
+	$(Q)scripts/deps.sh build bench
+	$(build) release -DWQ_TESTS=OFF
+	$(Q)scripts/bench.sh $(ARGS)
+
+bench-command: build ## measure the command beside xargs and parallel
+	$(Q)scripts/deps.sh bench
+	$(Q)bench/command.sh build/release/tools/wq $(ARGS)
 
 soak: ## stress the optimised library for SOAK_SECONDS
 	$(Q)scripts/deps.sh build test
@@ -83,5 +93,5 @@ clean: ## remove all that was built
 
 help: ## this list
 	@sed -n '6,8s/^# *//p' Makefile
-	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' \
 	    Makefile

@@ -16,6 +16,8 @@ build  required  gcc                 cmd cc
 build  required  libc6-dev           header stdio.h
 build  required  cmake               cmd cmake
 build  optional  ninja-build         cmd ninja
+build  optional  pkgconf             cmd pkg-config
+build  optional  libmicrohttpd-dev   module libmicrohttpd
 test   required  libcmocka-dev       header cmocka.h
 test   required  pkgconf             cmd pkg-config
 test   optional  g++                 cmd c++
@@ -25,12 +27,25 @@ test   optional  libuv1-dev          module libuv
 test   optional  libevent-dev        module libevent_core
 test   optional  libglib2.0-dev      module glib-2.0
 test   optional  libmicrohttpd-dev   module libmicrohttpd
+test   optional  python3             cmd python3
+test   optional  parallel            cmd parallel
+test   optional  chromium            cmd chromium
+test   optional  chromium-driver     cmd chromedriver
+test   optional  inotify-tools       cmd inotifywait
+test   optional  mandoc              cmd mandoc
+test   optional  groff-base          cmd groff
+test   optional  zsh                 cmd zsh
+test   optional  fish                cmd fish
+bench  optional  parallel            cmd parallel
 lint   optional  clang-format        cmd clang-format
 lint   optional  clang-tidy          cmd clang-tidy
 lint   optional  shellcheck          cmd shellcheck
 clang  optional  clang               cmd clang
 fuzz   optional  clang               cmd clang
 fuzz   optional  libclang-rt-dev     clang_lib fuzzer
+bench  optional  pkgconf             cmd pkg-config
+bench  optional  libglib2.0-dev      module glib-2.0
+bench  optional  gnuplot-nox         cmd gnuplot
 '
 
 cmd() {
@@ -81,7 +96,7 @@ install() {
     }
 }
 
-[ $# -gt 0 ] || set -- build test lint clang fuzz
+[ $# -gt 0 ] || set -- build test lint clang fuzz bench
 lacking=$(missing "$@")
 [ "$lacking" ] || exit 0
 

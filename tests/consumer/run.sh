@@ -50,6 +50,18 @@ run() {
     LD_LIBRARY_PATH=$libdir "$program"
 }
 
+# The command runs from where it is, and its papers are where they are looked for.
+command() {
+    [ "$(echo a | "$stage/bin/wq" run -q -- echo b)" = "b a" ]
+    for file in man/man1/wq.1 bash-completion/completions/wq \
+        zsh/site-functions/_wq fish/vendor_completions.d/wq.fish; do
+        [ -s "$stage/share/$file" ] || {
+            echo "share/$file: not installed, or empty"
+            exit 1
+        }
+    done
+}
+
 pkgconfig_c() {
     need pkg-config
     eval "set -- $(flags --cflags --libs)" # pkg-config quotes for the shell

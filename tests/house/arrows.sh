@@ -31,6 +31,9 @@ src/              |                                |
 backends/         | wq/                            | any
 tools/            | wq/                            | any
 examples/         | wq/                            | any
+bench/sides/naive.c | core/core.h wq/              | any
+bench/sides/floor.c | core/core.h wq/              | any
+bench/            | wq/                            | any
 tests/behaviour/  | support/ wq/                   | any
 tests/conformance/| support/ conformance/ wq/      | any
 tests/consumer/   | wq/                            | any

@@ -3,7 +3,9 @@
 # Is the code in the documents the code that is compiled and run? A block of C
 # below a line `<!-- FILE -->` must be that file, less its opening comments; below
 # `<!-- FILE#PART -->`, what stands between the lines `/* begin: PART */` and
-# `/* end: PART */` in it. Every block of C must have such a line.
+# `/* end: PART */` in it. Every block of C must have such a line. A block of
+# shell may have one: `# begin: PART` and `# end: PART` in a script, indented as
+# the part is.
 #
 #     quoted.sh            says what differs
 #     quoted.sh --mend     writes what the files say into the documents
@@ -15,6 +17,12 @@ trap 'rm -rf "$work"' EXIT
 # Prints what FILE or FILE#PART stands for.
 quote() {
     case $1 in
+    *.sh#*) awk -v part="${1#*#}" '
+        { text = $0; sub(/^ +/, "", text) }
+        text == "# end: " part { inside = 0 }
+        inside { print substr($0, indent + 1) }
+        text == "# begin: " part { inside = 1; indent = length - length(text) }
+    ' "${1%%#*}" ;;
     *#*) awk -v part="${1#*#}" '
         $0 == "/* end: " part " */" { inside = 0 }
         inside { print }
@@ -39,8 +47,11 @@ mended() {
             name=${line#<!-- }
             name=${name% -->}
             ;;
-        '```c')
-            if [ ! "$name" ]; then
+        '```c' | '```sh')
+            if [ ! "$name" ] && [ "$line" = '```sh' ]; then
+                printf '%s\n' "$line"
+                continue
+            elif [ ! "$name" ]; then
                 echo "$1: a block of C does not say which file it quotes" >&2
                 return 1
             elif [ ! -f "${name%%#*}" ]; then

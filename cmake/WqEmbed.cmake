@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# How does a file become part of a program? wq_embed() says so in CMake; at
+# build time this very file, run as a script, writes the C source: the bytes as
+# the array <name>, and their number as <name>_len. No other tool is needed.
+
+# wq_embed(<name> <file> <header> <out>): <out> is made from <file>, and
+# includes <header>, where both are declared.
+function(wq_embed name file header out)
+  add_custom_command(OUTPUT "${out}" VERBATIM
+    DEPENDS "${file}" "${PROJECT_SOURCE_DIR}/cmake/WqEmbed.cmake"
+    COMMAND "${CMAKE_COMMAND}" -D "name=${name}" -D "file=${file}"
+      -D "header=${header}" -D "out=${out}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/WqEmbed.cmake")
+endfunction()
+
+if(CMAKE_SCRIPT_MODE_FILE)
+  file(READ "${file}" bytes HEX)
+  string(LENGTH "${bytes}" digits)
+  math(EXPR length "${digits} / 2")
+  # A string would be prettier, but C need not take longer ones than 4095.
+  string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "(char)0x\\1," bytes "${bytes}")
+  get_filename_component(from "${file}" NAME)
+  file(WRITE "${out}" "/* Made from ${from}. */
+#include \"${header}\"
+
+const char ${name}[] = {
+${bytes}};
+const size_t ${name}_len = ${length};
+")
+endif()

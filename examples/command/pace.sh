@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What comes first, and how fast?
+set -eu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+pace() {
+    # begin: priority
+    printf '%s\n' '{"key":"nightly"}' '{"key":"page","priority":10}' \
+        '{"key":"later","after":"300ms","priority":20}' |
+        wq run --input=jsonl --rate=20/s -- echo
+    # end: priority
+}
+
+# The first key starts at once; what came meanwhile is put in order.
+pace >out
+[ "$(tail -n 1 out)" = later ]
+sort out | tr '\n' ' ' | grep -qx 'later nightly page '

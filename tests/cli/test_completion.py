@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""Do completions work in the shells they are for? bash and zsh are typed to on
+a terminal, as people do; fish can be asked."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+from program import PATIENCE, PROGRAM, Case
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def completion(shell):
+    return subprocess.run([PROGRAM, "--completion=" + shell], check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def shown(seen):
+    """What is left on the screen, more or less: a backspace is written over."""
+    plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen).replace(b"\r", b"")
+    found = True
+    while found:
+        plain, found = re.subn(rb"[^\x08]\x08", b"", plain)
+    return plain
+
+
+class Terminal:
+    """A shell with a person in front of it."""
+
+    def __init__(self, argv, folder, env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execvpe(argv[0], argv, {**os.environ, **env})
+        self.seen = b""
+
+    def type(self, keys, until):
+        """Types, and waits until the screen shows what is expected; returns
+        what came since."""
+        self.seen = b""
+        os.write(self.fd, keys.encode())
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            ready, _, _ = select.select([self.fd], [], [], 0.1)
+            if ready:
+                self.seen += os.read(self.fd, 65536)
+            if until in shown(self.seen):
+                return
+        raise AssertionError("in vain: %r; seen %r" % (until, self.seen))
+
+    def close(self):
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+
+class Completion(Case):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("bin"))
+        os.symlink(os.path.abspath(PROGRAM), self.path("bin/wq"))
+        self.write("a file", b"")
+        os.mkdir(self.path("folder"))
+        self.env = {"PATH": self.path("bin") + ":" + os.environ["PATH"],
+                    "HOME": self.dir, "TERM": "dumb", "LC_ALL": "C",
+                    "COLUMNS": "200"}
+        for shell in SHELLS:
+            self.write("completion." + shell, completion(shell))
+
+    def terminal(self, *argv):
+        terminal = Terminal(argv, self.dir, self.env)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def typed(self, terminal, *pairs):
+        """For each pair: what is typed before TAB, and what the line is then.
+        An X typed behind it shows whether there is a space. Ctrl-U clears."""
+        for keys, line in pairs:
+            with self.subTest(keys):
+                terminal.type(keys + "\tX", line.encode() + b"X")
+                terminal.type("\x15", b"")
+
+    @unittest.skipUnless(shutil.which("bash"), "no bash")
+    def test_bash(self):
+        terminal = self.terminal("bash", "--norc", "--noprofile", "-i")
+        terminal.type("bind 'set enable-bracketed-paste off'; "
+                      "source completion.bash; echo rea''dy\n", b"\nready")
+        self.typed(
+            terminal,
+            ("wq r", "wq run "), ("wq --comp", "wq --completion="),
+            ("wq --completion=z", "wq --completion=zsh "),
+            ("wq run --quie", "wq run --quiet "),
+            ("wq run --rat", "wq run --rate="),
+            ("wq run --progress=al", "wq run --progress=always "),
+            ("wq run --progress al", "wq run --progress always "),
+            ("wq run --listen=un", "wq run --listen=unix:"),
+            ("wq run -a a", r"wq run -a a\ file "),
+            ("wq run --joblog=a", r"wq run --joblog=a\ file "),
+            ("wq run --json=a", r"wq run --json=a\ file "),
+            ("wq run --results=f", "wq run --results=folder/"),
+            ("wq run --json truncat", "wq run --json truncate "),
+            ("wq run -P 2 --rate=1/s:5 truncat",
+             "wq run -P 2 --rate=1/s:5 truncate "),
+            ("wq run -- truncat", "wq run -- truncate "),
+            ("wq run -P2 cat a", r"wq run -P2 cat a\ file "))
+
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh")
+    def test_zsh(self):
+        # As installed: a file of a directory of $fpath.
+        os.rename(self.path("completion.zsh"), self.path("bin/_wq"))
+        terminal = self.terminal("zsh", "-f", "-i")
+        terminal.type("bindkey -e; unset zle_bracketed_paste; "
+                      "fpath=($PWD/bin $fpath); autoload -Uz compinit; compinit -u -D; "
+                      "echo rea''dy\n", b"\nready")
+        self.typed(
+            terminal,
+            ("wq run --quie", "wq run --quiet "), ("wq r", "wq run "),
+            ("wq run --rat", "wq run --rate="),
+            ("wq run --progress=al", "wq run --progress=always "),
+            ("wq run --stop-signal=Q", "wq run --stop-signal=QUIT "),
+            ("wq run -a a", r"wq run -a a\ file "),
+            ("wq run --results=f", "wq run --results=folder/"),
+            ("wq run -P 2 truncat", "wq run -P 2 truncate "),
+            ("wq run -- truncat", "wq run -- truncate "),
+            ("wq run -P2 cat a", r"wq run -P2 cat a\ file "))
+
+    @unittest.skipUnless(shutil.which("fish"), "no fish")
+    def test_fish(self):
+        for line, answer in (
+                ("wq r", "run"), ("wq --comp", "--completion"),
+                ("wq --completion=z", "--completion=zsh"),
+                ("wq run --quie", "--quiet"), ("wq run --rat", "--rate"),
+                ("wq run --progress=al", "--progress=always"),
+                ("wq run --progress al", "always"),
+                ("wq run -a a", "a file"),
+                ("wq run --joblog=a", "--joblog=a file"),
+                ("wq run --results=f", "--results=folder/"),
+                ("wq run -P2 truncat", "truncate"),
+                ("wq run -- truncat", "truncate"),
+                ("wq run -P2 cat a", "a file")):
+            with self.subTest(line):
+                told = subprocess.run(
+                    ["fish", "-N", "-c", "source completion.fish; "
+                     "complete -C '%s'" % line],
+                    cwd=self.dir, env={**os.environ, **self.env}, check=True,
+                    capture_output=True, text=True)
+                self.assertIn(answer, [each.split("\t")[0] for each in
+                                       told.stdout.splitlines()])
+
+
+if __name__ == "__main__":
+    missing = [shell for shell in SHELLS if not shutil.which(shell)]
+    if missing:
+        print("skipped in part: no", *missing)
+        if os.environ.get("CI") == "true":
+            sys.exit(1)
+    unittest.main()

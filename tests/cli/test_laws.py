@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Is a key never run twice at once, and once more if it came while it ran? Ten
+thousand adds at random, and a model of what must become of them."""
+
+import os
+import random
+import signal
+import threading
+import time
+import unittest
+from collections import Counter
+
+from handled import Handled
+from program import PATIENCE, Ended
+
+HANDLER = os.environ.get("WQ_HANDLER", "./handler")
+ADDS, KEYS, SLOTS = 10000, 50, 8
+
+
+class Model:
+    """What a key does, event by event. A key that failed waits for its retry,
+    or for the next add, and one run serves both."""
+
+    def __init__(self, test):
+        self.test = test
+        self.ready, self.running, self.dirty = set(), set(), set()
+        self.starts, self.adds, self.kills = Counter(), 0, 0
+
+    def added(self, key, how):
+        self.adds += 1
+        if key in self.ready or key in self.dirty:
+            expected = {"merged", "new"}  # "new": it waited for a retry
+        elif key in self.running:
+            expected = {"dirty"}
+            self.dirty.add(key)
+        else:
+            expected = {"new"}
+            self.ready.add(key)
+        self.test.assertIn(how, expected, key)
+
+    def started(self, key):
+        self.test.assertIn(key, self.ready)
+        self.test.assertNotIn(key, self.running)
+        self.ready.discard(key)
+        self.running.add(key)
+        self.test.assertLessEqual(len(self.running), SLOTS)
+        self.starts[key] += 1
+
+    def finished(self, key, outcome):
+        self.running.remove(key)
+        if key in self.dirty or outcome == "retry":
+            self.ready.add(key)
+        self.kills += outcome == "retry"
+        self.dirty.discard(key)
+
+
+def handlers_of(pid):
+    """Children that have become the handler: a sanitizer has some, too."""
+    def is_handler(child):
+        try:
+            return os.path.samefile("/proc/%d/exe" % child, HANDLER)
+        except OSError:
+            return False
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid),
+                  encoding="ascii") as file:
+            return [int(child) for child in file.read().split()
+                    if is_handler(int(child))]
+    except OSError:
+        return []
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    return pid
+
+
+class Laws(Handled):
+    def assert_laws(self, events):
+        model = Model(self)
+        for event in events:
+            if event["event"] == "added":
+                model.added(event["key"], event["how"])
+            elif event["event"] == "started":
+                model.started(event["key"])
+            elif event["event"] == "finished":
+                self.assertIn(event["outcome"], ("ok", "retry"))
+                model.finished(event["key"], event["outcome"])
+        self.assertEqual(model.adds, ADDS)
+        self.assertFalse(model.ready or model.running or model.dirty)
+        return model
+
+    def assert_intervals(self, killed):
+        """By what handlers wrote down themselves."""
+        open_runs, most = {}, 0
+        for what, key, pid, time_ns in self.log():
+            self.assertNotEqual(what, "overlap", key)
+            if what == "begin":
+                if key in open_runs:  # the one before was killed
+                    self.assertTrue(killed)
+                open_runs[key] = (pid, int(time_ns))
+            else:
+                begun_pid, begun_ns = open_runs.pop(key)
+                self.assertEqual(begun_pid, pid)
+                self.assertLessEqual(begun_ns, int(time_ns))
+            most = max(most, len(open_runs))
+        self.assertLessEqual(most, SLOTS if not killed else KEYS)
+        if not killed:
+            self.assertFalse(open_runs)
+        return Counter(self.begun())
+
+    def feed_at_random(self, process, dice):
+        keys = ["k%d" % i for i in range(KEYS)]
+        left = ADDS
+        while left:
+            n = min(left, dice.randrange(1, 16))
+            process.stdin.write("".join(
+                dice.choice(keys) + "\n" for _ in range(n)).encode())
+            process.stdin.flush()
+            left -= n
+            time.sleep(dice.random() / 1000)  # let some of them run
+
+    def run_at_random(self, seed, disturb=None):
+        process = self.start(
+            "-q", "-P%d" % SLOTS, "--json=events", "--retries=inf",
+            "--backoff=1ms,2ms", "--", HANDLER, "{}", "2000")
+        dice = random.Random(seed)
+        thread = threading.Thread(target=disturb, args=(process,))
+        if disturb:
+            thread.start()
+        self.feed_at_random(process, dice)
+        out, err = process.communicate(timeout=PATIENCE)
+        if disturb:
+            thread.join()
+        return Ended(process.returncode, out, err)
+
+    def test_at_random(self):
+        seed = random.randrange(1 << 32)
+        with self.subTest(seed=seed):
+            ended = self.run_at_random(seed)
+            self.assertEqual((ended.status, ended.err), (0, b""))
+            model = self.assert_laws(self.events())
+            self.assertEqual(self.assert_intervals(False), model.starts)
+            self.assertGreater(sum(model.starts.values()), 2 * KEYS)
+
+    def test_at_random_with_kills(self):
+        seed = random.randrange(1 << 32)
+        dice = random.Random(seed)
+        tried = []
+
+        def kill_some(process):
+            while process.poll() is None:
+                pids = handlers_of(process.pid)
+                if pids:
+                    tried.append(kill(dice.choice(pids)))
+                time.sleep(0.002)
+
+        with self.subTest(seed=seed):
+            ended = self.run_at_random(seed, kill_some)
+            self.assertEqual((ended.status, ended.err), (0, b""))
+            model = self.assert_laws(self.events())
+            begun = self.assert_intervals(True)
+            for key, starts in begun.items():  # some die before they begin
+                self.assertLessEqual(starts, model.starts[key])
+            self.assertGreater(model.kills, 0)
+            self.assertTrue(tried)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""What is said about options, and what if they are wrong?"""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from handled import Handled
+from program import PROGRAM
+
+
+def wq(*arguments):
+    return subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False)
+
+
+class Help(unittest.TestCase):
+    def test_it_fits_a_screen(self):
+        for arguments in (("--help",), ("help",), ("run", "--help"),
+                          ("run", "-h"), ("-h",)):
+            answer = wq(*arguments)
+            self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+            lines = answer.stdout.decode().split("\n")
+            self.assertLessEqual(len(lines), 54)
+            self.assertEqual([line for line in lines if len(line) > 80], [])
+
+    def test_the_version(self):
+        for arguments in (("--version",), ("run", "--version")):
+            self.assertRegex(wq(*arguments).stdout, rb"\Awq \d+\.\d+\.\d+\n\Z")
+
+    def test_who_cannot_be_told_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            answer = subprocess.run([PROGRAM, "--help"], stdout=full,
+                                    stderr=subprocess.PIPE, check=False)
+        self.assertEqual(answer.returncode, 125)
+        self.assertIn(b"stdout: No space left", answer.stderr)
+
+
+class Completions(unittest.TestCase):
+    def names(self):
+        return re.findall(r"(--[a-z-]+)", wq("--help").stdout.decode())
+
+    def test_every_option_is_in_every_one(self):
+        for shell in ("bash", "zsh", "fish"):
+            text = wq("--completion=" + shell).stdout.decode()
+            self.assertEqual(wq("run", "--completion", shell).stdout.decode(),
+                             text)
+            for name in self.names():
+                if shell == "fish":
+                    name = "-l " + name[2:]
+                self.assertIn(name, text)
+
+    def test_the_shells_understand_them(self):
+        for shell in ("bash", "zsh", "fish"):
+            if shutil.which(shell):
+                text = wq("--completion=" + shell).stdout
+                told = subprocess.run([shell, "-n", "/dev/stdin"], input=text,
+                                      capture_output=True, check=False)
+                self.assertEqual((told.returncode, told.stderr), (0, b""))
+
+    def complete(self, *words):
+        script = ("source <(\"$WQ_PROGRAM\" --completion=bash); COMP_WORDS=(%s);"
+                  "COMP_CWORD=%d; compopt() { :; }; _wq; "
+                  "printf '%%s\\n' \"${COMPREPLY[@]}\"" % (
+                      " ".join("'%s'" % word for word in words),
+                      len(words) - 1))
+        return subprocess.run(
+            ["bash", "-c", script], capture_output=True, text=True, check=False,
+            env={**os.environ, "WQ_PROGRAM": PROGRAM}).stdout.split()
+
+    @unittest.skipUnless(shutil.which("bash"), "no bash")
+    def test_in_bash(self):
+        self.assertEqual(self.complete("wq", "r"), ["run"])
+        self.assertEqual(self.complete("wq", "run", "--deb"),
+                         ["--debounce=", "--debounce-max="])
+        self.assertEqual(self.complete("wq", "run", "--progress", "=", "a"),
+                         ["auto", "always"])
+        self.assertIn("true", self.complete("wq", "run", "-P2", "--", "tru"))
+
+    def test_another_shell(self):
+        answer = wq("--completion=tcsh")
+        self.assertEqual(answer.returncode, 125)
+        self.assertIn(b"--completion: 'tcsh'", answer.stderr)
+        self.assertIn(b"accepted: bash, zsh, fish", answer.stderr)
+
+
+class Wrong(Handled):
+    def refused(self, *options, command=("--", "true")):
+        ended = self.run_keys(b"a\n", *options, *command)
+        self.assertEqual(ended.status, 125)
+        self.assertEqual(ended.out, b"")
+        self.assertEqual(ended.err.count(b"\n"), 1)
+        self.assertTrue(ended.err.startswith(b"wq: "))
+        return ended.err.decode()
+
+    def test_values_are_named_with_what_is_accepted(self):
+        for option, values, accepted in (
+                ("--timeout", ("", "x", "5x", "-1", "1s2", "1e9", "0x10", "inf",
+                               "1 s", "300y", "9999999999999"), "200ms, 5s"),
+                ("--rate", ("", "x", "0", "10/x", "10/s:0", "10/s:", "-1/s",
+                            "10/sec"), "N/s"),
+                ("--backoff", ("x", "1s,", "2s,1s", "1s,5m,0.5", "1s,5m,2,3"),
+                 "BASE[,MAX[,FACTOR]]"),
+                ("--halt", ("", "x", "now", "now,fail", "now,fail=0",
+                            "now,fail=101%", "later,fail=1", "now,fail=x"),
+                 "never, or {now|soon},{fail|success|done}={N|P%}"),
+                ("--retries", ("x", "-1", "1.5"), "inf"),
+                ("--no-retry-codes", ("x", "256", "0", "5-3", "1,,2"), "65,66"),
+                ("--stop-signal", ("NOPE", "0", "99"), "TERM, SIGTERM, 15"),
+                ("--max-procs", ("x", "-1", "1000001"), "0 (as many as"),
+                ("--priority", ("x", "99999999999"), "a whole number"),
+                ("--input", ("xml",), "text, jsonl"),
+                ("--progress", ("maybe",), "auto, always, never"),
+                ("--delimiter", ("ab", "\\q", ""), "one character"),
+                ("--queue", ("redis://h", "sqlite:x", "mem"), "mem:"),
+                ("--listen", ("nonsense", "127.0.0.1:99999"), "127.0.0.1:PORT"),
+                ("--env-key", ("a=b", ""), "the name of a variable")):
+            for value in values:
+                with self.subTest(option + "=" + value):
+                    said = self.refused(option + "=" + value)
+                    self.assertIn("%s: '%s' " % (option, value), said)
+                    self.assertIn("accepted: ", said)
+                    self.assertIn(accepted, said)
+
+    def test_options_that_are_not_there(self):
+        self.assertIn("unknown option '--frob'", self.refused("--frob"))
+        self.assertIn("unknown option '-Z'", self.refused("-Z"))
+        self.assertIn("unknown option '-Z'", self.refused("-0Z"))
+
+    def test_options_without_their_value(self):
+        self.assertIn("--timeout: needs a value",
+                      self.refused("--timeout", command=()))
+        self.assertIn("--max-procs: needs a value",
+                      self.refused("-P", command=()))
+        self.assertIn("--follow: takes no value", self.refused("--follow=1"))
+
+    def test_options_that_need_others_or_quarrel(self):
+        for options, said in (
+                (("--resync=1s",), "--list"),
+                (("--debounce-max=1s",), "--debounce"),
+                (("--debounce=1s", "--after=1s"), "one of them only"),
+                (("--resume",), "--joblog"),
+                (("--resume-failed",), "--joblog"),
+                (("--tag", "--ungroup"), "--ungroup"),
+                (("--results=d", "--ungroup"), "--ungroup")):
+            with self.subTest(options):
+                self.assertIn(said, self.refused(*options))
+
+    def test_no_command_no_verb(self):
+        self.assertIn("which COMMAND?", self.refused(command=()))
+        self.assertIn("which COMMAND?", self.refused(command=("--",)))
+        self.assertIn(b"which verb?", wq().stderr)
+        self.assertEqual(wq().returncode, 125)
+        self.assertIn(b"unknown verb 'walk'", wq("walk").stderr)
+        self.assertEqual(wq("walk").returncode, 125)
+
+    def test_files_that_cannot_be_written(self):
+        for option in ("--pending-file=no/where", "--joblog=no/where",
+                       "--json=no/where"):
+            with self.subTest(option):
+                self.assertIn("no/where", self.refused(option))
+
+    def test_what_can_be_said_in_several_ways(self):
+        for options in (("-P", "3"), ("-P3",), ("-j3",), ("--max-procs=3",),
+                        ("--max-procs", "3"), ("--max-p=3",)):
+            ended = self.run_keys(b"a\n", "-q", *options, "--", "echo", "x")
+            self.assertEqual((ended.status, ended.out), (0, b"x a\n"))
+
+    def test_options_end_where_the_command_begins(self):
+        ended = self.run_keys(b"a\n", "-q", "echo", "-q", "--help", "{}", "--")
+        self.assertEqual(ended.out, b"-q --help a --\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

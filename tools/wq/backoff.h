@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* backoff.h: how long does a key wait that failed for the nth time?
+ *
+ * Anything from 0 to base * factor^(n-1), at most max: full jitter. As the
+ * library's exponential limiter, which knows the factor 2 alone.
+ */
+#ifndef WQ_TOOL_BACKOFF_H
+#define WQ_TOOL_BACKOFF_H
+
+#include <wq/limiter.h>
+
+#include "values.h"
+
+/* NULL: errno says why. */
+wq_limiter *backoff_create(const struct backoff *how);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* values.c: what does the text behind an option mean? */
+#include "values.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Reads a number without sign at *text and moves on. strtod() alone would also
+ * take "inf", "nan", "0x1p3" and blanks. */
+static bool
+read_real(const char **text, double *out)
+{
+    const size_t digits = strspn(*text, "0123456789.");
+    char        *end;
+
+    if (!digits || (digits == 1 && **text == '.'))
+        return false;
+    *out = strtod(*text, &end);
+    if (end != *text + digits)
+        return false;
+    *text = end;
+    return true;
+}
+
+static bool
+read_natural(const char **text, int64_t high, int64_t *out)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)**text))
+        return false;
+    errno = 0;
+    const intmax_t n = strtoimax(*text, &end, 10);
+    if (errno || n > high)
+        return false;
+    *text = end;
+    *out = n;
+    return true;
+}
+
+bool
+value_number(const char *text, int64_t low, int64_t high, int64_t *out)
+{
+    const bool negative = *text == '-';
+    int64_t    n;
+
+    text += negative;
+    if (!read_natural(&text, INT64_MAX, &n) || *text)
+        return false;
+    if (negative)
+        n = -n;
+    if (n < low || n > high)
+        return false;
+    *out = n;
+    return true;
+}
+
+/* ------------------------------------------------------------ durations -- */
+
+/* Longest names first where one begins another. */
+static const struct unit {
+    const char *name;
+    double      ns;
+} units[] = {
+    {"ns", 1},   {"us", 1e3},   {"ms", 1e6},        {"s", 1e9},
+    {"m", 60e9}, {"h", 3600e9}, {"d", 24 * 3600e9},
+};
+
+/* Which unit is at *text? Moves on. NULL: none. */
+static const struct unit *
+read_unit(const char **text)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        const size_t len = strlen(units[i].name);
+        if (strncmp(*text, units[i].name, len) == 0 &&
+            !isalpha((unsigned char)(*text)[len])) {
+            *text += len;
+            return &units[i];
+        }
+    }
+    return NULL;
+}
+
+bool
+value_duration(const char *text, int64_t *out_ns)
+{
+    double      sum = 0, n;
+    const char *begin = text;
+
+    do {
+        if (!read_real(&text, &n))
+            return false;
+        const struct unit *unit = read_unit(&text);
+        if (unit)
+            sum += n * unit->ns;
+        else if (strspn(begin, "0123456789.") == strlen(begin))
+            sum = n * 1e9; /* a plain number is seconds */
+        else
+            return false;
+    } while (*text);
+    if (sum >= 9.2e18) /* some 292 years */
+        return false;
+    *out_ns = llround(sum);
+    return true;
+}
+
+char *
+value_say_duration(int64_t ns, char *text, size_t size)
+{
+    const int64_t s = ns / 1000000000;
+
+    if (ns < 1000000)
+        (void)snprintf(text, size, "%" PRId64 "us", ns / 1000);
+    else if (ns < 1000000000)
+        (void)snprintf(text, size, "%" PRId64 "ms", ns / 1000000);
+    else if (s < 10)
+        (void)snprintf(text, size, "%.1fs", (double)ns / 1e9);
+    else if (s < 60)
+        (void)snprintf(text, size, "%" PRId64 "s", s);
+    else if (s < 3600)
+        (void)snprintf(text, size, "%" PRId64 "m%02" PRId64 "s", s / 60,
+                       s % 60);
+    else
+        (void)snprintf(text, size, "%" PRId64 "h%02" PRId64 "m", s / 3600,
+                       s / 60 % 60);
+    return text;
+}
+
+/* ------------------------------------------------------ rate and backoff -- */
+
+bool
+value_rate(const char *text, struct rate *out)
+{
+    struct rate rate = {.burst = 1};
+    double      per = 1;
+
+    if (!read_real(&text, &rate.per_second))
+        return false;
+    if (*text == '/') {
+        static const char   names[] = "smhd";
+        static const double seconds[] = {1, 60, 3600, 86400};
+        const char         *name = text[1] ? strchr(names, text[1]) : NULL;
+        if (!name)
+            return false;
+        per = seconds[name - names];
+        text += 2;
+    }
+    if (*text == ':') {
+        text++;
+        if (!read_natural(&text, INT64_MAX, &rate.burst) || !rate.burst)
+            return false;
+    }
+    rate.per_second /= per;
+    if (*text || !(rate.per_second > 0))
+        return false;
+    *out = rate;
+    return true;
+}
+
+bool
+value_backoff(const char *text, struct backoff *out)
+{
+    struct backoff how = *out;
+    char           copy[128];
+    char          *rest = copy;
+
+    const size_t len = strlen(text);
+    if (len >= sizeof copy)
+        return false;
+    (void)memcpy(copy, text, len + 1);
+    const char *base = strsep(&rest, ",");
+    const char *max = strsep(&rest, ",");
+    if (!value_duration(base, &how.base_ns))
+        return false;
+    if (max && !value_duration(max, &how.max_ns))
+        return false;
+    if (rest) {
+        const char *factor = rest;
+        if (!read_real(&factor, &how.factor) || *factor)
+            return false;
+    }
+    if (!max && how.max_ns < how.base_ns)
+        how.max_ns = how.base_ns; /* it is the default that is too small */
+    if (how.max_ns < how.base_ns || how.factor < 1)
+        return false;
+    *out = how;
+    return true;
+}
+
+/* ------------------------------------------------------------------ halt -- */
+
+/* Is `word` at *text, with `end` behind it? Moves on. */
+static bool
+read_word(const char **text, const char *word, char end)
+{
+    const size_t len = strlen(word);
+
+    if (strncmp(*text, word, len) != 0 || (*text)[len] != end)
+        return false;
+    *text += len + 1;
+    return true;
+}
+
+bool
+value_halt(const char *text, struct halt *out)
+{
+    struct halt halt = {.when = HALT_NEVER};
+
+    if (strcmp(text, "never") == 0) {
+        *out = halt;
+        return true;
+    }
+    if (read_word(&text, "now", ','))
+        halt.when = HALT_NOW;
+    else if (read_word(&text, "soon", ','))
+        halt.when = HALT_SOON;
+    else
+        return false;
+    if (read_word(&text, "fail", '='))
+        halt.what = HALT_FAIL;
+    else if (read_word(&text, "success", '='))
+        halt.what = HALT_SUCCESS;
+    else if (read_word(&text, "done", '='))
+        halt.what = HALT_DONE;
+    else
+        return false;
+
+    int64_t     n;
+    const char *whole = text;
+    if (read_natural(&whole, INT64_MAX, &n) && !*whole && n > 0)
+        halt.count = (uint64_t)n;
+    else if (!read_real(&text, &halt.percent) || strcmp(text, "%") != 0 ||
+             halt.percent <= 0 || halt.percent > 100)
+        return false;
+    *out = halt;
+    return true;
+}
+
+/* -------------------------------------------------------- signals, codes -- */
+
+bool
+value_signal(const char *text, int *out)
+{
+    int64_t n;
+
+    if (value_number(text, 1, SIGRTMAX, &n)) {
+        *out = (int)n;
+        return true;
+    }
+    if (strncasecmp(text, "SIG", 3) == 0)
+        text += 3;
+    for (int i = 1; i < NSIG; i++) {
+        const char *name = sigabbrev_np(i);
+        if (name && strcasecmp(name, text) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *
+value_signal_name(int number)
+{
+    static char text[16];
+    const char *name = sigabbrev_np(number);
+
+    if (name)
+        return name;
+    (void)snprintf(text, sizeof text, "%d", number);
+    return text;
+}
+
+bool
+value_codes(const char *text, struct codes *out)
+{
+    struct codes codes = {{false}};
+
+    do {
+        int64_t low, high;
+        if (!read_natural(&text, 255, &low))
+            return false;
+        high = low;
+        if (*text == '-') {
+            text++;
+            if (!read_natural(&text, 255, &high))
+                return false;
+        }
+        for (int64_t i = low; i <= high; i++)
+            codes.has[i] = true;
+        if (low > high || low == 0)
+            return false;
+    } while (*text == ',' && *++text);
+    if (*text)
+        return false;
+    *out = codes;
+    return true;
+}
+
+/* ------------------------------------------------------------- delimiter -- */
+
+/* \xHH and \NNN, after the backslash. */
+static bool
+read_code(const char *text, char *out)
+{
+    const int base = *text == 'x' ? 16 : 8;
+    char     *end;
+
+    text += *text == 'x';
+    if (!isxdigit((unsigned char)*text) || strlen(text) > 3)
+        return false;
+    const unsigned long code = strtoul(text, &end, base);
+    if (*end || code > 255)
+        return false;
+    *out = (char)code;
+    return true;
+}
+
+bool
+value_delimiter(const char *text, char *out)
+{
+    static const char names[] = "abfnrtv\\";
+    static const char means[] = "\a\b\f\n\r\t\v\\";
+
+    if (strlen(text) == 1) {
+        *out = *text;
+        return true;
+    }
+    if (*text != '\\')
+        return false;
+    const char *name = strchr(names, text[1]);
+    if (name && text[1] && !text[2]) {
+        *out = means[name - names];
+        return true;
+    }
+    return read_code(text + 1, out);
+}
