@@ -47,15 +47,14 @@ drop_full(struct item_pace *p, int64_t now)
 static struct wq__level *
 level_of(struct item_pace *p, wq_key key, uint32_t hash)
 {
-    wq__ref entry = wq__table_find(&p->keys, key, hash);
-    if (entry)
-        return wq__table_value(&p->keys, entry);
-    entry = wq__table_find_or_insert(&p->keys, key, hash);
+    const uint32_t before = p->keys.len;
+    const wq__ref  entry = wq__table_find_or_insert(&p->keys, key, hash);
     if (!entry)
         return NULL;
 
     struct wq__level *level = wq__table_value(&p->keys, entry);
-    *level = wq__level_full(&p->rate);
+    if (p->keys.len != before)
+        *level = wq__level_full(&p->rate);
     return level;
 }
 

@@ -63,10 +63,10 @@ await_room_in_inbox(struct wq__memory *m)
         }
         wq__pause();
     }
-    const unsigned vain =
-        atomic_load_explicit(&m->in_vain, memory_order_relaxed) * 2 + 1;
-    atomic_store_explicit(&m->in_vain, vain < MOST ? vain : MOST,
-                          memory_order_relaxed);
+    const unsigned before =
+        atomic_load_explicit(&m->in_vain, memory_order_relaxed);
+    const unsigned vain = before < MOST ? 2 * before + 1 : before;
+    atomic_store_explicit(&m->in_vain, vain, memory_order_relaxed);
     atomic_store_explicit(&m->skips, vain, memory_order_relaxed);
 }
 

@@ -273,15 +273,13 @@ wq__gate_leave_for_good(struct wq__memory *m)
     let_go(m, wake);
 }
 
-/* Producers may hand over more, unless a getter is at work and has plenty. */
+/* Producers may hand over more, unless there is plenty: then a getter says when,
+ * or one of them that had to take the lock. */
 static wq_err
 empty_inbox(struct wq__memory *m, int64_t now_ns)
 {
-    const bool at_work =
-        atomic_load_explicit(&m->getter, memory_order_relaxed) != NULL;
-
     return wq__inbox_empty(&m->inbox, &m->core, now_ns,
-                           !at_work || !wq__gate_has_plenty(m));
+                           !wq__gate_has_plenty(m));
 }
 
 wq_err

@@ -10,12 +10,9 @@
 
 #include "support/wq_test.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,29 +23,14 @@
 #if WQ__HAVE_FUTEX && !WQ__BARRIER_SYMMETRIC
 #include <sys/syscall.h>
 
+#include "unit/syscalls.h"
+
 enum { EXPEDITED = 1 << 3, REGISTER_EXPEDITED = 1 << 4 };
 
 static atomic_size_t barriers;      /* how many were asked for */
 static atomic_size_t registrations; /* how often it was asked whether */
 static atomic_bool   refuses;       /* the system has none */
 static void (*at_barrier)(void);    /* what happens just then; or NULL */
-
-/* The C library's own. */
-typedef long (*caller)(long, ...);
-
-static caller
-next_caller(void)
-{
-    static _Atomic(caller) next;
-    caller                 found = atomic_load(&next);
-
-    if (!found) {
-        void *symbol = dlsym(RTLD_NEXT, "syscall");
-        memcpy(&found, &symbol, sizeof found);
-        atomic_store(&next, found);
-    }
-    return found;
-}
 
 /* Is it answered here? */
 static bool
@@ -65,19 +47,11 @@ refuse(int command)
     return refuses;
 }
 
-long
-syscall(long number, ...)
+static bool
+intercept(long number, const long arguments[6], long *result)
 {
-    long    a[6];
-    va_list args;
-
-    va_start(args, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(args, long);
-    va_end(args);
-    if (number == SYS_membarrier && refuse((int)a[0]))
-        return -1;
-    return next_caller()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    *result = -1;
+    return number == SYS_membarrier && refuse((int)arguments[0]);
 }
 
 /* ---- words --------------------------------------------------------------- */
