@@ -52,15 +52,9 @@ deadline-first src/memory/inbox.c     s/        if (core->waiting.len)$/        
 closed         src/memory/stop.c      s/^    wq__inbox_close(&m->inbox);//
 undo           src/memory/limited.c   s/^            wq__retry_undo(&m->retry, keys\[i\]);/            (void)0;/
 told-twice     src/memory/report.c    s/^    \*told = now;/    (void)told;/
-lock-key       src/port/lock.c        s/if (l->keyholder || /if (/
-lock-key-left  src/port/lock.c        s/^        l->keyholder = NULL; .. K5.*/        (void)0;/
-lock-inside    src/port/lock.c        s/^           atomic_load_explicit(&l->inside, memory_order_acquire);/           false;/
-lock-look      src/port/lock.h        s/^    if (atomic_load_explicit(&l->owner, memory_order_relaxed) == me) {/    if (1) {/
-lock-back      src/port/lock.h        s/^    atomic_store_explicit(&l->inside, false, memory_order_release);/    (void)0;/
-lock-leave     src/port/lock.h        s/^        atomic_store_explicit(&l->inside, false, memory_order_release);.*/        (void)0;/
-lock-try       src/port/lock.c        /to_shut_side_door(l)) {/,/}/s/wq__lock_release_front(l);/(void)0;/
-lock-streak    src/port/lock.c        s/^        l->streak = 0;/        (void)0;/
-lock-barrier   src/port/barrier.c     s/^    (void)membarrier(EXPEDITED);/    (void)0;/
+lock-try       src/port/lock.h        s/uint32_t expected = 0;/uint32_t expected = 1;/
+lock-sleeper   src/port/lock.c        s/exchange_explicit(&l->word, 2, memory/exchange_explicit(\&l->word, 1, memory/
+lock-wake      src/port/lock.h        s/^        wq__lock_wake_one(l);/        (void)0;/
 clock-step     src/clock/fake.c       s/^    alarm_sleepers(f);/    (void)f;/
 refused-key    src/layer/delaying.c   s/^    if (!taken)$/    if (0)/
 bucket-back    src/limit/tokens.c     s/return now > level->last_ns ? now : level->last_ns;/return now;/

@@ -19,6 +19,7 @@
 static void
 rouse(struct wq__memory *m)
 {
+    wq__dawdle();
     if (atomic_load(&m->sleeping) == 0)
         return;
     wq__gate_enter(m);

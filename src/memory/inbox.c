@@ -69,6 +69,7 @@ wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash, int64_t now)
             return false;
     } while (!atomic_compare_exchange_weak(&in->tail, &at, at + 1)); /* I1 I4 */
 
+    wq__dawdle();
     struct wq__cell *cell = &in->cells[at & MASK];
     cell->now = now;
     cell->hash = hash;

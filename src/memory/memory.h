@@ -7,8 +7,8 @@
  * view.c, a file a question; report.c tells the metrics' sinks; create.c makes
  * one.
  *
- * Tests include this to take the lock themselves, by its front door (producers
- * then use the inbox), to make all hashes equal, and to audit the core.
+ * Tests include this to take the lock themselves (producers then use the
+ * inbox), to make all hashes equal, and to audit the core.
  */
 #ifndef WQ_MEMORY_MEMORY_H
 #define WQ_MEMORY_MEMORY_H

@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "port/cancel.h"
+#include "port/time.h"
+
 /* How often this process, or one before it, forked: a child knows that it is
  * one without asking the system. Written by the only thread a child has. */
 static unsigned forks;
@@ -34,9 +37,11 @@ static void
 close_if_open(int fd)
 {
     const int cause = errno; /* what init failed of is not to be forgotten */
+    const int state = wq__cancel_off();
 
     if (fd >= 0)
         (void)close(fd);
+    wq__cancel_restore(state);
     errno = cause;
 }
 
@@ -117,9 +122,11 @@ static void
 show(struct wq__beacon *b, bool lit)
 {
     uint64_t      one = 1;
+    const int     state = wq__cancel_off();
     const ssize_t n = lit ? write(b->event_fd, &one, sizeof one)
                           : read(b->event_fd, &one, sizeof one);
 
+    wq__cancel_restore(state);
     assert(n == sizeof one);
     (void)n;
 }
@@ -162,10 +169,7 @@ timer_value(int64_t deadline_ns)
         return (struct timespec){0};
     if (deadline_ns < 1)
         deadline_ns = 1;
-    return (struct timespec){
-        .tv_sec = (time_t)(deadline_ns / 1000000000),
-        .tv_nsec = (long)(deadline_ns % 1000000000),
-    };
+    return wq__time_spec(deadline_ns);
 }
 
 void

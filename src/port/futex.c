@@ -14,6 +14,8 @@ typedef int wq__futex_not_empty; /* a file must declare something */
 
 #include <wq/wq.h>
 
+#include "port/time.h"
+
 /* Where time_t is longer than long, the plain call does not understand it. */
 #if defined(SYS_futex_time64) && !defined(__LP64__)
 #define FUTEX (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
@@ -26,13 +28,10 @@ static bool
 wait_until(_Atomic uint32_t *word, int op, uint32_t expected,
            int64_t deadline_ns)
 {
-    const struct timespec until = {
-        .tv_sec = (time_t)(deadline_ns / 1000000000),
-        .tv_nsec = (long)(deadline_ns % 1000000000),
-    };
-    const long rc = syscall(FUTEX, word, op, expected,
+    const struct timespec until = wq__time_spec(deadline_ns);
+    const long            rc = syscall(FUTEX, word, op, expected,
                             deadline_ns == WQ_FOREVER ? NULL : &until, NULL,
-                            FUTEX_BITSET_MATCH_ANY);
+                                       FUTEX_BITSET_MATCH_ANY);
     return rc == 0 || errno != ETIMEDOUT;
 }
 

@@ -99,6 +99,9 @@ wq__alarm(struct wq__parker *p)
 #include <errno.h>
 #include <time.h>
 
+#include "port/cancel.h"
+#include "port/time.h"
+
 void
 wq__parker_init(struct wq__parker *p)
 {
@@ -122,11 +125,9 @@ wq__parker_fini(struct wq__parker *p)
 bool
 wq__park(struct wq__parker *p, int64_t deadline_ns)
 {
-    const struct timespec until = {
-        .tv_sec = (time_t)(deadline_ns / 1000000000),
-        .tv_nsec = (long)(deadline_ns % 1000000000),
-    };
-    int rc = 0;
+    const struct timespec until = wq__time_spec(deadline_ns);
+    const int             state = wq__cancel_off();
+    int                   rc = 0;
 
     (void)pthread_mutex_lock(&p->mutex);
     while (!p->woken && !p->alarm && rc != ETIMEDOUT)
@@ -136,6 +137,7 @@ wq__park(struct wq__parker *p, int64_t deadline_ns)
     const bool woken = p->woken;
     p->alarm = false;
     (void)pthread_mutex_unlock(&p->mutex);
+    wq__cancel_restore(state);
     return woken;
 }
 

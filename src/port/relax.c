@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "port/cancel.h"
+
 void
 wq__yield(void)
 {
@@ -21,7 +23,10 @@ wq__relax(unsigned round)
         wq__yield();
     } else {
         const struct timespec nap = {.tv_nsec = 50000};
+        const int             state = wq__cancel_off();
+
         (void)nanosleep(&nap, NULL);
+        wq__cancel_restore(state);
     }
 }
 
@@ -30,7 +35,7 @@ void
 wq__dawdle(void)
 {
     enum { ONE_IN = 13 };
-    static _Thread_local unsigned calls; /* an atomic one would be a barrier */
+    static _Thread_local unsigned calls; /* an atomic one would order memory */
 
     if (calls++ % ONE_IN == 0)
         (void)sched_yield();

@@ -13,6 +13,8 @@
 #include <sched.h>
 #endif
 
+#include "port/cancel.h"
+
 /* Counts down to the start that is refused, and stays at 1; 0: none is. */
 static atomic_uint refuse_at;
 
@@ -84,7 +86,10 @@ wq__thread_start(struct wq__thread *t, void (*run)(void *arg), void *arg,
 void
 wq__thread_join(struct wq__thread *t)
 {
+    const int state = wq__cancel_off();
+
     (void)pthread_join(t->id, NULL); /* fails only for threads not started */
+    wq__cancel_restore(state);
 }
 
 unsigned

@@ -16,7 +16,6 @@
 #include "fault/snapshot.h"
 #include "memory/memory.h"
 #include "support/counting.h"
-#include "unit/locks.h"
 
 /* How the queue looks before the operation. */
 struct scene {
@@ -105,7 +104,7 @@ hand_over(void)
 {
     struct wq__memory *m = inside();
 
-    lock_shut(&m->lock);
+    wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
     for (int i = 0; i < scene.handed_over; i++)
         assert_int_equal(add_numbered("handed", i), WQ_OK);
@@ -738,7 +737,7 @@ hand_over_a_longer_one(void)
     struct wq__memory *m = inside();
 
     memset(long_bytes, 'k', sizeof long_bytes);
-    lock_shut(&m->lock);
+    wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
     assert_int_equal(wq_add(ctx.q, (wq_key){long_bytes, 100}), WQ_OK);
     wq__lock_release(&m->lock);

@@ -13,7 +13,6 @@
 #include "memory/memory.h"
 #include "support/counting.h"
 #include "support/recorder.h"
-#include "unit/locks.h"
 
 #define assert_err(actual, expected)                                           \
     assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
@@ -309,7 +308,7 @@ TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
     m = (struct wq__memory *)(void *)ctx.q;
     memset(new_key, 'n', sizeof new_key);
     assert_err(wq_add_str(ctx.q, "foo"), WQ_OK);
-    lock_shut(&m->lock);
+    wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
     atomic_store(&m->sleeping, 0); /* nobody is to be told: we have the lock */
     assert_err(wq_add(ctx.q, (wq_key){new_key, sizeof new_key}), WQ_OK);

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lock.c: is one thread in at a time, whichever door it came by?
+/* test_lock.c: does the lock let one thread in at a time?
  *
- * The steps K1 to K6 of src/port/lock.h are about moments: the owner walks in
- * while somebody takes the side door away; one who lost it has not noticed, and
- * somebody else gets it. So ownership changes all the time here: threads come
- * in bursts, and whoever comes by the front door makes the side door easy to
- * get again.
- *
- * What is guarded is not atomic: two that are in at a time lose a count, or see
- * each other, or leave the lock taken for ever. Without the system call in
- * wq__barrier_store_heavy() this fails within seconds, mostly in the first, in
- * an optimised build; without one of the other steps in any.
+ * K1 and K2 of src/port/lock.h, and the same for a lock with priority
+ * inheritance. The guarded data is not atomic: two threads that are inside at
+ * a time lose a count, or see each other; a lost wake-up shows as a thread that
+ * never ends.
  *
  * WQ_STRESS_SECONDS says how long the whole program takes (about 2).
  */
@@ -24,47 +18,18 @@
 
 enum { MOST = 8 }; /* threads at a time; at least 2 */
 
-/* Not atomic, but volatile, so that the compiler does as it is told. */
+/* Not atomic, but volatile, so that the compiler keeps every access. */
 static struct {
     struct wq__lock   lock;
-    volatile uint64_t who;    /* is in; 0: nobody */
-    volatile uint64_t first;  /* times somebody was in, counted at first */
-    volatile uint64_t last;   /* ... and at last */
-    uint64_t          doors;  /* times the one in came by another door than
-                                 the one before */
-    uint64_t          side;   /* times somebody came by the side door */
-    bool              before; /* by which one came the one before */
+    volatile uint64_t who;   /* is inside; 0: nobody */
+    volatile uint64_t first; /* times a thread was inside, counted at first */
+    volatile uint64_t last;  /* ... and at last */
 } guarded;
 
-static _Atomic uint64_t entered; /* the same, counted by each for himself */
+static _Atomic uint64_t entered; /* the same, counted by each thread */
 static _Atomic uint64_t numbers; /* every thread takes one, from 1 on */
 
 /* ---- being in ------------------------------------------------------------ */
-
-static void
-note_door(void)
-{
-#if WQ__HAVE_FUTEX
-    const bool sideways = guarded.lock.sideways;
-
-    guarded.side += sideways;
-    guarded.doors += sideways != guarded.before;
-    guarded.before = sideways;
-#endif
-}
-
-/* Few come to the same queue so often that they own it a second time; here they
- * do. Who has the front door may change it. */
-static void
-make_owning_easy(struct dice *dice)
-{
-#if WQ__HAVE_FUTEX
-    if (!guarded.lock.sideways)
-        guarded.lock.patience = 1 + (uint32_t)dice_roll(dice, 4);
-#else
-    (void)dice;
-#endif
-}
 
 static void
 stay(struct dice *dice)
@@ -87,8 +52,6 @@ be_in(uint64_t me, struct dice *dice)
                (unsigned long long)me, (unsigned long long)guarded.who);
     guarded.who = me;
     guarded.first++;
-    note_door();
-    make_owning_easy(dice);
     stay(dice);
     guarded.last++;
     if (guarded.who != me)
@@ -128,7 +91,6 @@ rest(struct dice *dice)
             wq__pause();
 }
 
-/* Often enough to own it, then a rest, in which others do. */
 static void *
 come_in_bursts(void *unused)
 {
@@ -146,50 +108,16 @@ come_in_bursts(void *unused)
     return unused;
 }
 
-/* Nothing but in and out, as the one thread of a program does; what the other
- * does is in its way. */
-static void *
-come_all_the_time(void *unused)
-{
-    const uint64_t me = atomic_fetch_add(&numbers, 1) + 1;
-    struct dice    dice = own_dice();
-    uint64_t       times = 0;
-
-    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
-        for (int i = 0; i < 64; i++, times++) {
-            wq__lock_take(&guarded.lock);
-            be_in(me, &dice);
-            wq__lock_release(&guarded.lock);
-        }
-        atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
-    }
-    atomic_fetch_add(&entered, times);
-    return unused;
-}
-
-static void *
-come_now_and_then(void *unused)
-{
-    const uint64_t me = atomic_fetch_add(&numbers, 1) + 1;
-    struct dice    dice = own_dice();
-    uint64_t       times = 0;
-
-    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
-        times += come_and_go(me, &dice, 2);
-        for (size_t i = dice_roll(&dice, 30); i > 0; i--)
-            wq__pause();
-    }
-    atomic_fetch_add(&entered, times);
-    return unused;
-}
-
 /* ---- the tests ----------------------------------------------------------- */
 
 static void
-open_game(void)
+open_game(bool inherits)
 {
     memset(&guarded, 0, sizeof guarded);
-    wq__lock_init(&guarded.lock);
+    if (!inherits)
+        wq__lock_init(&guarded.lock);
+    else if (wq__lock_init_inheriting(&guarded.lock))
+        wq_test_skip("the system has no priority inheritance");
     atomic_store(&entered, 0);
     atomic_store(&numbers, 0);
     atomic_store(&stop, false);
@@ -208,96 +136,31 @@ close_game(struct crowd *crowd)
     wq__lock_fini(&guarded.lock);
 }
 
-/* Was it the side door that was tried? */
 static void
-expect_both_doors(uint64_t side, uint64_t doors)
-{
-    print_message("by the side door: %llu times; changes: %llu\n",
-                  (unsigned long long)side, (unsigned long long)doors);
-#if WQ__HAVE_FUTEX
-    if (wq__barrier_available())
-        assert_true(side > 0 && doors > 1);
-#endif
-}
-
-TEST(threads_that_come_in_bursts_are_in_one_at_a_time)
+run_crowds(bool inherits)
 {
     const int64_t slice_ns = share_ns() / (MOST - 1);
     struct crowd  dog, crowd = {.n = 0};
-    uint64_t      side = 0, doors = 0;
 
     start_watchdog(&dog);
     for (int n = 2; n <= MOST; n++) {
-        open_game();
+        open_game(inherits);
         crowd_start(&crowd, n, come_in_bursts, NULL);
         nap_ns(slice_ns);
         close_game(&crowd);
-        side += guarded.side;
-        doors += guarded.doors;
     }
     stop_watchdog(&dog);
-    expect_both_doors(side, doors);
 }
 
-/* K2, as often as can be: every visit is a moment at which the owner, who is
- * about to walk in, must not be missed. */
-TEST(owner_and_a_visitor_do_not_miss_each_other)
+TEST(lock_lets_one_thread_of_a_crowd_in)
 {
-    struct crowd dog, crowd = {.n = 0};
-
-    start_watchdog(&dog);
-    open_game();
-    crowd_start(&crowd, 1, come_all_the_time, NULL);
-    crowd_start(&crowd, 1, come_now_and_then, NULL);
-    nap_ns(share_ns());
-    close_game(&crowd);
-    stop_watchdog(&dog);
-    expect_both_doors(guarded.side, guarded.doors);
+    run_crowds(false);
 }
 
-/* ---- threads that end: K6 ------------------------------------------------ */
-
-enum { CHAINS = 4 };
-
-static void *
-come_a_few_times(void *unused)
+TEST(inheriting_lock_lets_one_thread_of_a_crowd_in)
 {
-    const uint64_t me = atomic_fetch_add(&numbers, 1) + 1;
-    struct dice    dice = own_dice();
-    uint64_t       times = 0;
-
-    for (int i = 0; i < 20; i++)
-        times += come_and_go(me, &dice, 4);
-    atomic_fetch_add(&entered, times);
-    atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
-    return unused;
+    run_crowds(true);
 }
 
-static void *
-run_chain(void *unused)
-{
-    while (!atomic_load(&stop)) {
-        struct crowd one = {.n = 0};
-        crowd_start(&one, 1, come_a_few_times, NULL);
-        crowd_join(&one);
-    }
-    return unused;
-}
-
-/* New threads are taken for owners that have ended, of other chains too. */
-TEST(threads_that_end_leave_nobody_inside)
-{
-    struct crowd dog, crowd = {.n = 0};
-
-    start_watchdog(&dog);
-    open_game();
-    crowd_start(&crowd, CHAINS, run_chain, NULL);
-    nap_ns(share_ns());
-    close_game(&crowd);
-    stop_watchdog(&dog);
-    print_message("%llu threads\n", (unsigned long long)atomic_load(&numbers));
-}
-
-WQ_TESTS(test(threads_that_come_in_bursts_are_in_one_at_a_time),
-         test(owner_and_a_visitor_do_not_miss_each_other),
-         test(threads_that_end_leave_nobody_inside));
+WQ_TESTS(test(lock_lets_one_thread_of_a_crowd_in),
+         test(inheriting_lock_lets_one_thread_of_a_crowd_in));

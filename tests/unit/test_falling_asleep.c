@@ -19,7 +19,6 @@
 #include <time.h>
 
 #include "memory/memory.h"
-#include "unit/locks.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -75,8 +74,7 @@ open_queue(void **state)
     (void)state;
     assert_int_equal(wq_create(NULL, &q), WQ_OK);
     struct wq__memory *m = (struct wq__memory *)(void *)q;
-    lock_shut(&m->lock);
-    lock_wall_up_side_door(&m->lock); /* the lock shall be seen taken */
+    wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
     wq__lock_release(&m->lock);
     added = WQ_EIO;

@@ -14,7 +14,6 @@
 #include "support/counting.h"
 #include "support/worker.h"
 #include "unit/lifo.h"
-#include "unit/locks.h"
 
 struct fixture {
     struct counting    mem;
@@ -86,7 +85,7 @@ hand_over(const char *key)
 {
     const size_t before = wq__inbox_len(&f.m->inbox);
 
-    lock_shut(&f.m->lock);
+    wq__lock_take(&f.m->lock);
     const wq_err err = wq_add_str(f.q, key);
     wq__lock_release(&f.m->lock);
     assert_err(err, WQ_OK);
@@ -227,7 +226,7 @@ add_in_worker(struct worker *self)
 static wq_err
 add_that_must_wait(wq_key key)
 {
-    lock_shut(&f.m->lock);
+    wq__lock_take(&f.m->lock);
     struct worker *w = worker_start(add_in_worker, &key);
     worker_await_blocked(w);
     wq__lock_release(&f.m->lock);
@@ -485,7 +484,7 @@ TEST(sleeping_getter_learns_of_a_key_there_is_no_memory_for)
 
     worker_await_blocked(getter);
     no_memory();
-    lock_shut(&f.m->lock);
+    wq__lock_take(&f.m->lock);
     struct worker *adder = worker_start(add_in_worker, (void *)(uintptr_t)&key);
     worker_await_blocked(adder); /* in the ring; now it wants to wake */
     assert_int_equal(wq__inbox_len(&f.m->inbox), 1);

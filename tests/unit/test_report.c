@@ -229,7 +229,7 @@ hand_over(const char *key)
 {
     struct wq__memory *m = inside();
 
-    lock_shut(&m->lock);
+    wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
     atomic_store(&m->sleeping, 0);
     add(key);
@@ -276,7 +276,7 @@ TEST(sink_hears_of_a_key_in_the_inbox_before_the_add_returns)
 {
     struct wq__memory *m = inside();
 
-    lock_shut(&m->lock);
+    wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
     struct worker *w = worker_start(add_foo, NULL);
     worker_await_blocked(w);
