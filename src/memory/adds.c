@@ -14,13 +14,13 @@
 
 /* ---- one key, as it comes ----------------------------------------------- */
 
-/* The key was handed over. Getters that sleep must learn of it; if none does,
- * whoever takes the lock next finds it (inbox.h, I4). */
+/* The key was handed over at `position`. Getters that sleep must learn of it; if
+ * none does, whoever takes the lock next finds it (inbox.h, I4). */
 static void
-rouse(struct wq__memory *m)
+rouse(struct wq__memory *m, uint64_t position)
 {
     wq__dawdle();
-    if (atomic_load(&m->sleeping) == 0)
+    if (position < atomic_load(&m->rouse_from))
         return;
     wq__gate_enter(m);
     (void)wq__gate_catch_up(m); /* for lack of memory, a getter is woken too */
@@ -35,7 +35,7 @@ is_for_another(struct wq__memory *m)
     const void *getter = atomic_load_explicit(&m->getter, memory_order_relaxed);
 
     return getter && getter != wq__slot_mark() &&
-           atomic_load_explicit(&m->sleeping, memory_order_relaxed) == 0;
+           atomic_load_explicit(&m->rouse_from, memory_order_relaxed) != 0;
 }
 
 /* A getter that is at work empties a full inbox within microseconds, and lets
@@ -87,12 +87,13 @@ hand_over_or_enter(struct wq__memory *m, wq_key key, uint32_t hash,
                    int64_t stamp)
 {
     const int64_t now = hand_over_time(m, stamp);
+    uint64_t      position;
 
     if (wq__inbox_is_full(&m->inbox) &&
         atomic_load_explicit(&m->getter, memory_order_relaxed))
         await_room_in_inbox(m);
-    if (wq__inbox_put(&m->inbox, key, hash, now)) {
-        rouse(m);
+    if (wq__inbox_put(&m->inbox, key, hash, now, &position)) {
+        rouse(m, position);
         return true;
     }
     wq__gate_enter(m);

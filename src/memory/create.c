@@ -129,13 +129,14 @@ fill_in(struct wq__memory *m, const wq_config *config,
     atomic_init(&m->tells, false);
     atomic_init(&m->retries, 0);
     atomic_init(&m->given_up, 0);
-    atomic_init(&m->sleeping, 0);
+    atomic_init(&m->rouse_from, WQ__ROUSE_NOBODY);
     atomic_init(&m->work_hint, false);
     atomic_init(&m->wait_hint, false);
     atomic_init(&m->in_vain, 0);
     atomic_init(&m->skips, 0);
     atomic_init(&m->closed, false);
     m->may_spin = wq__thread_processors() > 1;
+    wq__spin_init(&m->spin);
     atomic_init(&m->getter, NULL);
     wq__core_init(&m->core, secret, config->order, &m->mem);
     m->core.respect = config->retry & WQ_RETRY_RESPECT;

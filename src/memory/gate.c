@@ -4,7 +4,6 @@
 
 #include "memory/report.h"
 #include "port/relax.h"
-#include "port/time.h"
 
 /* ---- whom to wake ------------------------------------------------------- */
 
@@ -16,12 +15,16 @@ take_getter(struct wq__memory *m, struct wq__sleeper *getter,
     return wq__sleepers_take(&m->getters, getter, WQ__WAKE_LOOK, wake);
 }
 
-/* How many getters would find something. Keys in an inbox that could not be
- * emptied are worth one: it will tell its caller that memory is lacking. */
+/* How many getters would find something. Keys in the inbox count as one: they
+ * came just now, or there is no memory for them, and one getter will return
+ * WQ_ENOMEM. While a getter spins they count as up to two: it takes one. */
 static size_t
 work(struct wq__memory *m)
 {
-    return wq__core_len(&m->core) + wq__inbox_holds(&m->inbox);
+    const size_t pending = wq__inbox_len(&m->inbox);
+    const size_t most = m->spinning ? 2 : 1;
+
+    return wq__core_len(&m->core) + (pending < most ? pending : most);
 }
 
 /* Does a sleeper, or one that is coming, know of the earliest deadline? */
@@ -162,21 +165,30 @@ wq__gate_is_drained(struct wq__memory *m)
 
 /* ---- entering and leaving ----------------------------------------------- */
 
-/* Producers that use the inbox look at `sleeping`: it is raised before the
- * inbox is looked at for the last time (inbox.h, I4). While a getter spins,
- * those that sleep need not be woken: it will look when it has stopped, after
- * it has raised `sleeping`, and wakes them if there is more than it takes. A
- * sink that wants to hear of changes hears of their keys, too: it counts as one
- * that sleeps. */
-static void
-publish_sleeping(struct wq__memory *m)
+/* From which position of the inbox on must a producer wake a getter? A getter
+ * that spins takes the next key, be it READY or in the inbox; the key after
+ * that needs one that sleeps. An event loop and a sink that wants to hear of
+ * changes count as getters that sleep. */
+static uint64_t
+rouse_from(struct wq__memory *m)
 {
-    const uint32_t len = (m->spinning ? 0 : (uint32_t)m->getters.len) +
-                         (m->watched && !m->lit) + wq__gate_tells(m);
+    if ((m->watched && !m->lit) || wq__gate_tells(m))
+        return 0;
+    if (!m->getters.len)
+        return WQ__ROUSE_NOBODY;
+    return m->spinning ? m->inbox.head + (wq__core_len(&m->core) == 0) : 0;
+}
+
+/* Producers that use the inbox read it: it is written before the inbox is
+ * looked at for the last time (inbox.h, I4). */
+static void
+publish_sleepers(struct wq__memory *m)
+{
+    const uint64_t from = rouse_from(m);
 
     /* Only the lock holder writes it, so it need not be written again. */
-    if (atomic_load_explicit(&m->sleeping, memory_order_relaxed) != len)
-        atomic_store(&m->sleeping, len);
+    if (atomic_load_explicit(&m->rouse_from, memory_order_relaxed) != from)
+        atomic_store(&m->rouse_from, from);
 }
 
 /* Would a get that does not wait find something, or that all has ended? */
@@ -186,15 +198,15 @@ get_would_answer(struct wq__memory *m)
     return work(m) || has_ended(m) || m->destroying;
 }
 
-/* Tell the event loop. The beacon is put out, and `sleeping` raised, before the
- * inbox is looked at for the last time (I4): a key that comes meanwhile lights
- * it again here, a later one does so by its producer. */
+/* Tell the event loop. The beacon is put out, and `rouse_from` lowered, before
+ * the inbox is looked at for the last time (I4): a key that comes meanwhile
+ * lights it again here, a later one does so by its producer. */
 static void
 update_beacon(struct wq__memory *m)
 {
     m->lit = get_would_answer(m);
     if (!m->lit) {
-        publish_sleeping(m);
+        publish_sleepers(m);
         m->lit = wq__inbox_holds(&m->inbox);
     }
     if (m->lit)
@@ -233,10 +245,13 @@ let_go(struct wq__memory *m, struct wq__sleeper *wake)
     if (m->watched)
         update_beacon(m);
     if (m->company)
-        publish_sleeping(m);
+        publish_sleepers(m);
     give_hint(m);
+    if (m->real_time) /* a waiter for the lock lends its priority to the waker */
+        wq__wake(wake);
     wq__lock_release(&m->lock);
-    wq__wake(wake);
+    if (!m->real_time)
+        wq__wake(wake);
 }
 
 void
@@ -256,17 +271,25 @@ wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
         wq__report_change(m, &change);
 }
 
+bool
+wq__gate_tell_inside(struct wq__memory *m)
+{
+    wq_change change;
+
+    if (!take_change(m, &change))
+        return false;
+    let_go(m, NULL);
+    wq__report_change(m, &change);
+    wq__gate_enter(m);
+    return true;
+}
+
 void
 wq__gate_leave_for_good(struct wq__memory *m)
 {
     struct wq__sleeper *wake = NULL;
-    wq_change           change;
 
-    if (take_change(m, &change)) { /* as long as the queue cannot go */
-        let_go(m, NULL);
-        wq__report_change(m, &change);
-        wq__gate_enter(m);
-    }
+    (void)wq__gate_tell_inside(m); /* as long as the queue cannot go */
     m->company--;
     if (--m->blocked == 0 && m->destroyer.len)
         wake = wq__sleepers_take_all(&m->destroyer, WQ__WAKE_LOOK, NULL);
@@ -301,70 +324,50 @@ wq__gate_take_in(struct wq__memory *m)
 
 /* ---- sleeping ----------------------------------------------------------- */
 
-/* Look `n` times, with a pause between. True: there may be work, be it in the
- * inbox, which was emptied up to `head`. */
-static bool
-look_for_work(struct wq__memory *m, uint64_t head, int n)
+/* Look for work, with a pause between two looks, until there may be some, be it
+ * in the inbox, which was emptied up to `head`. Returns the number of looks. */
+static int
+look_for_work(struct wq__memory *m, uint64_t head)
 {
-    for (int i = 0; i < n; i++) {
-        if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) ||
-            atomic_load_explicit(&m->inbox.tail, memory_order_relaxed) != head)
-            return true;
+    int looks = 0;
+
+    while (looks < WQ__SPIN_LOOKS &&
+           !atomic_load_explicit(&m->work_hint, memory_order_relaxed) &&
+           atomic_load_explicit(&m->inbox.tail, memory_order_relaxed) == head) {
         wq__pause();
+        looks++;
     }
-    return false;
+    return looks;
 }
 
-/* For the shortest time, and as often again as there is hope. */
-static void
-spin(struct wq__memory *m, uint64_t head, unsigned hope)
-{
-    enum { LOOKS = 200 }; /* some 4 us */
-
-    while (!look_for_work(m, head, LOOKS) && hope)
-        hope--;
-}
-
-void
+int
 wq__gate_spin(struct wq__memory *m)
 {
-    if (m->spinning || !m->may_spin)
-        return;
-    const unsigned hope = m->hope;
+    if (m->spinning || !m->may_spin || !wq__spin_is_allowed(&m->spin))
+        return 0;
     const uint64_t head = m->inbox.head;
 
     m->spinning = true;
-    wq__gate_leave(m);
-    spin(m, head, hope);
+    let_go(m, NULL);
+    const int looks = look_for_work(m, head);
     wq__gate_enter(m);
     m->spinning = false;
-    publish_sleeping(m); /* before the inbox is looked at */
-}
-
-/* A sleep of this length, had it been spent spinning, would have been cheaper:
- * as long as such sleeps come, a getter has hope. */
-static void
-learn_from_sleep(struct wq__memory *m, int64_t slept_ns)
-{
-    enum { SHORT_NS = 100000, HOPE_MAX = 12 };
-
-    if (slept_ns < SHORT_NS)
-        m->hope = HOPE_MAX;
-    else
-        m->hope /= 2;
+    publish_sleepers(m); /* before the inbox is looked at */
+    return looks;
 }
 
 /* Sleep on `list`, where `self` is, until woken or `deadline_ns`, and come off
- * it. The lock is free meanwhile. */
+ * it. The lock is free meanwhile. No sink is told here: a thread on the list
+ * must be able to run as soon as it is woken. */
 static enum wq__wake
 sleep_on(struct wq__memory *m, struct wq__sleepers *list,
          struct wq__sleeper *self, int64_t deadline_ns)
 {
-    wq__gate_leave(m);
+    let_go(m, NULL);
     const bool woken = wq__sleeper_sleep(self, m->clock, deadline_ns);
     wq__gate_enter(m);
     if (!woken && wq__sleeper_is_being_woken(self)) {
-        wq__gate_leave(m);
+        let_go(m, NULL);
         /* Any moment now; what ends a park earlier is a clock's alarm. */
         while (!wq__sleeper_sleep(self, m->clock, WQ_FOREVER))
             ;
@@ -393,7 +396,7 @@ sleep_and_keep_time(struct wq__memory *m, struct wq__sleeper *self,
 }
 
 /* Leaving looks at the inbox once more, and takes this getter off the list
- * again if a key has come: `sleeping` must have been raised before (inbox.h,
+ * again if a key has come: `rouse_from` must have been lowered before (inbox.h,
  * I4). */
 static enum wq__wake
 sleep_as_getter(struct wq__memory *m, int64_t deadline_ns)
@@ -401,9 +404,9 @@ sleep_as_getter(struct wq__memory *m, int64_t deadline_ns)
     struct wq__sleeper self;
 
     wq__sleeper_enter(&m->getters, &self);
-    publish_sleeping(m); /* before the last look */
+    publish_sleepers(m); /* before the last look */
     const enum wq__wake why = sleep_and_keep_time(m, &self, deadline_ns);
-    publish_sleeping(m);
+    publish_sleepers(m);
     return why;
 }
 
@@ -414,11 +417,12 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
         m->interrupted = false;
         return WQ_EINTERRUPTED;
     }
-    const int64_t       begin = wq__time_now();
+    if (wq__gate_tell_inside(m))
+        return WQ_OK; /* to look again */
+    wq__spin_note_sleep(&m->spin);
     const enum wq__wake why = sleep_as_getter(m, deadline_ns);
     if (why == WQ__WAKE_LOOK)
         m->coming--;
-    learn_from_sleep(m, wq__time_now() - begin);
     return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
 }
 
@@ -439,6 +443,8 @@ void
 wq__gate_await_room(struct wq__memory *m, size_t needs, uint64_t ticket,
                     int64_t deadline_ns)
 {
+    if (wq__gate_tell_inside(m))
+        return; /* to look again */
     struct producer p = {.needs = needs, .ticket = ticket};
     const int64_t   at = room_may_come_at(m);
 
@@ -460,6 +466,8 @@ wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns)
 {
     struct wq__sleeper self;
 
+    if (wq__gate_tell_inside(m))
+        return; /* to look again */
     wq__sleeper_enter(&m->drainers, &self);
     (void)sleep_on(m, &m->drainers, &self, deadline_ns);
 }

@@ -25,8 +25,10 @@
  *
  * Sleeping costs no processor time, and waking is a system call only if
  * somebody sleeps. Before a getter sleeps it spins for a moment, if no other
- * one does: a key that comes within it is taken without a system call on
- * either side.
+ * one does and if that has paid lately (spin.h): a key that comes within it is
+ * taken without a system call on either side. A spinning getter counts as one
+ * that will take one key. It may have lost its processor; so a second key wakes
+ * a getter that sleeps.
  */
 #ifndef WQ_MEMORY_GATE_H
 #define WQ_MEMORY_GATE_H
@@ -73,6 +75,10 @@ wq__gate_tell(struct wq__memory *m)
     wq__gate_leave(m);
 }
 
+/* Tell the sinks what has changed, without the lock, while wq_destroy() waits
+ * for the caller. True: the lock was released meanwhile. */
+bool wq__gate_tell_inside(struct wq__memory *m);
+
 /* Leave after a question: as wq__gate_leave(), but no sink is told. It may be a
  * sink that asks, with locks of its own; who changes something next, tells. */
 void wq__gate_leave_asking(struct wq__memory *m);
@@ -115,9 +121,9 @@ wq__gate_stay(struct wq__memory *m)
 
 void wq__gate_leave_for_good(struct wq__memory *m);
 
-/* Look for work for about as long as a sleep would cost. The lock is free
- * meanwhile. */
-void wq__gate_spin(struct wq__memory *m);
+/* Look for work without sleeping, if that has paid lately (spin.h). The lock is
+ * free meanwhile. Returns how many looks that took; 0: none. */
+int wq__gate_spin(struct wq__memory *m);
 
 /* Sleep until there may be work: WQ_OK; or until interrupted: WQ_EINTERRUPTED.
  * Returns WQ_OK also at `deadline_ns`. The lock is free meanwhile. */

@@ -118,13 +118,16 @@ wait_for_work(struct wq__memory *m, int64_t timeout_ns, struct haul *h)
     const int64_t deadline_ns = wq__memory_deadline(m, timeout_ns);
     wq_err        err;
 
-    wq__gate_spin(m);
-    while ((err = try_get(m, h)) == WQ_ENOTFOUND) {
+    (void)wq__gate_tell_inside(m); /* a slow sink must not hold up a spin */
+    const int looks = wq__gate_spin(m);
+    err = try_get(m, h);
+    wq__spin_pay(&m->spin, looks, looks && !err);
+    while (err == WQ_ENOTFOUND) {
         err = wq__memory_is_past(m, deadline_ns)
                   ? WQ_ETIMEDOUT
                   : wq__gate_await_work(m, deadline_ns);
-        if (err)
-            break;
+        if (!err)
+            err = try_get(m, h);
     }
     return err;
 }

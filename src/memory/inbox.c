@@ -58,7 +58,8 @@ wq__inbox_close(struct wq__inbox *in)
 }
 
 bool
-wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash, int64_t now)
+wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash, int64_t now,
+              uint64_t *position)
 {
     if (key.len > WQ__INBOX_KEY_MAX)
         return false;
@@ -76,6 +77,7 @@ wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash, int64_t now)
     cell->len = (uint32_t)key.len;
     memcpy(cell->bytes, key.data, key.len);
     atomic_store_explicit(&cell->turn, at + 1, memory_order_release); /* I3 */
+    *position = at;
     return true;
 }
 

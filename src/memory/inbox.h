@@ -27,10 +27,14 @@
  *      what a critical section costs, wq__relax() copes with a descheduled
  *      producer.
  *  I4  Nobody sleeps on a full inbox. A producer advances tail, then reads
- *      `sleeping`; a thread about to sleep raises `sleeping`, then reads tail.
- *      All four are sequentially consistent, so at least one sees the other:
- *      the producer then takes the lock and wakes, or the sleeper stays awake.
- *      (`sleeping` belongs to the queue: see gate.c.)
+ *      `rouse_from`; a thread about to sleep lowers `rouse_from`, then reads
+ *      tail. All four are sequentially consistent, so at least one sees the
+ *      other: the producer then takes the lock and wakes, or the sleeper stays
+ *      awake. A getter that starts to spin while others sleep raises it to the
+ *      position after the one key it will take, and lowers it again before it
+ *      looks at tail for the last time: the same argument holds for keys beyond
+ *      that one while it spins, and for all keys afterwards. (`rouse_from`
+ *      belongs to the queue: see gate.c.)
  *  I5  What was accepted is not lost: emptying stops at a key for which there
  *      is no memory and leaves it, and all later ones, where they are. Order
  *      stays.
@@ -85,10 +89,10 @@ void wq__inbox_open(struct wq__inbox *in);
 /* With the lock: accept no more. */
 void wq__inbox_close(struct wq__inbox *in);
 
-/* From any thread, without the lock: accept the key, or say no: the ring is
- * full, closed or not there, or the key too long. */
-bool wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash,
-                   int64_t now);
+/* From any thread, without the lock: accept the key, and say at which position;
+ * or say no: the ring is full, closed or not there, or the key too long. */
+bool wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash, int64_t now,
+                   uint64_t *position);
 
 /* From any thread: is there a ring, open and full? A guess. */
 static inline bool

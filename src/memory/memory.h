@@ -24,6 +24,7 @@
 #include "limit/retry.h"
 #include "memory/inbox.h"
 #include "memory/sleepers.h"
+#include "memory/spin.h"
 #include "port/beacon.h"
 #include "port/lock.h"
 
@@ -32,6 +33,8 @@ struct wq__sink {
     wq_metrics to;
     void      *handle;
 };
+
+#define WQ__ROUSE_NOBODY UINT64_MAX
 
 struct wq__memory {
     wq_queue         base; /* first: a queue is the beginning of its backend */
@@ -61,10 +64,11 @@ struct wq__memory {
     /* ---- what producers look at before they take the lock: rarely written, so
      * that it stays near them ---- */
 
-    /* How many there are in `getters`, unless another one spins, an event loop
-     * that watches, and sinks that want to hear. Written with the lock; read
-     * without it by producers that used the inbox (inbox.h, I4). */
-    alignas(WQ__CACHE_LINE) _Atomic uint32_t sleeping;
+    /* A producer that put a key at this position of the inbox, or at a later
+     * one, takes the lock and wakes a getter. 0: always. WQ__ROUSE_NOBODY:
+     * never, since nobody sleeps. Between the two: a getter spins while others
+     * sleep. Written with the lock; read without it (inbox.h, I4). */
+    alignas(WQ__CACHE_LINE) _Atomic uint64_t rouse_from;
 
     /* May there be an entry in the delay heap? Then what is handed over says
      * when: a key that becomes due later stands behind it (Q-23). Written with
@@ -96,9 +100,10 @@ struct wq__memory {
      * may be out of date, since nothing but speed depends on it. */
     atomic_bool work_hint;
 
-    bool     may_spin; /* there is a processor for another thread */
-    bool     spinning; /* a getter spins: at most one does, and it will look */
-    unsigned hope;     /* how long it does so, beyond the shortest time */
+    bool may_spin;  /* there is a processor for another thread */
+    bool spinning;  /* a getter spins: at most one does, and it will look */
+    bool real_time; /* wq_config.real_time; never changes */
+    struct wq__spin spin;
 
     bool interrupted; /* an interrupt is remembered */
     bool destroying;  /* wq_destroy() waits for `blocked` to become 0 */

@@ -154,9 +154,10 @@ hand_over(struct wq__memory *m, uint64_t n)
 {
     const wq_key   key = wq_u64(&n);
     const uint32_t hash = wq__core_hash(&m->core, key);
+    uint64_t       position;
 
-    assert_true(wq__inbox_put(&m->inbox, key, hash, 0));
-    if (atomic_load(&m->sleeping) == 0)
+    assert_true(wq__inbox_put(&m->inbox, key, hash, 0, &position));
+    if (position < atomic_load(&m->rouse_from))
         return;
     wq__gate_enter(m);
     (void)wq__gate_catch_up(m);

@@ -5,7 +5,7 @@
  * getter falls asleep while a producer hands a key over. The tests in
  * test_queue.c seldom meet it, since a producer mostly finds the lock free.
  * Here every key goes through the ring, the getter never spins, and the
- * producer waits a random moment before each. With `sleeping` stored in a
+ * producer waits a random moment before each. With `rouse_from` stored in a
  * weaker order (release) this fails within some 100,000 keys, in an optimised
  * build: without optimisation the store is over before the next load begins.
  *
@@ -48,9 +48,10 @@ hand_over(uint64_t n)
 {
     const wq_key   key = wq_u64(&n);
     const uint32_t hash = wq__core_hash(&m->core, key);
+    uint64_t       position;
 
-    assert_true(wq__inbox_put(&m->inbox, key, hash, 0));
-    if (atomic_load(&m->sleeping) == 0)
+    assert_true(wq__inbox_put(&m->inbox, key, hash, 0, &position));
+    if (position < atomic_load(&m->rouse_from))
         return;
     wq__gate_enter(m);
     (void)wq__gate_catch_up(m);

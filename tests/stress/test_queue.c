@@ -773,7 +773,7 @@ serve(uint64_t n, struct dice *dice, size_t *aim)
     await_answer(n);
     spin_for(blind ? dice_roll(dice, FAR) : *aim + dice_roll(dice, SCATTER));
     atomic_store(&ball.sent, n + 1);
-    const bool late = atomic_load(&m->sleeping) != 0;
+    const bool late = atomic_load(&m->rouse_from) == 0;
     if (!add(0))
         broken("the ball was refused");
     if (!blind && late && *aim > 0)

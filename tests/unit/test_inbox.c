@@ -49,7 +49,10 @@ close_inbox(void **state)
 static bool
 put(wq_key key)
 {
-    return wq__inbox_put(&f.inbox, key, wq__core_hash(&f.core, key), 0);
+    uint64_t position;
+
+    return wq__inbox_put(&f.inbox, key, wq__core_hash(&f.core, key), 0,
+                         &position);
 }
 
 static bool
@@ -90,9 +93,10 @@ expect_numbers(uint64_t from, uint64_t to)
 TEST(ring_that_was_never_opened_says_no_and_costs_nothing)
 {
     struct wq__inbox closed;
+    uint64_t         position;
 
     wq__inbox_init(&closed, &f.mem.allocator);
-    assert_false(wq__inbox_put(&closed, wq_str("foo"), 0, 0));
+    assert_false(wq__inbox_put(&closed, wq_str("foo"), 0, 0, &position));
     assert_false(wq__inbox_holds(&closed));
     assert_int_equal(wq__inbox_empty(&closed, &f.core, 0, true), WQ_OK);
     assert_null(closed.raw);
@@ -213,13 +217,15 @@ TEST(keys_accepted_before_shutdown_are_handed_over_after_it)
 TEST(ring_without_memory_stays_shut_and_opens_later)
 {
     struct wq__inbox in;
+    uint64_t         position;
 
     wq__inbox_init(&in, &f.mem.allocator);
     counting_fail(&f.mem, 1, COUNTING_ONCE);
     wq__inbox_open(&in);
-    assert_false(wq__inbox_put(&in, wq_str("foo"), 0, 0));
+    assert_false(wq__inbox_put(&in, wq_str("foo"), 0, 0, &position));
     wq__inbox_open(&in);
-    assert_true(wq__inbox_put(&in, wq_str("foo"), 0, 0));
+    assert_true(wq__inbox_put(&in, wq_str("foo"), 0, 0, &position));
+    assert_int_equal(position, 0);
     wq__inbox_fini(&in);
 }
 

@@ -664,14 +664,14 @@ start_getters(struct worker **workers, wq_item **items)
         workers[i] = worker_get(f.q, &items[i]);
     worker_await_all_blocked(workers, GETTERS);
     assert_int_equal(count_asleep(), GETTERS);
-    assert_int_equal(f.m->sleeping, GETTERS);
+    assert_int_equal(f.m->rouse_from, 0);
 }
 
 static void
 expect_nobody_inside(void)
 {
     assert_int_equal(f.m->getters.len, 0);
-    assert_int_equal(f.m->sleeping, 0);
+    assert_true(f.m->rouse_from == WQ__ROUSE_NOBODY);
     assert_int_equal(f.m->coming, 0);
     assert_int_equal(f.m->blocked, 0);
 }

@@ -231,7 +231,7 @@ hand_over(const char *key)
 
     wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
-    atomic_store(&m->sleeping, 0);
+    atomic_store(&m->rouse_from, WQ__ROUSE_NOBODY);
     add(key);
     assert_true(wq__inbox_holds(&m->inbox));
     wq__lock_release(&m->lock);
