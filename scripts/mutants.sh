@@ -38,15 +38,24 @@ give-back      src/core/slab.c        s/if (c->spare \&\& c->spare->live == 0) {
 spare          src/core/slab.c        s/if (c->spare \&\& c->spare->live == 0) {/if (c->blocks > 1) {/
 walk           src/core/slab.c        s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
 wake           src/memory/gate.c      s/^    wq__wake(wake);/    (void)wake;/
-last-look      src/memory/gate.c      s/len(&m->core) + wq__inbox_holds(&m->inbox);/len(\&m->core);/
-publish        src/memory/gate.c      s/^    publish_sleeping(m); .. before the last look.*//
+last-look      src/memory/gate.c      s/^    return wq__core_len(&m->core) + (pending < most ? pending : most);/    return wq__core_len(\&m->core) + 0 * pending * most;/
+publish        src/memory/gate.c      s/^    publish_sleepers(m); .. before the last look.*//
 beacon-dim     src/memory/gate.c      s/        wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);/        (void)0;/
-beacon-sleep   src/memory/gate.c      s/ + (m->watched \&\& !m->lit)//
+beacon-sleep   src/memory/gate.c      s/    if ((m->watched \&\& !m->lit) || wq__gate_tells(m))/    if (wq__gate_tells(m))/
 beacon-fork    src/port/beacon.c      s/return b->forks == forks;/return true;/
 keeper         src/memory/gate.c      s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
 promise        src/memory/gate.c      s/^    m->promised -= p.promised;/    (void)0;/
 room           src/memory/gate.c      s/^    wake = take_producers(m, wake);/    (void)take_producers;/
-rouse          src/memory/adds.c      s/if (atomic_load(&m->sleeping) == 0)/if (1)/
+rouse          src/memory/adds.c      s/if (position < atomic_load(&m->rouse_from))/if (1)/
+second-key     src/memory/gate.c      s/return m->spinning ? m->inbox.head + .*/return m->spinning ? WQ__ROUSE_NOBODY : 0;/
+second-look    src/memory/gate.c      s/m->spinning ? 2 : 1/1/
+spin-pay       src/memory/spin.h      s/^    s->account -= looks;/    (void)looks;/
+spin-trial     src/memory/spin.h      s/^    wq__spin_earn(s, WQ__SPIN_TRIAL);/    (void)s;/
+tell-first     src/memory/gate.c      s/^    if (wq__gate_tell_inside(m))/    if (0)/
+real-time      src/memory/create.c    s/^    if (m->real_time)/    if (0)/
+real-time-hand src/memory/create.c    s/ \&\& !config->max_len \&\& !config->real_time;/ \&\& !config->max_len;/
+cancel         src/port/cancel.h      s/PTHREAD_CANCEL_DISABLE/PTHREAD_CANCEL_ENABLE/
+time-seconds   src/port/time.h        s/return seconds < most ? seconds : most;/return seconds;/
 ring-limit     src/memory/inbox.h     s/in->head + WQ__INBOX_CELLS;/in->head + WQ__INBOX_CELLS + 1;/
 deadline-first src/memory/inbox.c     s/        if (core->waiting.len)$/        if (0)/
 closed         src/memory/stop.c      s/^    wq__inbox_close(&m->inbox);//

@@ -36,6 +36,13 @@
  * queue, but not the descriptor of wq_fd(). With several threads the child must
  * not touch the queue. [O-71 O-72]
  *
+ * Cancellation. No function is a cancellation point, also those that block: a
+ * thread that pthread_cancel() meets inside the library ends at its first
+ * cancellation point after it has left. Callbacks and sinks that the library
+ * calls must not be cancelled either (pthread_setcancelstate()), nor jump out
+ * by longjmp() or an exception. Asynchronous cancellation is not supported.
+ * [O-73]
+ *
  * Errors. A function that can fail returns wq_err; on any error the queue is
  * exactly as it was and out-parameters are untouched. A NULL queue is
  * WQ_EINVAL, never a crash.
@@ -277,6 +284,13 @@ typedef struct wq_config {
      * and so on without end. NULL: nobody wants to know. */
     void (*on_overflow)(void *ctx, wq_key key);
     void *overflow_ctx; /* its first argument */
+    /* For threads with real-time priorities (SCHED_FIFO): no call waits for a
+     * thread of lower priority for longer than that thread's own calls take.
+     * The queue's lock inherits priorities, keys are not handed over outside
+     * it, and no thread spins. Costs throughput. It does not cover limiters
+     * (wq_add_rate_limited()), metrics and callbacks, which have locks of
+     * their own, nor malloc: use an `allocator` of bounded time. */
+    bool real_time;
 } wq_config;
 
 #ifndef __cplusplus
@@ -301,11 +315,13 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              `waiting`, `retry` or `overflow` has a value that is not one of
  *              its own; `limiter` belongs to another queue or limiter; an
  *              overflow policy or on_overflow without a max_len;
- *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST and an order: who is the oldest?
+ *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST cannot be combined with an order;
+ *              `real_time`, and the system has no priority inheritance;
  *   WQ_ENOMEM  no memory;
  *   WQ_EIO     the system gave no random numbers (the hash is keyed);
  *   what open() of a sink returned.
- * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02 O-20]
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02 O-20
+ * O-74]
  */
 WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
 

@@ -68,5 +68,5 @@ wq__config_asks_for_more_than_layers(const wq_config *config)
     return config->order || config->retry ||
            config->waiting != WQ_WAITING_DROP ||
            (config->name && *config->name) || config->metrics || config->ages ||
-           config->max_len;
+           config->max_len || config->real_time;
 }

@@ -117,14 +117,14 @@ fill_in(struct wq__memory *m, const wq_config *config,
     m->overflow = config->overflow;
     m->on_overflow = config->on_overflow;
     m->overflow_ctx = config->overflow_ctx;
-    m->has_inbox = !config->order && !config->max_len;
+    m->real_time = config->real_time;
+    m->has_inbox = !config->order && !config->max_len && !config->real_time;
     m->shared_mem = (wq_allocator){
         .size = sizeof m->shared_mem,
         .ctx = m,
         .alloc = allocate_locked,
         .free = free_locked,
     };
-    wq__lock_init(&m->lock);
     atomic_init(&m->sinks_len, 0);
     atomic_init(&m->tells, false);
     atomic_init(&m->retries, 0);
@@ -135,7 +135,7 @@ fill_in(struct wq__memory *m, const wq_config *config,
     atomic_init(&m->in_vain, 0);
     atomic_init(&m->skips, 0);
     atomic_init(&m->closed, false);
-    m->may_spin = wq__thread_processors() > 1;
+    m->may_spin = wq__thread_processors() > 1 && !config->real_time;
     wq__spin_init(&m->spin);
     atomic_init(&m->getter, NULL);
     wq__core_init(&m->core, secret, config->order, &m->mem);
@@ -143,6 +143,15 @@ fill_in(struct wq__memory *m, const wq_config *config,
     m->core.max_len = config->max_len;
     m->core.ages = config->ages;
     wq__inbox_init(&m->inbox, &m->mem);
+}
+
+static wq_err
+init_lock(struct wq__memory *m)
+{
+    if (m->real_time)
+        return wq__lock_init_inheriting(&m->lock);
+    wq__lock_init(&m->lock);
+    return WQ_OK;
 }
 
 static wq_err
@@ -193,7 +202,10 @@ wq__memory_create(const wq_config *config, struct wq__hash_key secret,
     m->raw = raw;
     m->mem = mem;
     fill_in(m, config, secret);
-    wq_err err = copy_name(m, config->name);
+    wq_err err = init_lock(m);
+    if (err)
+        goto fail_lock;
+    err = copy_name(m, config->name);
     if (err)
         goto fail_name;
     err = wq__retry_init(&m->retry, config, m->clock, &m->shared_mem);
@@ -211,9 +223,10 @@ fail_metrics:
 fail_retry:
     free_name(m);
 fail_name:
+    wq__lock_fini(&m->lock);
+fail_lock:
     wq__core_fini(&m->core);
     wq__inbox_fini(&m->inbox); /* sinks may have used the queue */
-    wq__lock_fini(&m->lock);
     wq__mem_free(&mem, raw, MEMORY_BYTES);
     return err;
 }

@@ -324,14 +324,14 @@ wq__gate_take_in(struct wq__memory *m)
 
 /* ---- sleeping ----------------------------------------------------------- */
 
-/* Look for work, with a pause between two looks, until there may be some, be it
- * in the inbox, which was emptied up to `head`. Returns the number of looks. */
+/* Look for work, with a pause after each look, until there may be some, be it in
+ * the inbox, which was emptied up to `head`. Returns the number of looks. */
 static int
-look_for_work(struct wq__memory *m, uint64_t head)
+look_for_work(struct wq__memory *m, uint64_t head, int limit)
 {
     int looks = 0;
 
-    while (looks < WQ__SPIN_LOOKS &&
+    while (looks < limit &&
            !atomic_load_explicit(&m->work_hint, memory_order_relaxed) &&
            atomic_load_explicit(&m->inbox.tail, memory_order_relaxed) == head) {
         wq__pause();
@@ -343,13 +343,15 @@ look_for_work(struct wq__memory *m, uint64_t head)
 int
 wq__gate_spin(struct wq__memory *m)
 {
-    if (m->spinning || !m->may_spin || !wq__spin_is_allowed(&m->spin))
-        return 0;
+    const int      limit = wq__spin_limit(&m->spin);
     const uint64_t head = m->inbox.head;
+
+    if (m->spinning || !m->may_spin || !limit)
+        return 0;
 
     m->spinning = true;
     let_go(m, NULL);
-    const int looks = look_for_work(m, head);
+    const int looks = look_for_work(m, head, limit);
     wq__gate_enter(m);
     m->spinning = false;
     publish_sleepers(m); /* before the inbox is looked at */

@@ -118,7 +118,6 @@ wait_for_work(struct wq__memory *m, int64_t timeout_ns, struct haul *h)
     const int64_t deadline_ns = wq__memory_deadline(m, timeout_ns);
     wq_err        err;
 
-    (void)wq__gate_tell_inside(m); /* a slow sink must not hold up a spin */
     const int looks = wq__gate_spin(m);
     err = try_get(m, h);
     wq__spin_pay(&m->spin, looks, looks && !err);

@@ -70,6 +70,27 @@ TEST(key_ends_the_wait_before_its_time_is_up)
 }
 
 static int
+get_within_a_century(struct worker *self)
+{
+    const int64_t century_ns = INT64_C(100) * 365 * 86400 * 1000000000;
+    wq_item      *item;
+
+    return (int)wq_get_within(self->arg, century_ns, &item);
+}
+
+/* O-15: longer than a time_t of 32 bits can say; the thread sleeps. */
+TEST(get_within_a_century_sleeps)
+{
+    wq_queue *q = *state;
+
+    struct worker *w = worker_start(get_within_a_century, q);
+    worker_await_blocked(w);
+    add(q, "foo");
+
+    assert_err(worker_join(w), WQ_OK);
+}
+
+static int
 get_within_almost_for_ever(struct worker *self)
 {
     wq_item *item;
@@ -121,6 +142,7 @@ WQ_TESTS(with_queue(get_within_no_time_takes_what_is_there),
          with_queue(get_gives_up_when_its_time_is_up_and_not_before),
          with_queue(shortest_timeout_gives_up_too),
          with_queue(key_ends_the_wait_before_its_time_is_up),
+         with_queue(get_within_a_century_sleeps),
          with_queue(timeout_of_nearly_for_ever_does_not_overflow),
          with_queue(key_added_after_a_timeout_is_for_the_next_get),
          with_queue(negative_timeout_is_refused_even_if_a_key_is_there));

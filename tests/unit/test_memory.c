@@ -796,6 +796,24 @@ TEST(plug_in_orders_keys_handed_over)
     assert_int_equal(lifo.touches, 1);
 }
 
+/* O-74: a producer that lost its processor between two steps of a hand-over
+ * would keep the thread that takes its key waiting. */
+TEST(real_time_queue_hands_no_key_over)
+{
+    const struct wq__hash_key secret = {.k0 = 1, .k1 = 2, .mask = UINT32_MAX};
+
+    wq_destroy(f.q);
+    assert_err(wq__memory_create(
+                   WQ_CONFIG(.allocator = &f.mem.allocator, .real_time = true),
+                   secret, &f.q),
+               WQ_OK);
+    f.m = (struct wq__memory *)(void *)f.q;
+    assert_err(add_that_must_wait(wq_str("a")), WQ_OK);
+    assert_err(add_that_must_wait(wq_str("b")), WQ_OK);
+    work_on("a");
+    work_on("b");
+}
+
 #define queue_test(name) test_with(name, open_queue, close_queue)
 #define colliding_test(name) test_with(name, open_colliding, close_queue)
 
@@ -837,4 +855,5 @@ WQ_TESTS(
     queue_test(done_of_a_dirty_key_wakes_a_getter),
     queue_test(last_done_wakes_every_drain),
     queue_test(key_handed_over_wakes_a_getter),
+    queue_test(real_time_queue_hands_no_key_over),
     queue_test(plug_in_orders_keys_handed_over));

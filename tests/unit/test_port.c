@@ -210,6 +210,17 @@ TEST(time_never_goes_back)
     }
 }
 
+/* O-15: where time_t has 32 bits, a far deadline is the last that it can say. */
+TEST(seconds_beyond_time_t_become_the_last_ones)
+{
+    const int64_t century = INT64_C(100) * 365 * 86400;
+
+    assert_int_equal(wq__time_seconds(century * 1000000000, 4), INT32_MAX);
+    assert_int_equal(wq__time_seconds(century * 1000000000, 8), century);
+    assert_int_equal(wq__time_seconds(INT64_C(7999999999), 4), 7);
+    assert_int_equal(wq__time_seconds(WQ_FOREVER, 8), WQ_FOREVER / 1000000000);
+}
+
 TEST(time_after_ends_at_forever)
 {
     assert_int_equal(wq__span_add(10, 5), 15);
@@ -247,5 +258,7 @@ WQ_TESTS(lock_test(lock_lets_one_thread_in_at_a_time),
          park_test(park_until_a_time_in_the_past_returns_at_once),
          park_test(park_lasts_until_its_deadline),
          park_test(many_sleeps_and_wake_ups_lose_none),
-         test(time_never_goes_back), test(time_after_ends_at_forever),
-         test(random_numbers_differ), test(moment_of_any_round_passes));
+         test(time_never_goes_back),
+         test(seconds_beyond_time_t_become_the_last_ones),
+         test(time_after_ends_at_forever), test(random_numbers_differ),
+         test(moment_of_any_round_passes));

@@ -7,13 +7,16 @@
  */
 #include "support/wq_test.h"
 
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include <wq/limiter.h>
 
 #include "clock/clock.h"
 #include "memory/memory.h"
 #include "support/recorder.h"
+#include "support/stage.h"
 #include "support/worker.h"
 #include "unit/locks.h"
 
@@ -313,14 +316,19 @@ TEST(stats_take_the_inbox_in)
 
 static unsigned lock_was_taken; /* how often a sink found it so */
 
+/* Another thread may have it, but not for long. */
 static void
 look_at_lock(struct recorder *r, enum recorder_call call)
 {
+    const time_t       limit = time(NULL) + 10;
     struct wq__memory *m = (struct wq__memory *)(void *)r->q;
 
     (void)call;
-    if (lock_is_taken(&m->lock))
-        lock_was_taken++;
+    while (lock_is_taken(&m->lock))
+        if (time(NULL) > limit) {
+            lock_was_taken++;
+            return;
+        }
 }
 
 static int
@@ -381,6 +389,48 @@ TEST(sinks_are_told_without_the_lock)
     for (int i = 0; i < RECORDER_CALLS; i++)
         assert_true(rec.calls[i] > 0);
     assert_int_equal(lock_was_taken, 0);
+}
+
+/* ---- a sink that takes its time ----------------------------------------- */
+
+static struct stage sink_stage = STAGE_INIT;
+static atomic_bool  sink_is_slow;
+
+/* The next change that is reported takes until the test allows it to end. */
+static void
+take_time(struct recorder *r, enum recorder_call call)
+{
+    (void)r;
+    if (call == RECORDER_CHANGED && atomic_exchange(&sink_is_slow, false))
+        stage_pass(&sink_stage);
+}
+
+/* Q-25: a getter that reports before it sleeps is not on the list of those that
+ * can be woken, and does not count as one that spins. */
+TEST(slow_sink_of_one_getter_does_not_delay_another)
+{
+    wq_item *items[2] = {NULL};
+
+    recorder_init(&rec);
+    rec.hook = take_time;
+    assert_err(wq_create(WQ_CONFIG(.name = "test", .metrics = &rec.sink), &q),
+               WQ_OK);
+    add("held");
+    wq_item       *held = take();
+    struct worker *idle = worker_get(q, &items[0]);
+    worker_await_blocked(idle);
+    hand_over("held"); /* DIRTY: a change to report, and no key to take */
+    atomic_store(&sink_is_slow, true);
+    struct worker *slow = worker_get(q, &items[1]);
+    tally_await(&sink_stage.begun, 1);
+
+    add("next");
+    assert_err(worker_join(idle), WQ_OK);
+    assert_memory_equal(items[0]->key.data, "next", 4);
+
+    tally_add(&sink_stage.allowed, STAGE_OPEN);
+    assert_err(wq_done(q, held), WQ_OK);
+    assert_err(worker_join(slow), WQ_OK);
 }
 
 /* ---- walks -------------------------------------------------------------- */
@@ -444,5 +494,7 @@ WQ_TESTS(test_with(queue_without_metrics_reads_no_clock, NULL, destroy),
          test_with(sink_hears_of_a_key_in_the_inbox_before_the_add_returns,
                    create_metered, destroy),
          test(sinks_are_told_without_the_lock),
+         test_with(slow_sink_of_one_getter_does_not_delay_another, NULL,
+                   destroy),
          test_with(walk_holds_the_lock_for_a_bounded_number_of_keys,
                    create_metered, destroy));
