@@ -2,6 +2,8 @@
 /* quiet.c: what a queue does while strace watches; see quiet.sh.
  *
  *     quiet cycle    add, get, done by one thread, 100,000 times
+ *     quiet metrics  the same with metrics, for a second, by two threads that
+ *                    have a queue each
  *     quiet hour     one thread sleeps in wq_get() for two seconds, while a key
  *                    waits that is due in an hour
  */
@@ -9,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include <wq/wq.h>
+#include <wq/metrics.h>
 
 static int
 cycle(wq_queue *q)
@@ -20,6 +22,44 @@ cycle(wq_queue *q)
         if (wq_add_str(q, "key") || wq_get(q, &item) || wq_done(q, item))
             return 1;
     return 0;
+}
+
+static void *
+cycle_for_a_second(void *registry)
+{
+    struct timespec begin, now;
+    wq_queue       *q;
+    void           *failed = NULL;
+
+    if (wq_create(
+            WQ_CONFIG(.name = "quiet", .metrics = wq_registry_sink(registry)),
+            &q))
+        return registry;
+    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        if (cycle(q))
+            failed = registry;
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - begin.tv_sec < 2 && !failed);
+    wq_destroy(q);
+    return failed;
+}
+
+static int
+metrics(void)
+{
+    wq_registry *registry;
+    pthread_t    thread;
+    void        *failed;
+
+    if (wq_registry_create(&registry) ||
+        pthread_create(&thread, NULL, cycle_for_a_second, registry))
+        return 1;
+    const void *here = cycle_for_a_second(registry);
+    if (pthread_join(thread, &failed))
+        return 1;
+    wq_registry_destroy(registry);
+    return here || failed;
 }
 
 static void *
@@ -49,6 +89,8 @@ main(int argc, char **argv)
 {
     wq_queue *q;
 
+    if (argc == 2 && strcmp(argv[1], "metrics") == 0)
+        return metrics();
     if (argc != 2 || wq_create(NULL, &q))
         return 2;
     const int status = strcmp(argv[1], "hour") == 0 ? hour(q) : cycle(q);

@@ -4,6 +4,7 @@
 #
 #     quiet.sh PROGRAM cycle   no system call while nobody sleeps: 100,000 rounds
 #                              make fewer than 100, the start of a process
+#     quiet.sh PROGRAM metrics the same with metrics and two threads, for a second
 #     quiet.sh PROGRAM hour    no periodic wake-up while a key waits for an hour:
 #                              the sleeping thread makes a handful in 2 seconds
 set -eu
@@ -22,6 +23,10 @@ strace -f -o "$log" "$program" "$mode" || {
     echo "skipped: strace may not trace here"
     exit 77
 }
+if grep -q '^[0-9]* *membarrier(' "$log"; then
+    echo "$mode: membarrier interrupts the other processors"
+    exit 1
+fi
 if [ "$mode" = hour ]; then
     # Lines of the thread that the program started: not of the first process.
     first=$(awk 'NR == 1 { print $1 }' "$log")
