@@ -178,8 +178,36 @@ idle(const struct side *s, size_t n)
     s->destroy(sleeper.queue);
 }
 
+/* What does a key cost that finds its consumer asleep? `n` keys a second for a
+ * second, each at its time; counted is the processor's time for each key, of
+ * the whole process: the producer's naps are the same on every side. */
+static void
+trickle(const struct side *s, size_t n)
+{
+    const int64_t  pause = 1000 * MS / (int64_t)n;
+    const size_t   keys = bench_scaled(n);
+    pthread_t      consumer;
+    struct sleeper sleeper = {s, s->create(), NULL, NULL};
+
+    bench_make_keys(keys);
+    must(!pthread_create(&consumer, NULL, sleep_and_get, &sleeper), "thread");
+    bench_sleep_ns(10 * MS);
+    const double begin = bench_now_ns(), before = cpu_us();
+    for (size_t i = 0; i < keys; i++) {
+        const double at = begin + (double)pause * (double)(i + 1);
+
+        bench_sleep_ns((int64_t)(at - bench_now_ns()));
+        s->add(sleeper.queue, bench_key(i));
+    }
+    bench_say("cpu_us", (cpu_us() - before) / (double)keys);
+    s->shutdown(sleeper.queue);
+    pthread_join(consumer, NULL);
+    s->destroy(sleeper.queue);
+}
+
 const struct row rows_waiting[] = {
     {"after-100k", after, 100000}, {"after-1m", after, 1000000},
     {"late", late, TIMERS},        {"wake", wake, WAKES},
-    {"idle", idle, 1000},          {NULL, NULL, 0},
+    {"idle", idle, 1000},          {"trickle-1k", trickle, 1000},
+    {"trickle-8k", trickle, 8000}, {NULL, NULL, 0},
 };
