@@ -13,6 +13,9 @@
  * not hand over the same key, and if the inner queue refuses it (no memory)
  * it is READY here again, not lost. No lock is held while the inner queue,
  * somebody's code, is called (L7).
+ *
+ * Every verb that enters the inner queue counts as a call in progress, from its
+ * first step to its last: wq_destroy() waits for all of them.
  */
 #include <assert.h>
 #include <string.h>
@@ -24,6 +27,7 @@
 #include "core/core.h"
 #include "core/mem.h"
 #include "core/span.h"
+#include "layer/calls.h"
 #include "port/lock.h"
 #include "port/random.h"
 #include "port/relax.h"
@@ -33,25 +37,44 @@
 #define SLICE_NS INT64_C(10000000)
 
 struct delaying {
-    wq_queue        base;  /* first: a queue is the beginning of its backend */
-    wq_queue       *inner; /* owned */
-    wq_allocator    mem;   /* a copy of the config's */
-    wq_clock       *clock; /* not owned; the inner queue's time-outs too */
-    struct wq__lock lock;  /* guards all below; the clock and the allocator
+    wq_queue         base;  /* first: a queue is the beginning of its backend */
+    wq_queue        *inner; /* owned */
+    wq_allocator     mem;   /* a copy of the config's */
+    wq_clock        *clock; /* not owned; the inner queue's time-outs too */
+    struct wq__calls calls; /* those that may be in `inner` */
+    struct wq__lock  lock;  /* guards all below; the clock and the allocator
                               are called under it, the inner queue is not */
-    struct wq__core core;  /* keys that wait, or are due and not handed over */
-    size_t          blocked; /* gets that may be asleep in `inner` */
-    const void     *keeper;  /* the one of them that keeps time; NULL: none */
-    int64_t         keeper_until_ns;
-    uint64_t        interrupts;  /* calls of wq_interrupt() */
-    bool            interrupted; /* one of them is remembered */
-    bool            destroying;  /* whoever comes back is sent home */
+    struct wq__core  core;  /* keys that wait, or are due and not handed over */
+    size_t           blocked; /* gets that may be asleep in `inner` */
+    const void      *keeper;  /* the one of them that keeps time; NULL: none */
+    int64_t          keeper_until_ns;
+    uint64_t         interrupts;  /* calls of wq_interrupt() */
+    bool             interrupted; /* one of them is remembered */
+    bool             destroying;  /* gets that come back return WQ_ESHUTDOWN */
 };
 
 static struct delaying *
 delaying(wq_queue *q)
 {
     return (struct delaying *)(void *)q;
+}
+
+/* A verb that enters the inner queue begins with the first of these and ends
+ * with the second, after which the layer may be gone. */
+static struct delaying *
+begin_call(wq_queue *q)
+{
+    struct delaying *d = delaying(q);
+
+    wq__calls_begin(&d->calls);
+    return d;
+}
+
+static wq_err
+end_call(struct delaying *d, wq_err err)
+{
+    wq__calls_end(&d->calls);
+    return err;
 }
 
 static void
@@ -132,8 +155,7 @@ deadline_is_unwatched(struct delaying *d)
 
 /* The get that `self` stands for is over, and began when there had been so many
  * `interrupts`. If it kept time, another must; an interrupt that came when it
- * had its key already is remembered for the next. It counts as blocked to the
- * end: wq_destroy() waits for that. */
+ * had its key already is remembered for the next. */
 static wq_err
 leave_inner(struct delaying *d, const void *self, uint64_t interrupts,
             wq_err err)
@@ -141,16 +163,13 @@ leave_inner(struct delaying *d, const void *self, uint64_t interrupts,
     enter(d);
     if (d->keeper == self)
         d->keeper = NULL;
-    if (err != WQ_EINTERRUPTED && d->interrupts != interrupts &&
-        d->blocked == 1)
+    d->blocked--;
+    if (err != WQ_EINTERRUPTED && d->interrupts != interrupts && !d->blocked)
         d->interrupted = true;
-    const bool hand_on = d->blocked > 1 && deadline_is_unwatched(d);
+    const bool hand_on = d->blocked && deadline_is_unwatched(d);
     leave(d);
     if (hand_on)
         interrupt_inner(d);
-    enter(d);
-    d->blocked--;
-    leave(d);
     return err;
 }
 
@@ -159,10 +178,26 @@ leave_inner(struct delaying *d, const void *self, uint64_t interrupts,
 static wq_err
 delaying_add(wq_queue *q, wq_key key)
 {
-    struct delaying *d = delaying(q);
+    struct delaying *d = begin_call(q);
 
     hand_over(d);
-    return d->inner->backend->add(d->inner, key);
+    return end_call(d, d->inner->backend->add(d->inner, key));
+}
+
+/* `key` waits until `at`. */
+static wq_err
+schedule(struct delaying *d, wq_key key, int64_t now, int64_t at)
+{
+    wq_added what;
+
+    enter(d);
+    const wq_err err = wq__core_add_after(
+        &d->core, key, wq__core_hash(&d->core, key), now, at, false, &what);
+    const bool interrupt = d->blocked && deadline_is_unwatched(d);
+    leave(d);
+    if (interrupt)
+        interrupt_inner(d);
+    return err;
 }
 
 static wq_err
@@ -171,19 +206,10 @@ delaying_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
     if (delay_ns <= 0)
         return delaying_add(q, key);
 
-    struct delaying *d = delaying(q);
+    struct delaying *d = begin_call(q);
     const int64_t    now = d->clock->now(d->clock);
-    wq_added         what;
 
-    enter(d);
-    const wq_err err =
-        wq__core_add_after(&d->core, key, wq__core_hash(&d->core, key), now,
-                           wq__span_add(now, delay_ns), false, &what);
-    const bool interrupt = d->blocked && deadline_is_unwatched(d);
-    leave(d);
-    if (interrupt)
-        interrupt_inner(d);
-    return err;
+    return end_call(d, schedule(d, key, now, wq__span_add(now, delay_ns)));
 }
 
 /* ---- get ---------------------------------------------------------------- */
@@ -232,13 +258,17 @@ get_once(struct delaying *d, const void *self, int64_t deadline_ns,
     return d->inner->backend->get(d->inner, sleep_ns, out);
 }
 
-static bool
-was_interrupted(struct delaying *d, uint64_t interrupts)
+/* May a get that began when there had been so many `interrupts` go back to
+ * sleep? WQ_OK, or what it returns instead. */
+static wq_err
+may_sleep_on(struct delaying *d, uint64_t interrupts)
 {
     enter(d);
-    const bool was = d->interrupts != interrupts;
+    const wq_err err = d->destroying                 ? WQ_ESHUTDOWN
+                       : d->interrupts != interrupts ? WQ_EINTERRUPTED
+                                                     : WQ_OK;
     leave(d);
-    return was;
+    return err;
 }
 
 /* While the queue is being destroyed no key is handed out any more. */
@@ -264,7 +294,8 @@ try_get(struct delaying *d, wq_item **out)
 }
 
 /* An interrupt of the inner queue that was not asked for by our caller's
- * interrupt is our own: a deadline, or the keeper, has changed. */
+ * interrupt is our own: a deadline, or the keeper, has changed, or wq_destroy()
+ * waits for us. */
 static wq_err
 wait_for_work(struct delaying *d, uint64_t interrupts, int64_t deadline_ns,
               wq_item **out)
@@ -275,8 +306,9 @@ wait_for_work(struct delaying *d, uint64_t interrupts, int64_t deadline_ns,
         wq_item *item = NULL;
         wq_err   err = get_once(d, &self, deadline_ns, &item);
         if (err == WQ_ETIMEDOUT || err == WQ_EINTERRUPTED) {
-            if (was_interrupted(d, interrupts))
-                return leave_inner(d, &self, interrupts, WQ_EINTERRUPTED);
+            err = may_sleep_on(d, interrupts);
+            if (err)
+                return leave_inner(d, &self, interrupts, err);
             if (time_left(d, deadline_ns) > 0)
                 continue;
             err = try_get(d, &item);
@@ -290,10 +322,9 @@ wait_for_work(struct delaying *d, uint64_t interrupts, int64_t deadline_ns,
 }
 
 static wq_err
-delaying_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
+get(struct delaying *d, int64_t timeout_ns, wq_item **out)
 {
-    struct delaying *d = delaying(q);
-    const wq_err     err = try_get(d, out);
+    const wq_err err = try_get(d, out);
 
     if (timeout_ns == 0 || err != WQ_ETIMEDOUT)
         return err;
@@ -312,6 +343,14 @@ delaying_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
             ? WQ_FOREVER
             : wq__span_add(d->clock->now(d->clock), timeout_ns),
         out);
+}
+
+static wq_err
+delaying_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
+{
+    struct delaying *d = begin_call(q);
+
+    return end_call(d, get(d, timeout_ns, out));
 }
 
 static void
@@ -334,35 +373,35 @@ delaying_interrupt(wq_queue *q)
 static wq_err
 delaying_done(wq_queue *q, wq_item *item)
 {
-    struct delaying *d = delaying(q);
+    struct delaying *d = begin_call(q);
 
     hand_over(d);
-    return d->inner->backend->done(d->inner, item);
+    return end_call(d, d->inner->backend->done(d->inner, item));
 }
 
 static wq_err
 delaying_done_key(wq_queue *q, wq_key key)
 {
-    struct delaying *d = delaying(q);
+    struct delaying *d = begin_call(q);
 
     hand_over(d);
-    return wq_done_key(d->inner, key);
+    return end_call(d, wq_done_key(d->inner, key));
 }
 
 static wq_err
 delaying_len(wq_queue *q, size_t *out)
 {
-    struct delaying *d = delaying(q);
+    struct delaying *d = begin_call(q);
 
     hand_over(d);
-    return d->inner->backend->len(d->inner, out);
+    return end_call(d, d->inner->backend->len(d->inner, out));
 }
 
 static void
 stop_waiting(struct delaying *d)
 {
-    hand_over(d); /* what is due comes through, unless it was refused before or
-                     another thread is just handing it over */
+    hand_over(d); /* what is due comes through, unless it is refused or
+                           another thread is just handing it over */
     enter(d);
     wq__core_shut_down(&d->core);
     wq__core_drop_waiting(&d->core);
@@ -372,21 +411,23 @@ stop_waiting(struct delaying *d)
 static void
 delaying_shutdown(wq_queue *q)
 {
-    struct delaying *d = delaying(q);
+    struct delaying *d = begin_call(q);
 
     stop_waiting(d);
     d->inner->backend->shutdown(d->inner);
+    (void)end_call(d, WQ_OK);
 }
 
 static wq_err
 delaying_drain(wq_queue *q, int64_t timeout_ns)
 {
-    struct delaying *d = delaying(q);
-
-    if (!d->inner->backend->drain)
+    if (!delaying(q)->inner->backend->drain)
         return WQ_ENOTSUP;
+
+    struct delaying *d = begin_call(q);
+
     stop_waiting(d);
-    return d->inner->backend->drain(d->inner, timeout_ns);
+    return end_call(d, d->inner->backend->drain(d->inner, timeout_ns));
 }
 
 static bool
@@ -398,21 +439,19 @@ delaying_shutting_down(const wq_queue *q)
 
 /* ---- life --------------------------------------------------------------- */
 
-/* Wait until every get has left: it still looks at us when the inner queue has
- * let it go. */
+/* Send every blocked call home, and wait until the last has left: it looks at
+ * us when the inner queue has let it go. A shutdown is not enough for a get if
+ * keys wait in the inner queue and survive it (WQ_WAITING_KEEP); an interrupt
+ * misses a get that is just about to sleep, so it is repeated. */
 static void
 evacuate(struct delaying *d)
 {
-    size_t blocked = 1;
-
     enter(d);
     d->destroying = true;
     leave(d);
     d->inner->backend->shutdown(d->inner);
-    for (unsigned round = 0; blocked; round++) {
-        enter(d);
-        blocked = d->blocked;
-        leave(d);
+    for (unsigned round = 0; wq__calls_in_progress(&d->calls); round++) {
+        interrupt_inner(d);
         wq__relax(round);
     }
 }
@@ -464,6 +503,7 @@ wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
     d->inner = inner;
     d->mem = mem;
     d->clock = config->clock ? config->clock : wq_clock_monotonic();
+    wq__calls_init(&d->calls);
     wq__lock_init(&d->lock);
     wq__core_init(&d->core, wq__hash_key_of(random), NULL, &mem);
     *out = &d->base;
