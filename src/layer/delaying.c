@@ -284,6 +284,8 @@ schedule(struct delaying *d, wq_key key, int64_t now, int64_t at)
     return err;
 }
 
+/* A deadline that has passed must be over before a new one is set: of two
+ * deadlines the core keeps the earlier. */
 static wq_err
 delaying_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 {
@@ -293,6 +295,7 @@ delaying_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
     struct delaying *d = begin_call(q);
     const int64_t    now = d->clock->now(d->clock);
 
+    (void)hand_over(d);
     return end_call(d, schedule(d, key, now, wq__span_add(now, delay_ns)));
 }
 

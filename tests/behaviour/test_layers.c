@@ -363,6 +363,21 @@ TEST(limits_can_be_put_around_any_queue_with_delays)
     timed_destroy(t);
 }
 
+/* O-19 D-02 D-11: no verb has looked at the clock between the two. */
+TEST(delay_after_a_deadline_that_has_passed_is_kept)
+{
+    struct timed *t = *state;
+
+    add_after(t, "foo", 10);
+    step(t, 20);
+    add_after(t, "foo", 50);
+
+    work_on(t->q, "foo");
+    assert_due_in(t, "foo", 50);
+    step(t, HOUR);
+    assert_none_due(t);
+}
+
 /* ---- a get that sleeps in the inner queue -------------------------------- */
 
 /* O-18: the inner queue is interrupted, the caller is not. */
@@ -1388,6 +1403,7 @@ WQ_TESTS(
     test(verbs_the_inner_queue_lacks_stay_unsupported),
     test(verbs_the_inner_queue_has_go_through),
     test(limits_can_be_put_around_any_queue_with_delays),
+    with_layer(delay_after_a_deadline_that_has_passed_is_kept),
     with_layer(callers_do_not_notice_that_the_layer_interrupts),
     test(earlier_deadline_is_watched_while_the_keeper_falls_asleep),
     test(interrupt_of_a_get_that_has_its_key_is_remembered),
