@@ -106,6 +106,26 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * configs. On success `inner` belongs to the new queue: use and destroy only
  * that one. On error it is the caller's as before.
  *
+ * Both layers pass on: add, get, done, done_key, len, shutdown, shutting_down,
+ * drain, interrupt; the second also add_after. wq_get_many(), wq_done_many()
+ * and wq_next() go one by one through get and done. All other verbs return
+ * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
+ * stats, depths, key_state, each; fd (-1 and ENOSYS); and of the first,
+ * add_rate_limited and forget. A layer has no queue_name.
+ *
+ * The first adds due keys to `inner` at the start of its verbs, all but
+ * interrupt and shutting_down, and that must not block. A backend whose add can
+ * block must have add_with, and that must return WQ_EFULL at once for a
+ * timeout_ns of WQ_NOWAIT. A backend without add_with, or whose add_with
+ * returns WQ_ENOTSUP for that, is given the key by add: then these verbs block
+ * for as long as add does. The layers themselves have no add_with: do not put
+ * delays around a layer around a queue that blocks. A due key that `inner`
+ * refuses is offered again by later verbs, and every 10 ms while a get sleeps;
+ * a shutdown drops it.
+ *
+ * wq_destroy() of a layer needs a `shutdown` that ends every blocked add, get
+ * and drain of `inner`, and a `destroy` that waits for them, as wq.h says.
+ *
  * Of `config` (NULL: all defaults) they use the allocator and the clock, which
  * must be the one by which the inner queue measures its time-outs (a step of a
  * fake clock between a layer's look at it and the inner queue's sleep is slept
@@ -119,7 +139,7 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  *   WQ_ENOTSUP  the config sets `order`, `waiting`, `retry`, `name`, `metrics`,
  *               `ages` or `max_len`; for the second: `inner` has no add_after;
  *   WQ_ENOMEM, WQ_EIO  as wq_create().
- * Threads: any.  Blocks: never.  Since: 0.1.  [D-17 O-18]
+ * Threads: any.  Blocks: never.  Since: 0.1.  [D-17 O-18 O-19]
  */
 WQ_API WQ_NODISCARD wq_err wq_delaying_wrap(wq_queue        *inner,
                                             const wq_config *config,

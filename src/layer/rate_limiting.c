@@ -2,7 +2,8 @@
 /* rate_limiting.c: how does a queue that knows delays gain rate limits?
  *
  * wq_rate_limiting_wrap(): asks a limiter how long a key shall wait, and lets
- * the inner queue do the waiting. Everything else is the inner queue's.
+ * the inner queue do the waiting. The other verbs of the table below are the
+ * inner queue's.
  */
 #include <string.h>
 
@@ -11,13 +12,17 @@
 
 #include "core/config.h"
 #include "core/mem.h"
+#include "layer/calls.h"
 #include "limit/retry.h"
+#include "port/relax.h"
 
 struct limiting {
     wq_queue         base;  /* first: a queue is the beginning of its backend */
     wq_queue        *inner; /* owned */
     wq_allocator     mem;   /* a copy of the config's */
     struct wq__retry retry; /* owns the limiter, which guards itself */
+    struct wq__calls calls; /* rate-limited adds: other verbs do not touch the
+                               layer after the inner queue */
 };
 
 static struct limiting *
@@ -35,10 +40,9 @@ inner(wq_queue *q)
 /* ---- what it adds ------------------------------------------------------- */
 
 static wq_err
-limiting_add_rate_limited(wq_queue *q, wq_key key)
+add_rate_limited(struct limiting *l, wq_key key)
 {
-    struct limiting *l = limiting(q);
-    int64_t          delay_ns;
+    int64_t delay_ns;
 
     if (wq_shutting_down(l->inner))
         return WQ_ESHUTDOWN;
@@ -48,6 +52,17 @@ limiting_add_rate_limited(wq_queue *q, wq_key key)
     err = wq_add_after(l->inner, key, delay_ns);
     if (err)
         wq__retry_undo(&l->retry, key);
+    return err;
+}
+
+static wq_err
+limiting_add_rate_limited(wq_queue *q, wq_key key)
+{
+    struct limiting *l = limiting(q);
+
+    wq__calls_begin(&l->calls);
+    const wq_err err = add_rate_limited(l, key);
+    wq__calls_end(&l->calls);
     return err;
 }
 
@@ -134,7 +149,9 @@ limiting_destroy(wq_queue *q)
 {
     struct limiting *l = limiting(q);
 
-    wq_destroy(l->inner);
+    wq_destroy(l->inner); /* sends blocked calls home */
+    for (unsigned round = 0; wq__calls_in_progress(&l->calls); round++)
+        wq__relax(round);
     wq__retry_fini(&l->retry);
     const wq_allocator mem = l->mem;
     wq__mem_free(&mem, l, sizeof *l);
@@ -172,6 +189,7 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
     l->base.backend = &limiting_backend;
     l->inner = around;
     l->mem = mem;
+    wq__calls_init(&l->calls);
     const wq_err err = wq__retry_init(&l->retry, config, config->clock, &mem);
     if (err) {
         wq__mem_free(&mem, l, sizeof *l);

@@ -9,9 +9,11 @@
  */
 #include "delay_facts.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include <wq/backend.h>
 #include <wq/limiter.h>
@@ -360,6 +362,177 @@ TEST(limits_can_be_put_around_any_queue_with_delays)
     assert_due_in(t, "foo", MS);
     retry(t, "foo");
     assert_due_in(t, "foo", 2 * MS);
+    timed_destroy(t);
+}
+
+/* O-19 D-02 D-11: no verb has looked at the clock between the two. */
+TEST(delay_after_a_deadline_that_has_passed_is_kept)
+{
+    struct timed *t = *state;
+
+    add_after(t, "foo", 10);
+    step(t, 20);
+    add_after(t, "foo", 50);
+
+    work_on(t->q, "foo");
+    assert_due_in(t, "foo", 50);
+    step(t, HOUR);
+    assert_none_due(t);
+}
+
+/* ---- which verbs a layer has --------------------------------------------- */
+
+/* Every verb of a backend, in the order of backend.h. */
+static const struct {
+    const char *name;
+    size_t      offset;   /* in wq_backend */
+    bool        delaying; /* the delaying layer has it */
+    bool        limiting; /* the rate-limiting layer has it */
+} layer_verbs[] = {
+#define VERB(verb, in_delaying, in_limiting)                                   \
+    {                                                                          \
+        .name = #verb, .offset = offsetof(wq_backend, verb),                   \
+        .delaying = in_delaying, .limiting = in_limiting                       \
+    }
+    VERB(destroy, true, true),
+    VERB(add, true, true),
+    VERB(get, true, true),
+    VERB(done, true, true),
+    VERB(len, true, true),
+    VERB(shutdown, true, true),
+    VERB(shutting_down, true, true),
+    VERB(done_key, true, true),
+    VERB(drain, true, true),
+    VERB(interrupt, true, true),
+    VERB(add_after, true, true),
+    VERB(add_rate_limited, false, true),
+    VERB(forget, false, true),
+    VERB(num_requeues, false, true),
+    VERB(add_with, false, false),
+    VERB(remove, false, false),
+    VERB(cancel_after, false, false),
+    VERB(get_many, false, false),
+    VERB(done_many, false, false),
+    VERB(next, false, false),
+    VERB(fd, false, false),
+    VERB(stats, false, false),
+    VERB(depths, false, false),
+    VERB(key_state, false, false),
+    VERB(each, false, false),
+    VERB(queue_name, false, false),
+#undef VERB
+};
+
+static bool
+has_verb(const wq_queue *q, size_t offset)
+{
+    void (*verb)(void);
+
+    memcpy(&verb, (const char *)q->backend + offset, sizeof verb);
+    return verb != NULL;
+}
+
+/* A delaying layer around an in-memory queue, which has all verbs. */
+static struct timed *
+wrap_memory(void)
+{
+    struct timed *t = timed_begin(0);
+    wq_queue     *inner = NULL;
+
+    assert_err(wq_create(WQ_CONFIG(.clock = t->clock), &inner), WQ_OK);
+    assert_err(wq_delaying_wrap(inner, WQ_CONFIG(.clock = t->clock), &t->q),
+               WQ_OK);
+    return t;
+}
+
+/* O-18: a verb that a release adds must be listed here. */
+TEST(layers_have_the_verbs_that_are_listed_and_no_others)
+{
+    enum { LISTED = sizeof layer_verbs / sizeof layer_verbs[0] };
+    struct timed *t = wrap_memory();
+    wq_queue     *delaying = t->q;
+
+    assert_int_equal((sizeof(wq_backend) - offsetof(wq_backend, destroy)) /
+                         sizeof(void (*)(void)),
+                     LISTED);
+    wrap_limits(t, WQ_CONFIG(.limiter = NULL));
+    for (size_t i = 0; i < LISTED; i++) {
+        if (has_verb(delaying, layer_verbs[i].offset) !=
+                layer_verbs[i].delaying ||
+            has_verb(t->q, layer_verbs[i].offset) != layer_verbs[i].limiting)
+            fail_msg("%s: not as listed", layer_verbs[i].name);
+    }
+    timed_destroy(t);
+}
+
+static bool
+visit_none(void *ctx, wq_key key, const wq_key_info *info)
+{
+    (void)ctx;
+    (void)key;
+    (void)info;
+    return true;
+}
+
+static void
+assert_lacks_verbs(wq_queue *q)
+{
+    const wq_key key = wq_str("foo");
+    wq_counts    counts = {.size = sizeof counts};
+    wq_key_info  info = {.size = sizeof info};
+    wq_depth     depth;
+    size_t       n;
+
+    assert_err(wq_add_with(q, NULL, &key, 1), WQ_ENOTSUP);
+    assert_err(wq_add_with(q, NULL, &key, 0), WQ_ENOTSUP);
+    assert_err(wq_add_one(q, key, WQ_ADD(.priority = 1)), WQ_ENOTSUP);
+    assert_err(wq_remove(q, key), WQ_ENOTSUP);
+    assert_err(wq_cancel_after(q, key), WQ_ENOTSUP);
+    assert_err(wq_stats(q, &counts), WQ_ENOTSUP);
+    assert_err(wq_depths(q, &depth, 1, &n), WQ_ENOTSUP);
+    assert_err(wq_key_state(q, key, &info), WQ_ENOTSUP);
+    assert_err(wq_each(q, 0, visit_none, NULL), WQ_ENOTSUP);
+    assert_err(wq_dump(q, wq_write_file, stderr), WQ_ENOTSUP);
+    errno = 0;
+    assert_int_equal(wq_fd(q), -1);
+    assert_int_equal(errno, ENOSYS);
+}
+
+/* O-18: although the inner queue has them. */
+TEST(verbs_a_layer_lacks_are_unsupported)
+{
+    struct timed *t = wrap_memory();
+
+    assert_lacks_verbs(t->q);
+    assert_err(wq_add_rate_limited(t->q, wq_str("foo")), WQ_ENOTSUP);
+    assert_err(wq_forget(t->q, wq_str("foo")), WQ_ENOTSUP);
+    assert_int_equal(wq_num_requeues(t->q, wq_str("foo")), 0);
+    wrap_limits(t, WQ_CONFIG(.limiter = NULL));
+    assert_lacks_verbs(t->q);
+
+    assert_none_due(t);
+    timed_destroy(t);
+}
+
+/* O-18 O-59 O-60 O-61 */
+TEST(batches_go_through_a_layer_one_by_one)
+{
+    struct timed *t = wrap_memory();
+    wq_item      *items[3] = {NULL}, *item = NULL;
+    size_t        n = 0;
+
+    wrap_limits(t, WQ_CONFIG(.limiter = NULL));
+    add(t->q, "a");
+    add(t->q, "b");
+    add(t->q, "c");
+    assert_err(wq_get_many(t->q, items, 2, 0, &n), WQ_OK);
+    assert_int_equal(n, 2);
+    assert_key(items[1], "b");
+    assert_err(wq_done_many(t->q, items, 2), WQ_OK);
+    assert_err(wq_next(t->q, 0, &item), WQ_OK);
+    assert_key(item, "c");
+    assert_err(wq_next(t->q, 0, &item), WQ_ETIMEDOUT);
+    assert_null(item);
     timed_destroy(t);
 }
 
@@ -1388,6 +1561,10 @@ WQ_TESTS(
     test(verbs_the_inner_queue_lacks_stay_unsupported),
     test(verbs_the_inner_queue_has_go_through),
     test(limits_can_be_put_around_any_queue_with_delays),
+    with_layer(delay_after_a_deadline_that_has_passed_is_kept),
+    test(layers_have_the_verbs_that_are_listed_and_no_others),
+    test(verbs_a_layer_lacks_are_unsupported),
+    test(batches_go_through_a_layer_one_by_one),
     with_layer(callers_do_not_notice_that_the_layer_interrupts),
     test(earlier_deadline_is_watched_while_the_keeper_falls_asleep),
     test(interrupt_of_a_get_that_has_its_key_is_remembered),

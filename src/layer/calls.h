@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.h: when has the last call left a layer?
+ *
+ * wq_destroy() may find threads blocked in the inner queue. A layer counts its
+ * calls that touch it again when the inner queue has let them go, and frees
+ * itself when none of them is in progress.
+ */
+#ifndef WQ_LAYER_CALLS_H
+#define WQ_LAYER_CALLS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct wq__calls {
+    atomic_size_t n; /* calls in progress */
+};
+
+static inline void
+wq__calls_init(struct wq__calls *c)
+{
+    atomic_init(&c->n, 0);
+}
+
+/* Relaxed: a call that is blocked when wq_destroy() begins has taken a lock
+ * since, which wq_destroy() takes before it reads the count. */
+static inline void
+wq__calls_begin(struct wq__calls *c)
+{
+    atomic_fetch_add_explicit(&c->n, 1, memory_order_relaxed);
+}
+
+/* The layer may be gone when this returns. Release: pairs with the acquire
+ * below, so that all the call did comes before the layer is freed. */
+static inline void
+wq__calls_end(struct wq__calls *c)
+{
+    atomic_fetch_sub_explicit(&c->n, 1, memory_order_release);
+}
+
+static inline bool
+wq__calls_in_progress(struct wq__calls *c)
+{
+    return atomic_load_explicit(&c->n, memory_order_acquire) != 0;
+}
+
+#endif
