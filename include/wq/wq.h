@@ -394,7 +394,8 @@ typedef enum wq_added {
                            its priority, which is higher now */
     WQ_ADDED_SCHEDULED, /* it has a deadline now, and had none */
     WQ_ADDED_SOONER,    /* its deadline was moved to an earlier time */
-    WQ_ADDED_LATER,     /* its deadline was moved to a later time */
+    WQ_ADDED_LATER,     /* its deadline was moved to a later time; or it was
+                           READY or DIRTY and waits now instead */
     WQ_ADDED_KEPT,      /* it has a deadline that serves: no change */
 } wq_added;
 

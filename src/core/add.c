@@ -64,25 +64,22 @@ higher(const struct wq__core *c, uint32_t a, uint32_t b)
 }
 
 /* What is READY or DIRTY waits until `at` instead, with the highest priority it
- * was added with. */
+ * was added with. It would have run now: whatever deadline it had, it is later.
+ */
 static wq_added
 put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
     const uint32_t  level = higher(c, rec->level, add->level);
-    wq_added        what = WQ_ADDED_SCHEDULED;
 
-    if (wq__rec_waits(rec)) {
-        what = move_deadline(c, ref, level, at);
-        if (what == WQ_ADDED_KEPT || what == WQ_ADDED_RAISED)
-            what = WQ_ADDED_LATER; /* than now */
-    } else {
+    if (wq__rec_waits(rec))
+        (void)move_deadline(c, ref, level, at);
+    else
         wq__core_begin_deadline(c, ref, level, at);
-    }
     mark_deadline(rec, add->how->backoff ? WQ__BACKOFF : 0);
     wq__core_unwant(c, ref);
     c->tally.displaced++;
-    return what;
+    return WQ_ADDED_LATER;
 }
 
 /* Work at a time. */

@@ -367,7 +367,7 @@ move(struct model *m, struct model_key *k, int priority, int64_t at)
     return at < old ? MODEL_SOONER : MODEL_LATER;
 }
 
-/* O-52: one run, when this add says. */
+/* O-52 O-56: one run, when this add says; later than now. */
 static enum model_effect
 put_off(struct model *m, const struct model_how *how, int key, int64_t at)
 {
@@ -379,10 +379,11 @@ put_off(struct model *m, const struct model_how *how, int key, int64_t at)
     m->displaced++;
     k->backoff = how->backoff;
     k->debounced = false;
-    if (!k->waiting)
-        return begin_waiting(m, key, priority, at);
-    return move(m, k, priority, at) == MODEL_SOONER ? MODEL_SOONER
-                                                    : MODEL_LATER;
+    if (k->waiting)
+        (void)move(m, k, priority, at);
+    else
+        (void)begin_waiting(m, key, priority, at);
+    return MODEL_LATER;
 }
 
 static enum model_effect
