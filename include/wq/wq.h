@@ -438,7 +438,8 @@ typedef struct wq_add_options {
     int64_t debounce_ns;
     int64_t max_wait_ns;
     /* Throttle: run now, and then not again within so long of the hand-out;
-     * further adds with this option wait until that time is over. */
+     * further adds with this option wait until that time is over. Adds without
+     * it do not wait, and their runs neither begin nor prolong that time. */
     int64_t throttle_ns;
     /* With WQ_OVERFLOW_BLOCK: how long to wait for room. 0: as wq_add(), for
      * ever; WQ_NOWAIT: not at all. */
