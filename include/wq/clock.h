@@ -48,7 +48,9 @@ WQ_API int64_t wq_clock_now(wq_clock *clock);
 WQ_API WQ_NODISCARD wq_clock *wq_clock_fake_create(int64_t now_ns);
 
 /* Let it show another time. Whoever waits for a deadline that is not after it
- * wakes. Going back is allowed; it wakes nobody.  Since: 0.1.  [C-01 C-02]
+ * wakes. Going back is allowed; it wakes nobody. A key whose deadline had passed
+ * stays READY if a call of its queue, or a get that sleeps, has found that; else
+ * it waits for its deadline again.  Since: 0.1.  [C-01 C-02 D-08]
  */
 WQ_API void wq_clock_fake_set(wq_clock *clock, int64_t now_ns);
 
