@@ -48,7 +48,9 @@ WQ_API int64_t wq_clock_now(wq_clock *clock);
 WQ_API WQ_NODISCARD wq_clock *wq_clock_fake_create(int64_t now_ns);
 
 /* Let it show another time. Whoever waits for a deadline that is not after it
- * wakes. Going back is allowed; it wakes nobody.  Since: 0.1.  [C-01 C-02]
+ * wakes. Going back is allowed; it wakes nobody. A key whose deadline had passed
+ * stays READY if a call of its queue, or a get that sleeps, has found that; else
+ * it waits for its deadline again.  Since: 0.1.  [C-01 C-02 D-08]
  */
 WQ_API void wq_clock_fake_set(wq_clock *clock, int64_t now_ns);
 
@@ -57,15 +59,19 @@ WQ_API void wq_clock_fake_set(wq_clock *clock, int64_t now_ns);
  */
 WQ_API void wq_clock_fake_step(wq_clock *clock, int64_t by_ns);
 
-/* How many threads sleep until a time on this clock: gets with a time-out,
- * waits in a bucket, and of the gets without one at most one per queue, which
- * keeps time for the others while some key of the queue waits. Gets of a
- * queue where nothing waits sleep without a time, and do not count.
- * Since: 0.1.  [C-05 C-08]
+/* How many threads sleep until a time on this clock: gets, drains and adds with
+ * a time-out, waits in a bucket, the watchdog of a worker pool that has this
+ * clock; and of the gets without a time-out at most one per queue, which keeps
+ * time for the others while some key of the queue waits. Gets of a queue where
+ * nothing waits sleep without a time, and do not count. A thread that a call
+ * has woken does not count when that call returns.  Since: 0.1.  [C-05 C-08]
  */
 WQ_API size_t wq_clock_fake_waiters(wq_clock *clock);
 
-/* Block (in real time) until at least `n` do.  Since: 0.1.  [C-08]
+/* Block (in real time) until at least `n` do. If one thread works on a queue in
+ * which a key waits, and nothing else sleeps on this clock, then `n` = 1 after
+ * an add or a step means: the thread has worked on every key that was READY and
+ * sleeps until the next deadline.  Since: 0.1.  [C-08]
  */
 WQ_API void wq_clock_fake_wait_for_waiters(wq_clock *clock, size_t n);
 

@@ -107,7 +107,9 @@ typedef struct wq_key_info {
     int      priority; /* READY, DIRTY: it will be handed out with; else that of
                           its deadline; else the one it is held with */
     unsigned requeues; /* wq_num_requeues() */
-    int64_t  ready_ns; /* READY, DIRTY: for how long; -1: not, or not known */
+    int64_t  ready_ns; /* READY, DIRTY: for how long: since the first add, or
+                          the deadline, that made it so; -1: not, or not
+                          known */
     int64_t  held_ns;  /* HELD: for how long; -1: not, or not known */
     int64_t  wait_ns;  /* WAITING: how much longer; -1: not */
     uint64_t fence;    /* HELD: of this hand-out; else 0 */

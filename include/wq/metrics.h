@@ -70,7 +70,8 @@ struct wq_metrics {
      * leaves this NULL. */
     void (*changed)(void *handle, const wq_change *change);
     /* A key was handed out, `ns` after it had become READY (or DIRTY: from the
-     * first add of those that this hand-out serves). [M-04] */
+     * first add of those that this hand-out serves; a key that was WAITING:
+     * from its deadline, whenever that was noticed). [M-04] */
     void (*latency)(void *handle, int64_t ns);
     /* A loan has ended, `ns` after the key was handed out. [M-04] */
     void (*work)(void *handle, int64_t ns);

@@ -410,7 +410,8 @@ typedef enum wq_added {
                            its priority, which is higher now */
     WQ_ADDED_SCHEDULED, /* it has a deadline now, and had none */
     WQ_ADDED_SOONER,    /* its deadline was moved to an earlier time */
-    WQ_ADDED_LATER,     /* its deadline was moved to a later time */
+    WQ_ADDED_LATER,     /* its deadline was moved to a later time; or it was
+                           READY or DIRTY and waits now instead */
     WQ_ADDED_KEPT,      /* it has a deadline that serves: no change */
 } wq_added;
 
@@ -453,7 +454,8 @@ typedef struct wq_add_options {
     int64_t debounce_ns;
     int64_t max_wait_ns;
     /* Throttle: run now, and then not again within so long of the hand-out;
-     * further adds with this option wait until that time is over. */
+     * further adds with this option wait until that time is over. Adds without
+     * it do not wait, and their runs neither begin nor prolong that time. */
     int64_t throttle_ns;
     /* With WQ_OVERFLOW_BLOCK: how long to wait for room. 0: as wq_add(), for
      * ever; WQ_NOWAIT: not at all. */

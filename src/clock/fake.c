@@ -10,7 +10,12 @@
  * Watches stand in a list of their own for as long as they have a deadline, and
  * their beacons are lit or dimmed by every move: going back dims one again.
  *
- * Cost: a move looks at every sleeper and watch. Clocks of tests have few.
+ * A thread that another one woke (wq__unpark()) leaves the list only when it
+ * runs again. It is not counted any more: whoever counts the sleepers wants to
+ * know which threads have nothing left to do.
+ *
+ * Cost: a move looks at every sleeper and watch, a sleeper that comes and a
+ * count at every sleeper. Clocks of tests have few.
  */
 #include "clock/clock.h"
 
@@ -30,17 +35,12 @@ struct waiter {
     size_t             wanted; /* for the second kind */
 };
 
-struct list {
-    struct waiter *first;
-    size_t         len;
-};
-
 struct fake {
     wq_clock          base; /* first: a wq_clock is the beginning of its kind */
     struct wq__lock   lock; /* guards all below; under it only beacons' locks */
     int64_t           now_ns;
-    struct list       sleepers;  /* until a deadline */
-    struct list       observers; /* in wq_clock_fake_wait_for_waiters() */
+    struct waiter    *sleepers;  /* until a deadline */
+    struct waiter    *observers; /* in wq_clock_fake_wait_for_waiters() */
     struct wq__watch *watches;   /* those with a deadline; the queues' own */
 };
 
@@ -51,30 +51,45 @@ fake(wq_clock *clock)
 }
 
 static void
-enlist(struct list *l, struct waiter *w)
+enlist(struct waiter **first, struct waiter *w)
 {
     w->prev = NULL;
-    w->next = l->first;
+    w->next = *first;
     if (w->next)
         w->next->prev = w;
-    l->first = w;
-    l->len++;
+    *first = w;
 }
 
 static void
-delist(struct list *l, struct waiter *w)
+delist(struct waiter **first, struct waiter *w)
 {
-    *(w->prev ? &w->prev->next : &l->first) = w->next;
+    *(w->prev ? &w->prev->next : first) = w->next;
     if (w->next)
         w->next->prev = w->prev;
-    l->len--;
 }
 
+/* How many threads sleep: a sleeper that was woken before its deadline stays in
+ * the list until it runs, but it sleeps no more. Its parker is there as long as
+ * it is in the list. */
+static size_t
+count_sleepers(const struct fake *f)
+{
+    size_t n = 0;
+
+    for (const struct waiter *w = f->sleepers; w; w = w->next)
+        n += !wq__parker_is_woken(w->parker);
+    return n;
+}
+
+/* The count grows only when a sleeper enters the list: a parker that was woken
+ * stays so. */
 static void
 alarm_observers(struct fake *f)
 {
-    for (struct waiter *w = f->observers.first; w; w = w->next)
-        if (f->sleepers.len >= w->wanted)
+    const size_t n = f->observers ? count_sleepers(f) : 0;
+
+    for (struct waiter *w = f->observers; w; w = w->next)
+        if (n >= w->wanted)
             wq__alarm(w->parker);
 }
 
@@ -82,7 +97,7 @@ alarm_observers(struct fake *f)
 static void
 alarm_sleepers(struct fake *f)
 {
-    for (struct waiter *next, *w = f->sleepers.first; w; w = next) {
+    for (struct waiter *next, *w = f->sleepers; w; w = next) {
         next = w->next;
         if (w->deadline_ns > f->now_ns)
             continue;
@@ -245,9 +260,9 @@ wq_clock_fake_waiters(wq_clock *clock)
     if (!is_fake(clock))
         return 0;
     wq__lock_take(&f->lock);
-    const size_t len = f->sleepers.len;
+    const size_t n = count_sleepers(f);
     wq__lock_release(&f->lock);
-    return len;
+    return n;
 }
 
 void
@@ -262,7 +277,7 @@ wq_clock_fake_wait_for_waiters(wq_clock *clock, size_t n)
     wq__parker_init(&parker);
     wq__lock_take(&f->lock);
     enlist(&f->observers, &self);
-    while (f->sleepers.len < n) {
+    while (count_sleepers(f) < n) {
         wq__lock_release(&f->lock);
         (void)wq__park(&parker, WQ_FOREVER);
         wq__lock_take(&f->lock);

@@ -64,25 +64,23 @@ higher(const struct wq__core *c, uint32_t a, uint32_t b)
 }
 
 /* What is READY or DIRTY waits until `at` instead, with the highest priority it
- * was added with. */
+ * was added with. It would have run now: whatever deadline it had, it is later.
+ */
 static wq_added
 put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
     const uint32_t  level = higher(c, rec->level, add->level);
-    wq_added        what = WQ_ADDED_SCHEDULED;
 
-    if (wq__rec_waits(rec)) {
-        what = move_deadline(c, ref, level, at);
-        if (what == WQ_ADDED_KEPT || what == WQ_ADDED_RAISED)
-            what = WQ_ADDED_LATER; /* than now */
-    } else {
+    if (wq__rec_waits(rec))
+        (void)move_deadline(c, ref, level, at);
+    else
         wq__core_begin_deadline(c, ref, level, at);
-    }
     mark_deadline(rec, add->how->backoff ? WQ__BACKOFF : 0);
+    wq__core_defer_to_deadline(c, ref);
     wq__core_unwant(c, ref);
     c->tally.displaced++;
-    return what;
+    return WQ_ADDED_LATER;
 }
 
 /* Work at a time. */
@@ -121,7 +119,7 @@ take_over(struct wq__core *c, const struct add *add, wq__ref ref,
     const wq_err   err = wq__core_want(c, ref, level, how->now, what);
 
     if (!err)
-        wq__core_end_deadline(c, ref, how->now);
+        wq__core_meet_deadline(c, ref, how->now);
     return err;
 }
 
@@ -210,11 +208,10 @@ debounce(struct wq__core *c, struct add *add, wq__ref ref)
     return begin_series(c, add, ref, at);
 }
 
-/* A key that will be handed out, now or when its backoff ends, is then to be
- * left alone. If it has no deadline, an entry that never comes remembers that.
- */
+/* A key that is READY or DIRTY is to be left alone after its hand-out. If it has
+ * no deadline, an entry that never comes remembers that. */
 static void
-remember_throttle(struct wq__core *c, struct add *add, wq__ref ref)
+throttle_next_run(struct wq__core *c, struct add *add, wq__ref ref)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
 
@@ -223,7 +220,16 @@ remember_throttle(struct wq__core *c, struct add *add, wq__ref ref)
         wq__rec_set(rec, WQ__QUIET);
         c->quiet++;
     }
-    pace_of(c, add, ref)->quiet = add->how->span;
+    pace_of(c, add, ref)->next_span = add->how->span;
+    if (rec->flags & WQ__QUIET)
+        wq__core_settle_quiet(c, ref, add->how->now);
+}
+
+/* The same after the run that its deadline asks for. */
+static void
+throttle_waiting_run(struct wq__core *c, struct add *add, wq__ref ref)
+{
+    pace_of(c, add, ref)->wait_span = add->how->span;
 }
 
 /* Is the key, which is not wanted, to be left alone? Then until when. */
@@ -244,17 +250,20 @@ is_quiet(struct wq__core *c, wq__ref ref, int64_t now, int64_t *until)
 static wq_err
 throttle(struct wq__core *c, struct add *add, wq__ref ref, wq_added *what)
 {
+    wq_err  err = WQ_OK;
     int64_t until;
 
-    if (is_quiet(c, ref, add->how->now, &until)) {
+    if (is_quiet(c, ref, add->how->now, &until))
         *what = schedule(c, add, ref, until);
-        pace_of(c, add, ref)->quiet = add->how->span;
-        return WQ_OK;
-    }
-    const wq_err err = want_now(c, add, ref, what);
-    if (!err)
-        remember_throttle(c, add, ref);
-    return err;
+    else
+        err = want_now(c, add, ref, what);
+    if (err)
+        return err;
+    if (wq__rec_is_wanted(wq__core_rec(c, ref)))
+        throttle_next_run(c, add, ref);
+    else /* left alone, or in a backoff that is respected */
+        throttle_waiting_run(c, add, ref);
+    return WQ_OK;
 }
 
 static wq_err

@@ -219,21 +219,37 @@ check_ages(const struct wq__core *c)
                : "the ages of loans were miscounted";
 }
 
+/* What is remembered about a pace fits the facets of its key. */
+static const char *
+check_spans(const struct wq__rec *rec, const struct wq__wait *e,
+            const struct wq__pace *pace)
+{
+    const bool quiet = rec->flags & WQ__QUIET;
+
+    if (pace->next_span && !wq__rec_is_wanted(rec))
+        return "a key is to be left alone after a hand-out that will not come";
+    if (pace->wait_span && quiet)
+        return "a key is to be left alone after a deadline that is none";
+    if (quiet && pace->next_span && e->at != WQ_FOREVER)
+        return "a throttled key will be forgotten before its hand-out";
+    if (quiet && !pace->next_span && e->at != pace->until)
+        return "a key is left alone until another time than remembered";
+    return NULL;
+}
+
 /* An entry that is QUIET, or a series of debounced adds, is of use only with
- * what is remembered; and who is wanted is left alone until the hand-out. */
+ * what is remembered. */
 static const char *
 check_pace(const struct wq__core *c, const struct wq__wait *e)
 {
     const struct wq__rec *rec = record(c, e->ref);
-    const bool            quiet = rec->flags & WQ__QUIET;
 
     if (rec->flags & (WQ__QUIET | WQ__DEBOUNCED) && !e->pace)
         return "a key has a pace, and nothing is remembered about it";
-    if (quiet && e->level)
+    if (rec->flags & WQ__QUIET && e->level)
         return "a key that is left alone holds a priority";
-    if (quiet && wq__rec_is_wanted(rec) && e->at != WQ_FOREVER)
-        return "a throttled key will be forgotten before its hand-out";
-    return NULL;
+    return e->pace ? check_spans(rec, e, wq__slab_at(&c->paces, e->pace))
+                   : NULL;
 }
 
 static const char *

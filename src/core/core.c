@@ -212,8 +212,6 @@ want(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
             return err;
         *what = WQ_ADDED_NEW;
     }
-    if (rec->flags & WQ__QUIET)
-        wq__core_settle_quiet(c, ref, now);
     return WQ_OK;
 }
 
@@ -305,6 +303,8 @@ wq__core_unwant(struct wq__core *c, wq__ref ref)
         c->dirty--;
     }
     wq__levels_release(&c->ready.levels, level);
+    if (rec->wait && wq__core_pace(c, ref))
+        wq__core_pace(c, ref)->next_span = 0;
 }
 
 wq_err
@@ -347,15 +347,17 @@ wq__core_cancel(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
 
 /* ---- get ---------------------------------------------------------------- */
 
-/* A key that is throttled is handed out: from now on it is left alone. */
+/* A run that serves a throttled add is handed out: from now on the key is left
+ * alone. */
 static void
 begin_quiet(struct wq__core *c, wq__ref ref, int64_t now)
 {
     struct wq__pace *pace = wq__core_pace(c, ref);
 
-    if (!pace || !pace->quiet)
+    if (!pace || !pace->next_span)
         return;
-    pace->until = wq__span_add(now, pace->quiet);
+    pace->until = wq__span_add(now, pace->next_span);
+    pace->next_span = 0;
     if (wq__core_rec(c, ref)->flags & WQ__QUIET)
         wq__heap_change(&c->waiting, ref, pace->until);
 }
@@ -425,6 +427,7 @@ come_back(struct wq__core *c, wq__ref ref)
 
     if (is_put_off(c, rec)) {
         (void)wq__core_keep_deadline(c, ref, rec->level);
+        wq__core_defer_to_deadline(c, ref);
         wq__core_unwant(c, ref);
         c->tally.displaced++;
         return WQ_OK;

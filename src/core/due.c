@@ -3,11 +3,14 @@
  *
  * A record has at most one entry in the delay heap. It is a deadline, or it is
  * QUIET: then nothing happens when it comes, but that the record is forgotten;
- * it remembers that a throttled key is to be left alone. When the deadline of
- * such a key ends, its entry becomes QUIET:
+ * it remembers that a throttled key is to be left alone:
  *
- *   wanted (READY or DIRTY)   for ever: the hand-out will tell (core.c)
- *   else                      until the time is over
+ *   the next hand-out serves a throttled add
+ *                         for ever: the hand-out will tell (core.c)
+ *   else                  until the time is over
+ *
+ * Only a run that serves a throttled add is followed by such a time. Other runs
+ * neither begin nor prolong it.
  */
 #include "core/inside.h"
 #include "core/span.h"
@@ -42,7 +45,7 @@ wq__core_settle_quiet(struct wq__core *c, wq__ref ref, int64_t now)
 {
     const struct wq__pace *pace = wq__core_pace(c, ref);
 
-    if (wq__rec_is_wanted(wq__core_rec(c, ref)))
+    if (pace->next_span)
         wq__heap_change(&c->waiting, ref, WQ_FOREVER);
     else if (pace->until > now)
         wq__heap_change(&c->waiting, ref, pace->until);
@@ -53,16 +56,36 @@ wq__core_settle_quiet(struct wq__core *c, wq__ref ref, int64_t now)
 void
 wq__core_end_deadline(struct wq__core *c, wq__ref ref, int64_t now)
 {
-    const struct wq__pace *pace = wq__core_pace(c, ref);
+    struct wq__pace *pace = wq__core_pace(c, ref);
 
     strip(c, ref);
-    if (!pace || !pace->quiet) {
+    if (!pace) {
         remove_entry(c, ref);
         return;
     }
+    pace->wait_span = 0;
     wq__rec_set(wq__core_rec(c, ref), WQ__QUIET);
     c->quiet++;
     wq__core_settle_quiet(c, ref, now);
+}
+
+void
+wq__core_meet_deadline(struct wq__core *c, wq__ref ref, int64_t now)
+{
+    struct wq__pace *pace = wq__core_pace(c, ref);
+
+    if (pace && pace->wait_span)
+        pace->next_span = pace->wait_span;
+    wq__core_end_deadline(c, ref, now);
+}
+
+void
+wq__core_defer_to_deadline(struct wq__core *c, wq__ref ref)
+{
+    struct wq__pace *pace = wq__core_pace(c, ref);
+
+    if (pace && pace->next_span)
+        pace->wait_span = pace->next_span;
 }
 
 void
@@ -119,7 +142,7 @@ fall_due(struct wq__core *c, wq__ref ref, int64_t now)
         return true;
     }
     if (!wq__core_want(c, ref, entry->level, entry->at, &what)) {
-        wq__core_end_deadline(c, ref, now);
+        wq__core_meet_deadline(c, ref, now);
         return true;
     }
     if (again > now)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* inside.h: what do the files of the core share about records?
  *
- * Small steps that core.c, add.c, due.c and look.c all take. Nobody else
- * includes this.
+ * Small steps that core.c, add.c, due.c, look.c and audit.c all take. Besides
+ * them only tests include this.
  */
 #ifndef WQ_CORE_INSIDE_H
 #define WQ_CORE_INSIDE_H
@@ -13,8 +13,11 @@
  * has an entry in the delay heap. */
 struct wq__pace {
     int64_t latest; /* DEBOUNCED: no deadline is later */
-    int64_t quiet;  /* how long it is left alone after a hand-out; 0: not */
-    int64_t until;  /* it is left alone; INT64_MIN: no hand-out yet */
+    /* How long the key is left alone after a run that serves a throttled add;
+     * 0: the run serves none, or there is no such run. */
+    int64_t next_span; /* of a READY or DIRTY key: after the next hand-out */
+    int64_t wait_span; /* WAITING: after the run that the deadline asks for */
+    int64_t until;     /* it is left alone; INT64_MIN: no such run yet */
 };
 
 static inline struct wq__rec *
@@ -88,8 +91,8 @@ wq_err wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level,
 /* core.c: the same for one that is READY or DIRTY, which cannot fail. */
 wq_added wq__core_merge(struct wq__core *c, wq__ref ref, uint32_t level);
 
-/* core.c: a READY or DIRTY record is neither any more; the tally is the
- * caller's. */
+/* core.c: a READY or DIRTY record is neither any more, and no hand-out comes of
+ * it; the tally is the caller's, as is a QUIET entry. */
 void wq__core_unwant(struct wq__core *c, wq__ref ref);
 
 /* due.c: a record is to wait until `at`, with the priority of `level`, which
@@ -103,9 +106,17 @@ void wq__core_begin_deadline(struct wq__core *c, wq__ref ref, uint32_t level,
 wq_added wq__core_keep_deadline(struct wq__core *c, wq__ref ref,
                                 uint32_t level);
 
-/* due.c: its deadline is no more; what is to be remembered about its pace
- * stays. */
+/* due.c: its deadline is no more, and no run comes of it. If the key is left
+ * alone at present, or will be after its next hand-out, that stays. */
 void wq__core_end_deadline(struct wq__core *c, wq__ref ref, int64_t now);
+
+/* due.c: the same, but the key is READY or DIRTY, and that run serves the
+ * deadline. */
+void wq__core_meet_deadline(struct wq__core *c, wq__ref ref, int64_t now);
+
+/* due.c: a READY or DIRTY record, which has a deadline, is about to be neither:
+ * the run that the deadline asks for serves what this one was for. */
+void wq__core_defer_to_deadline(struct wq__core *c, wq__ref ref);
 
 /* due.c: a QUIET entry goes away, or lives until the key may run again. */
 void wq__core_settle_quiet(struct wq__core *c, wq__ref ref, int64_t now);

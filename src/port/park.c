@@ -94,6 +94,14 @@ wq__alarm(struct wq__parker *p)
     give_sign(p, ALARM);
 }
 
+/* Relaxed: an unpark that happened before this load cannot be missed, because
+ * no thread clears WOKEN. */
+bool
+wq__parker_is_woken(struct wq__parker *p)
+{
+    return atomic_load_explicit(&p->signs, memory_order_relaxed) & WOKEN;
+}
+
 #else
 
 #include <errno.h>
@@ -166,6 +174,15 @@ void
 wq__alarm(struct wq__parker *p)
 {
     give_sign(p, &p->alarm);
+}
+
+bool
+wq__parker_is_woken(struct wq__parker *p)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    const bool woken = p->woken;
+    (void)pthread_mutex_unlock(&p->mutex);
+    return woken;
 }
 
 #endif

@@ -49,4 +49,9 @@ bool wq__park_boottime(struct wq__parker *p, int64_t deadline_ns);
 void wq__unpark(struct wq__parker *p);
 void wq__alarm(struct wq__parker *p);
 
+/* Has unpark been called? Alarms do not count. The caller makes sure that the
+ * parker is still there. An unpark that happened before this call is seen; it
+ * orders nothing else. */
+bool wq__parker_is_woken(struct wq__parker *p);
+
 #endif

@@ -122,6 +122,19 @@ TEST(clock_set_back_makes_waits_longer_and_leaves_ready_keys_alone)
     assert_due_in(t, "bar", S + 20 * MS);
 }
 
+/* D-08: no call saw that the deadline had passed. */
+TEST(deadline_that_passed_unseen_is_in_force_after_going_back)
+{
+    struct timed *t = *state;
+
+    add_after(t, "foo", 10 * MS);
+    step(t, 20 * MS);
+    wq_clock_fake_set(t->clock, 0);
+    assert_none_due(t);
+    assert_due_in(t, "foo", 10 * MS);
+    assert_none_due(t);
+}
+
 /* ---- which of two deadlines ---------------------------------------------- */
 
 /* D-02 */
@@ -887,6 +900,7 @@ TEST(each_deadline_wakes_a_get_of_its_own)
         with(delay_of_nothing_or_less_is_an_add),                              \
         with(delay_of_less_than_nothing_is_no_deadline),                       \
         with(clock_set_back_makes_waits_longer_and_leaves_ready_keys_alone),   \
+        with(deadline_that_passed_unseen_is_in_force_after_going_back),        \
         with(later_of_two_deadlines_is_dropped),                               \
         with(earlier_of_two_deadlines_stays),                                  \
         with(deadlines_are_compared_and_not_delays),                           \

@@ -562,9 +562,26 @@ TEST(delay_that_replaces_puts_off_a_ready_key)
     struct timed *t = *state;
 
     add(t->q, "foo");
-    assert_added(add_then(t, WQ_IF_WAITING_REPLACE, 5 * S), WQ_ADDED_SCHEDULED);
+    assert_added(add_then(t, WQ_IF_WAITING_REPLACE, 5 * S), WQ_ADDED_LATER);
     assert_none_due(t);
     assert_due_in(t, "foo", 5 * S);
+}
+
+/* O-52 O-56: it was READY, so its run is later than it was. */
+TEST(key_that_is_put_off_is_later_whatever_its_deadline_was)
+{
+    struct timed *t = *state;
+
+    for (int64_t delay_ns = 4 * S; delay_ns <= 6 * S; delay_ns += S) {
+        add_after(t, "foo", 5 * S);
+        add(t->q, "foo");
+        assert_added(add_then(t, WQ_IF_WAITING_REPLACE, delay_ns),
+                     WQ_ADDED_LATER);
+        assert_none_due(t);
+        assert_due_in(t, "foo", delay_ns);
+        step(t, HOUR);
+        assert_none_due(t);
+    }
 }
 
 /* O-52 O-56 */
@@ -985,6 +1002,7 @@ WQ_TESTS(
     with_time(get_that_sleeps_until_a_deadline_that_is_put_off_sleeps_on),
     with_time(add_without_delay_that_replaces_runs_the_key_now_and_not_again),
     with_time(delay_that_replaces_puts_off_a_ready_key),
+    with_time(key_that_is_put_off_is_later_whatever_its_deadline_was),
     with_time(waiting_key_can_be_left_alone),
     test(keys_that_do_not_wait_are_added_whatever_the_policy),
     with_time(held_key_that_waits_is_dirty_when_its_deadline_is_merged),

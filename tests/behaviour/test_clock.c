@@ -378,6 +378,25 @@ TEST(sleeper_that_was_woken_before_its_time_is_gone)
     step(t, HOUR);
 }
 
+/* C-05: the thread that was woken may not have run yet. */
+TEST(sleeper_does_not_count_once_a_call_woke_it)
+{
+    struct timed *t = *state;
+
+    for (int round = 0; round < 200; round++) {
+        struct worker *w = get_in_time(t, S);
+        await_sleepers(t, 1);
+        if (round % 2)
+            wq_interrupt(t->q);
+        else
+            add(t->q, "foo");
+        assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
+        assert_err(worker_join(w), round % 2 ? WQ_EINTERRUPTED : WQ_OK);
+        if (t->item)
+            finish(t->q, t->item);
+    }
+}
+
 /* C-06: a new wait counts from now. */
 TEST(thread_that_sleeps_again_has_a_new_deadline)
 {
@@ -502,6 +521,71 @@ TEST(all_who_wait_for_the_same_number_are_told)
         assert_int_equal(worker_join(observers[i]), 0);
     step(t, S);
     assert_err(worker_join(w), WQ_ETIMEDOUT);
+}
+
+/* A thread that works on keys until the queue is shut down. */
+struct runs {
+    wq_queue  *q;
+    atomic_int n; /* keys it has worked on */
+};
+
+static int
+work_until_shutdown(struct worker *self)
+{
+    struct runs *runs = self->arg;
+    wq_item     *item;
+    wq_err       err;
+
+    while (!(err = wq_get(runs->q, &item))) {
+        atomic_fetch_add(&runs->n, 1);
+        err = wq_done(runs->q, item);
+        if (err)
+            break;
+    }
+    return (int)err;
+}
+
+static void
+end_work(struct runs *runs, struct worker *w)
+{
+    wq_shutdown(runs->q);
+    assert_err(worker_join(w), WQ_ESHUTDOWN);
+}
+
+/* C-08: the thread that sleeps until "later" is woken for "now". */
+TEST(waiting_for_sleepers_after_an_add_lasts_until_it_ran)
+{
+    struct timed *t = *state;
+    struct runs   runs = {.q = t->q};
+
+    add_after(t, "later", HOUR);
+    struct worker *w = worker_start(work_until_shutdown, &runs);
+    await_sleepers(t, 1);
+    for (int round = 1; round <= 1000; round++) {
+        add(t->q, "now");
+        wq_clock_fake_wait_for_waiters(t->clock, 1);
+        assert_int_equal(atomic_load(&runs.n), round);
+    }
+    end_work(&runs, w);
+}
+
+/* C-08: the thread that sleeps until "later" is woken to sleep until "soon". */
+TEST(waiting_for_sleepers_after_an_earlier_deadline_lasts_until_one_watches)
+{
+    struct timed *t = *state;
+    struct runs   runs = {.q = t->q};
+
+    add_after(t, "later", HOUR);
+    struct worker *w = worker_start(work_until_shutdown, &runs);
+    await_sleepers(t, 1);
+    for (int round = 1; round <= 1000; round++) {
+        add_after(t, "soon", S);
+        wq_clock_fake_wait_for_waiters(t->clock, 1);
+        step(t, S);
+        wq_clock_fake_wait_for_waiters(t->clock, 1);
+        assert_int_equal(atomic_load(&runs.n), round);
+    }
+    end_work(&runs, w);
 }
 
 /* ---- the clocks of the system -------------------------------------------- */
@@ -667,6 +751,7 @@ WQ_TESTS(
     with_time(steps_in_quick_succession_lose_nobody),
     with_time(sleepers_are_counted_until_they_wake),
     with_time(sleeper_that_was_woken_before_its_time_is_gone),
+    with_time(sleeper_does_not_count_once_a_call_woke_it),
     with_time(thread_that_sleeps_again_has_a_new_deadline),
     with_time(thread_that_sleeps_without_limit_is_not_counted),
     with_time(sleepers_of_queues_and_buckets_count_together),
@@ -674,6 +759,9 @@ WQ_TESTS(
     with_time(waiting_for_fewer_sleepers_than_there_are_returns_at_once),
     with_time(each_who_waits_for_sleepers_is_told_when_there_are_enough),
     with_time(all_who_wait_for_the_same_number_are_told),
+    with_time(waiting_for_sleepers_after_an_add_lasts_until_it_ran),
+    with_time(
+        waiting_for_sleepers_after_an_earlier_deadline_lasts_until_one_watches),
     test(monotonic_clock_is_always_there_and_never_goes_back),
     test(monotonic_clock_is_that_of_the_system),
     test(no_clock_means_the_monotonic_one),

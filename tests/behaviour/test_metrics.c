@@ -481,6 +481,32 @@ TEST(latency_does_not_depend_on_when_the_deadline_is_noticed)
     assert_told(m->r.latency, 9 * S, 8 * S);
 }
 
+/* M-04: nobody had noticed the deadline before the add. */
+TEST(latency_of_an_add_after_the_deadline_runs_from_the_deadline)
+{
+    struct metered *m = *state;
+
+    add_after(&m->t, "foo", 10);
+    step(&m->t, 15);
+    add(m->t.q, "foo");
+    step(&m->t, 5);
+    work_on(m->t.q, "foo");
+    assert_told(m->r.latency, 10);
+}
+
+/* M-04 D-08: the clock is set back before the hand-out. */
+TEST(latency_is_never_negative)
+{
+    struct metered *m = *state;
+
+    add_after(&m->t, "foo", 10);
+    step(&m->t, 15);
+    assert_int_equal(wq_len(m->t.q), 1);
+    step(&m->t, -15);
+    work_on(m->t.q, "foo");
+    assert_told(m->r.latency, 0);
+}
+
 /* M-04 */
 TEST(key_for_a_get_that_sleeps_has_no_latency)
 {
@@ -751,6 +777,8 @@ WQ_TESTS(with_sink(scene_of_client_go_gives_the_same_numbers),
          with_sink(done_by_key_reports_like_done),
          with_sink(latency_of_a_key_that_waited_runs_from_its_deadline),
          with_sink(latency_does_not_depend_on_when_the_deadline_is_noticed),
+         with_sink(latency_of_an_add_after_the_deadline_runs_from_the_deadline),
+         with_sink(latency_is_never_negative),
          with_sink(key_for_a_get_that_sleeps_has_no_latency),
          with_sink(keys_of_a_batch_are_reported_one_by_one),
          with_sink(many_keys_of_a_batch_are_reported_one_by_one),

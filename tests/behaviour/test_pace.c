@@ -319,6 +319,58 @@ TEST(plain_add_of_a_quiet_key_runs_it_now)
     work_on(t->q, "foo");
 }
 
+/* O-54: each run of a plain add in the quiet time, and after it. */
+TEST(plain_run_neither_prolongs_nor_begins_a_quiet_time)
+{
+    struct timed *t = *state;
+
+    (void)throttle(t, 10 * S);
+    work_on(t->q, "foo");
+    for (int i = 1; i < 10; i++) {
+        step(t, S);
+        add(t->q, "foo");
+        work_on(t->q, "foo");
+    }
+    assert_added(throttle(t, 10 * S), WQ_ADDED_SCHEDULED);
+    assert_due_in(t, "foo", S);
+    step(t, 10 * S);
+    add(t->q, "foo");
+    work_on(t->q, "foo");
+    assert_added(throttle(t, 10 * S), WQ_ADDED_NEW);
+}
+
+/* O-54: the throttled add waits on, and its run has a quiet time. */
+TEST(plain_run_beside_a_throttled_wait_changes_nothing)
+{
+    struct timed *t = *state;
+
+    (void)throttle(t, 10 * S);
+    work_on(t->q, "foo");
+    (void)throttle(t, 10 * S);
+    step(t, S);
+    add(t->q, "foo");
+    work_on(t->q, "foo");
+    assert_due_in(t, "foo", 9 * S);
+    step(t, S);
+    assert_added(throttle(t, 10 * S), WQ_ADDED_SCHEDULED);
+    assert_due_in(t, "foo", 9 * S);
+}
+
+/* O-54: a failure of a throttled run. */
+TEST(retry_of_a_throttled_key_does_not_prolong_its_quiet_time)
+{
+    struct timed *t = *state;
+
+    (void)throttle(t, 10 * S);
+    wq_item *foo = take_key(t->q, "foo");
+    assert_err(wq_add_rate_limited(t->q, foo->key), WQ_OK);
+    finish(t->q, foo);
+    step(t, S);
+    work_on(t->q, "foo");
+    assert_added(throttle(t, 10 * S), WQ_ADDED_SCHEDULED);
+    assert_due_in(t, "foo", 9 * S);
+}
+
 /* O-54: a key that nothing is asked for is not there for anybody to see. */
 TEST(quiet_key_has_no_facet)
 {
@@ -431,6 +483,9 @@ WQ_TESTS(
     with_time(throttled_key_that_is_ready_is_not_throttled_again),
     with_time(throttled_key_added_while_held_waits),
     with_time(plain_add_of_a_quiet_key_runs_it_now),
+    with_time(plain_run_neither_prolongs_nor_begins_a_quiet_time),
+    with_time(plain_run_beside_a_throttled_wait_changes_nothing),
+    with_time(retry_of_a_throttled_key_does_not_prolong_its_quiet_time),
     with_time(quiet_key_has_no_facet),
     with_time(throttled_key_that_is_removed_before_its_hand_out_is_not_quiet),
     test(shutdown_is_not_held_up_by_quiet_keys),

@@ -84,8 +84,9 @@ snapshot_by_deadline(const void *left, const void *right)
 static inline void
 snapshot_pace(struct snapshot *s, const struct wq__pace *pace)
 {
-    snapshot_say(s, "(%lld %lld %lld)", (long long)pace->latest,
-                 (long long)pace->quiet, (long long)pace->until);
+    snapshot_say(s, "(%lld %lld %lld %lld)", (long long)pace->latest,
+                 (long long)pace->next_span, (long long)pace->wait_span,
+                 (long long)pace->until);
 }
 
 static inline void

@@ -25,7 +25,7 @@ bool
 model_is_known(const struct model *m, int key)
 {
     const struct model_key *k = &m->keys[key];
-    return k->held || k->waiting || k->span || model_is_ready(m, key);
+    return k->held || k->waiting || k->quiet || model_is_ready(m, key);
 }
 
 size_t
@@ -40,9 +40,11 @@ model_known(const struct model *m)
 bool
 model_throttles(const struct model *m)
 {
-    for (int i = 0; i < MODEL_KEYS; i++)
-        if (m->keys[i].span)
+    for (int i = 0; i < MODEL_KEYS; i++) {
+        const struct model_key *k = &m->keys[i];
+        if (k->quiet || k->next_span || k->wait_span)
             return true;
+    }
     return false;
 }
 
@@ -129,7 +131,7 @@ model_next_event(const struct model *m)
 
     for (int i = 0; i < MODEL_KEYS; i++) {
         const struct model_key *k = &m->keys[i];
-        if (k->span && !k->waiting && !model_is_wanted(m, i) && k->until < next)
+        if (k->quiet && !k->waiting && !k->next_span && k->until < next)
             next = k->until;
     }
     return next;
@@ -237,23 +239,31 @@ next_ready(const struct model *m)
 
 /* ---- throttle ----------------------------------------------------------- */
 
-/* A key is remembered as throttled while it is to run, waits to, or is left
- * alone. */
+/* How long a key is left alone is remembered for as long, and while it waits or
+ * its next run changes that. */
 static void
-forget_throttle_if_over(struct model *m, int key, int64_t now)
+forget_quiet_if_over(struct model_key *k, int64_t now)
 {
-    struct model_key *k = &m->keys[key];
-
-    if (!k->waiting && !model_is_wanted(m, key) && k->until <= now)
-        k->span = 0;
+    if (!k->waiting && !k->next_span && k->until <= now)
+        k->quiet = false;
 }
 
+/* The run that serves the deadline is the next one. */
 static void
-throttle_from_now_on(struct model_key *k, int64_t span)
+throttle_next_instead(struct model_key *k)
 {
-    if (!k->span)
-        k->until = INT64_MIN;
-    k->span = span;
+    if (k->wait_span)
+        k->next_span = k->wait_span;
+    k->wait_span = 0;
+}
+
+/* What the next run was to serve, the deadline will. */
+static void
+throttle_waiting_instead(struct model_key *k)
+{
+    if (k->next_span)
+        k->wait_span = k->next_span;
+    k->next_span = 0;
 }
 
 static int64_t
@@ -335,12 +345,11 @@ set_deadline(struct model *m, struct model_key *k, int64_t at)
 
 /* O-58: its deadline ends. */
 static void
-stop_waiting(struct model *m, int key, int64_t now)
+stop_waiting(struct model_key *k, int64_t now)
 {
-    struct model_key *k = &m->keys[key];
-
     k->waiting = k->backoff = k->debounced = false;
-    forget_throttle_if_over(m, key, now);
+    k->wait_span = 0;
+    forget_quiet_if_over(k, now);
 }
 
 static enum model_effect
@@ -367,7 +376,7 @@ move(struct model *m, struct model_key *k, int priority, int64_t at)
     return at < old ? MODEL_SOONER : MODEL_LATER;
 }
 
-/* O-52: one run, when this add says. */
+/* O-52 O-56: one run, when this add says; later than now. */
 static enum model_effect
 put_off(struct model *m, const struct model_how *how, int key, int64_t at)
 {
@@ -376,13 +385,15 @@ put_off(struct model *m, const struct model_how *how, int key, int64_t at)
 
     take_out(m, key);
     k->dirty = false;
+    throttle_waiting_instead(k);
     m->displaced++;
     k->backoff = how->backoff;
     k->debounced = false;
-    if (!k->waiting)
-        return begin_waiting(m, key, priority, at);
-    return move(m, k, priority, at) == MODEL_SOONER ? MODEL_SOONER
-                                                    : MODEL_LATER;
+    if (k->waiting)
+        (void)move(m, k, priority, at);
+    else
+        (void)begin_waiting(m, key, priority, at);
+    return MODEL_LATER;
 }
 
 static enum model_effect
@@ -422,8 +433,10 @@ add_now(struct model *m, const struct model_how *how, int key,
     if (k->waiting && how->policy != MODEL_KEEP) { /* one run serves both */
         const enum model_answer answer = want(
             m, key, higher(how->priority, k->wait_priority), how->now, did);
-        if (answer == MODEL_OK)
-            stop_waiting(m, key, how->now);
+        if (answer == MODEL_OK) {
+            throttle_next_instead(k);
+            stop_waiting(k, how->now);
+        }
         return answer;
     }
     if ((how->respect || m->respect) && served_later) { /* O-16 */
@@ -466,12 +479,14 @@ add_throttled(struct model *m, const struct model_how *how, int key,
     struct model_key *k = &m->keys[key];
     enum model_answer answer = MODEL_OK;
 
-    if (k->span && k->until > how->now && !model_is_wanted(m, key))
+    if (k->quiet && k->until > how->now && !model_is_wanted(m, key))
         *did = add_at(m, how, key, k->until);
     else
         answer = add_now(m, how, key, did);
-    if (answer == MODEL_OK)
-        throttle_from_now_on(k, how->span);
+    if (answer == MODEL_OK && model_is_wanted(m, key))
+        k->next_span = how->span;
+    else if (answer == MODEL_OK)
+        k->wait_span = how->span;
     return answer;
 }
 
@@ -625,7 +640,8 @@ model_remove(struct model *m, int key, int64_t now)
     m->removed += is_ready || k->dirty;
     take_out(m, key);
     k->dirty = false;
-    stop_waiting(m, key, now);
+    k->next_span = 0;
+    stop_waiting(k, now);
     return MODEL_OK;
 }
 
@@ -634,7 +650,7 @@ model_cancel(struct model *m, int key, int64_t now)
 {
     if (!m->keys[key].waiting)
         return MODEL_NOTHING;
-    stop_waiting(m, key, now);
+    stop_waiting(&m->keys[key], now);
     return MODEL_OK;
 }
 
@@ -648,7 +664,8 @@ fall_due(struct model *m, int key, int64_t now, int64_t again)
     enum model_effect ignored;
 
     if (want(m, key, k->wait_priority, k->at, &ignored) == MODEL_OK) {
-        stop_waiting(m, key, now);
+        throttle_next_instead(k);
+        stop_waiting(k, now);
         return true;
     }
     if (now == INT64_MAX)
@@ -661,7 +678,7 @@ void
 model_pass(struct model *m, int64_t now, int64_t again)
 {
     for (int i = 0; i < MODEL_KEYS; i++)
-        forget_throttle_if_over(m, i, now);
+        forget_quiet_if_over(&m->keys[i], now);
     while (model_waiting(m) && model_first_deadline(m) <= now)
         if (!fall_due(m, first_waiting(m), now, again))
             return;
@@ -680,8 +697,11 @@ model_get(struct model *m, int64_t now, int *key)
     k->held = true;
     k->held_priority = k->priority;
     k->got = now;
-    if (k->span) /* O-54: from the hand-out on */
-        k->until = later_by(now, k->span);
+    if (k->next_span) { /* O-54: from the hand-out on */
+        k->quiet = true;
+        k->until = later_by(now, k->next_span);
+        k->next_span = 0;
+    }
     m->gets++;
     return MODEL_OK;
 }
@@ -695,6 +715,7 @@ model_done(struct model *m, int key)
         return MODEL_WRONG_STATE;
     if (k->dirty && m->respect && k->waiting && k->backoff) { /* O-16 */
         (void)keep(k, k->priority);
+        throttle_waiting_instead(k);
         m->displaced++;
     } else if (k->dirty && !make_ready(m, key)) {
         return MODEL_REFUSED;
@@ -720,8 +741,10 @@ model_shut_down(struct model *m)
 {
     m->shut = true;
     for (int i = 0; i < MODEL_KEYS; i++)
-        if (!m->keys[i].waiting)
-            m->keys[i].span = 0;
+        if (!m->keys[i].waiting) {
+            m->keys[i].next_span = 0;
+            m->keys[i].quiet = false;
+        }
 }
 
 void
@@ -731,6 +754,7 @@ model_drop_waiting(struct model *m)
         struct model_key *k = &m->keys[i];
         m->drops += k->waiting;
         k->waiting = k->backoff = k->debounced = false;
-        k->span = 0;
+        k->next_span = k->wait_span = 0;
+        k->quiet = false;
     }
 }

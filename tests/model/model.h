@@ -82,9 +82,11 @@ struct model_key {
     bool     debounced;     /* it may be put off, up to */
     int64_t  latest;        /* this time */
 
-    /* Throttled: */
-    int64_t span;  /* how long it is left alone after a hand-out; 0: not */
-    int64_t until; /* of the last hand-out; INT64_MIN: there was none */
+    /* Throttled: how long it is left alone after a run; 0: not. */
+    int64_t next_span; /* READY or DIRTY: after the next hand-out */
+    int64_t wait_span; /* while waiting: after the run of the deadline */
+    bool    quiet;     /* it is left alone, */
+    int64_t until;     /* until this time */
 
     /* Ages: */
     int64_t since; /* READY or DIRTY: since when */

@@ -198,7 +198,7 @@ TEST(replace_takes_the_last_time_be_it_earlier_or_later)
 TEST(replace_puts_off_a_key_that_is_ready)
 {
     add("foo", 7, WQ_ADDED_NEW);
-    assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 80), WQ_ADDED_SCHEDULED);
+    assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 80), WQ_ADDED_LATER);
     expect_facets("foo", WQ_KEY_WAITING);
     assert_int_equal(counts_at(0).displaced, 1);
     pass_to(79);
@@ -225,6 +225,41 @@ TEST(replace_puts_off_a_key_that_is_dirty)
     item = get("foo");
     assert_int_equal(item->priority, 3);
     done(item);
+}
+
+/* O-52 O-56: it was READY, so its run is later than it was. */
+TEST(key_that_is_put_off_is_later_whatever_its_deadline_was)
+{
+    static const int64_t deadlines[] = {20, 50, 80};
+
+    for (size_t i = 0; i < 3; i++) {
+        add_at("foo", 50, WQ_ADDED_SCHEDULED);
+        add("foo", 0, WQ_ADDED_NEW);
+        assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, deadlines[i]),
+                         WQ_ADDED_LATER);
+        expect_facets("foo", WQ_KEY_WAITING);
+        expect_deadline("foo", deadlines[i]);
+        assert_int_equal(cancel("foo", 0), WQ_OK);
+    }
+}
+
+/* O-52 O-56 D-12 */
+TEST(replace_by_the_same_deadline_keeps_the_place)
+{
+    add_at("foo", 50, WQ_ADDED_SCHEDULED);
+    add_at("bar", 50, WQ_ADDED_SCHEDULED);
+    assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 50), WQ_ADDED_KEPT);
+    assert_int_equal(add_how(HOW(.kind = WQ__ADD_AT, .priority = 3,
+                                 .waiting = WQ_IF_WAITING_REPLACE),
+                             "bar", 50),
+                     WQ_ADDED_RAISED);
+    assert_int_equal(add_how(HOW(.kind = WQ__ADD_AT, .priority = 3,
+                                 .waiting = WQ_IF_WAITING_REPLACE),
+                             "foo", 50),
+                     WQ_ADDED_RAISED);
+    pass_to(50);
+    done(get("foo"));
+    done(get("bar"));
 }
 
 /* O-52 */
@@ -659,6 +694,8 @@ WQ_TESTS(
     core_test(replace_takes_the_last_time_be_it_earlier_or_later),
     core_test(replace_puts_off_a_key_that_is_ready),
     core_test(replace_puts_off_a_key_that_is_dirty),
+    core_test(key_that_is_put_off_is_later_whatever_its_deadline_was),
+    core_test(replace_by_the_same_deadline_keeps_the_place),
     core_test(drop_leaves_a_key_that_waits_alone),
     core_test(policies_do_nothing_to_a_key_that_does_not_wait),
     core_test(backoff_is_what_the_deadline_was_set_by_last),

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/core.h"
+#include "core/inside.h"
 #include "unit/lifo.h"
 
 /* A core in which every facet occurs:
@@ -447,6 +448,12 @@ add_paces(void)
     add_how("often", (struct wq__how){.kind = WQ__ADD_DEBOUNCE, .span = 9});
 }
 
+static struct wq__pace *
+pace_of(const char *s)
+{
+    return wq__slab_at(&f.core.paces, entry_of(s)->pace);
+}
+
 TEST(auditor_sees_a_debounce_without_a_deadline)
 {
     SPOIL(rec_of("ready1")->flags, WQ__READY | WQ__DEBOUNCED,
@@ -483,6 +490,17 @@ TEST(auditor_sees_a_throttle_that_ends_too_early)
     add_paces();
     SPOIL(entry_of("quiet")->at, 1000,
           "a throttled key will be forgotten before its hand-out");
+    SPOIL(pace_of("quiet")->next_span, 0,
+          "a key is left alone until another time than remembered");
+}
+
+TEST(auditor_sees_a_quiet_time_after_a_run_that_never_comes)
+{
+    add_paces();
+    SPOIL(pace_of("often")->next_span, 9,
+          "a key is to be left alone after a hand-out that will not come");
+    SPOIL(pace_of("quiet")->wait_span, 9,
+          "a key is to be left alone after a deadline that is none");
 }
 
 TEST(auditor_sees_a_quiet_key_that_holds_a_priority)
@@ -595,6 +613,7 @@ WQ_TESTS(audit_test(auditor_sees_a_key_ready_and_held),
          audit_test(auditor_sees_miscounted_quiet_keys),
          audit_test(auditor_sees_a_pace_that_was_lost),
          audit_test(auditor_sees_a_throttle_that_ends_too_early),
+         audit_test(auditor_sees_a_quiet_time_after_a_run_that_never_comes),
          audit_test(auditor_sees_a_quiet_key_that_holds_a_priority),
          audit_test(auditor_sees_room_that_was_not_given_up),
          audit_test(auditor_sees_the_mark_of_an_add),

@@ -621,6 +621,21 @@ TEST(key_is_due_exactly_at_its_deadline)
     expect_len(1);
 }
 
+/* D-08: what was promoted stays READY; the rest waits for its time. */
+TEST(time_that_goes_back_takes_no_ready_key_back)
+{
+    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
+    add_at("bar", 60 * MS, WQ_ADDED_SCHEDULED);
+    pass_to(50 * MS);
+    pass_to(10 * MS);
+    expect_len(1);
+    done(get("foo"));
+    pass_to(60 * MS - 1);
+    expect_len(0);
+    pass_to(60 * MS);
+    expect_len(1);
+}
+
 /* D-10 */
 TEST(deadline_that_comes_while_held_makes_dirty)
 {
@@ -838,6 +853,7 @@ WQ_TESTS(core_test(new_core_is_empty_idle_and_costs_no_memory),
          core_test(equal_deadline_changes_nothing),
          core_test(keys_due_at_once_leave_by_deadline),
          core_test(key_is_due_exactly_at_its_deadline),
+         core_test(time_that_goes_back_takes_no_ready_key_back),
          core_test(deadline_that_comes_while_held_makes_dirty),
          core_test(deadline_that_comes_while_ready_merges),
          core_test(add_does_not_end_the_waiting),

@@ -143,7 +143,7 @@ TEST(debounce_does_not_care_whether_the_key_is_left_alone)
     expect_due("foo", 15);
     run_at(20, "foo");
     assert_int_equal(throttle("foo", 30, 100), WQ_ADDED_SCHEDULED);
-    expect_due("foo", 120);
+    expect_due("foo", 100);
 }
 
 TEST(debounce_raises_the_priority_of_its_deadline)
@@ -202,7 +202,7 @@ TEST(throttled_key_held_for_longer_is_dirty_at_once)
     expect_due("foo", 230);
 }
 
-/* O-54: other adds do not wait. */
+/* O-54: other adds do not wait, and their runs do not prolong the time. */
 TEST(other_adds_of_a_throttled_key_are_not_throttled)
 {
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
@@ -210,24 +210,24 @@ TEST(other_adds_of_a_throttled_key_are_not_throttled)
     add("foo", 0, WQ_ADDED_NEW);
     run_at(10, "foo");
     assert_int_equal(throttle("foo", 20, 100), WQ_ADDED_SCHEDULED);
-    expect_due("foo", 110);
+    expect_due("foo", 100);
 }
 
-/* A key that is READY when the time is over is not forgotten: its hand-out
- * begins the time anew, as it does before that. */
-TEST(throttle_is_remembered_while_another_add_waits_for_a_worker)
+/* O-54: whether it is handed out before the time is over, or after. */
+TEST(run_of_another_add_begins_no_quiet_time)
 {
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
     run_at(0, "foo");
     add("foo", 0, WQ_ADDED_NEW);
-    assert_int_equal(wq__core_next_deadline(&f.core), WQ_FOREVER);
-    pass_to(150);
+    assert_int_equal(wq__core_next_deadline(&f.core), 100);
+    pass_to(100);
+    assert_int_equal(f.core.paces.live, 0);
     run_at(200, "foo");
-    assert_int_equal(throttle("foo", 210, 100), WQ_ADDED_SCHEDULED);
-    expect_due("foo", 300);
+    assert_int_equal(f.core.recs.live, 0);
+    assert_int_equal(throttle("foo", 210, 100), WQ_ADDED_NEW);
 }
 
-TEST(throttle_is_remembered_while_the_key_is_dirty)
+TEST(run_of_a_dirty_key_begins_no_quiet_time)
 {
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
     wq_item *item = get_at(0, "foo");
@@ -235,8 +235,91 @@ TEST(throttle_is_remembered_while_the_key_is_dirty)
     pass_to(150);
     done_at(160, item);
     run_at(200, "foo");
-    assert_int_equal(throttle("foo", 210, 100), WQ_ADDED_SCHEDULED);
-    expect_due("foo", 300);
+    assert_int_equal(throttle("foo", 210, 100), WQ_ADDED_NEW);
+}
+
+/* O-54: one run serves both adds. */
+TEST(run_that_serves_a_throttled_add_too_begins_a_quiet_time)
+{
+    assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
+    run_at(0, "foo");
+    add("foo", 0, WQ_ADDED_NEW);
+    assert_int_equal(throttle("foo", 20, 100), WQ_ADDED_MERGED);
+    run_at(50, "foo");
+    assert_int_equal(throttle("foo", 60, 100), WQ_ADDED_SCHEDULED);
+    expect_due("foo", 150);
+}
+
+/* O-54 D-11: the throttled run waits on, and has a quiet time of its own. */
+TEST(run_of_another_add_leaves_a_throttled_run_waiting)
+{
+    assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
+    run_at(0, "foo");
+    assert_int_equal(throttle("foo", 10, 100), WQ_ADDED_SCHEDULED);
+    add("foo", 0, WQ_ADDED_NEW);
+    run_at(20, "foo");
+    expect_due("foo", 100);
+    run_at(100, "foo");
+    assert_int_equal(throttle("foo", 110, 100), WQ_ADDED_SCHEDULED);
+    expect_due("foo", 200);
+}
+
+/* O-54 O-58 */
+TEST(cancelled_throttled_run_begins_no_quiet_time)
+{
+    assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
+    run_at(0, "foo");
+    assert_int_equal(throttle("foo", 10, 100), WQ_ADDED_SCHEDULED);
+    add("foo", 0, WQ_ADDED_NEW);
+    assert_int_equal(cancel("foo", 20), WQ_OK);
+    run_at(30, "foo");
+    pass_to(100);
+    assert_int_equal(throttle("foo", 100, 100), WQ_ADDED_NEW);
+}
+
+/* O-54: the deadline was asked for by another add. */
+TEST(run_of_a_plain_deadline_begins_no_quiet_time)
+{
+    add_at("foo", 50, WQ_ADDED_SCHEDULED);
+    assert_int_equal(throttle("foo", 0, 30), WQ_ADDED_NEW);
+    run_at(0, "foo");
+    assert_int_equal(throttle("foo", 10, 30), WQ_ADDED_SOONER);
+    expect_due("foo", 30);
+    run_at(30, "foo");
+    add_at("foo", 50, WQ_ADDED_SCHEDULED);
+    expect_due("foo", 50);
+    run_at(50, "foo");
+    pass_to(60);
+    assert_int_equal(throttle("foo", 60, 30), WQ_ADDED_NEW);
+}
+
+/* O-52 O-54: the run that is put off serves the throttled add. */
+TEST(throttled_run_that_is_put_off_begins_its_quiet_time_then)
+{
+    assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
+    assert_int_equal(
+        add_how(HOW(.kind = WQ__ADD_AT, .waiting = WQ_IF_WAITING_REPLACE),
+                "foo", 50),
+        WQ_ADDED_LATER);
+    expect_due("foo", 50);
+    run_at(60, "foo");
+    assert_int_equal(throttle("foo", 70, 100), WQ_ADDED_SCHEDULED);
+    expect_due("foo", 160);
+}
+
+/* O-16 O-54: so does the one that a respected backoff puts off. */
+TEST(throttled_run_that_backs_off_begins_its_quiet_time_then)
+{
+    f.core.respect = true;
+    add("foo", 0, WQ_ADDED_NEW);
+    wq_item *item = get_at(0, "foo");
+    assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_DIRTY);
+    back_off("foo", 50);
+    done_at(10, item);
+    expect_due("foo", 50);
+    run_at(60, "foo");
+    assert_int_equal(throttle("foo", 70, 100), WQ_ADDED_SCHEDULED);
+    expect_due("foo", 160);
 }
 
 /* O-16 O-54: it runs when the backoff ends, and is left alone from then on. */
@@ -408,8 +491,14 @@ WQ_TESTS(
     core_test(throttled_key_that_is_held_waits_too),
     core_test(throttled_key_held_for_longer_is_dirty_at_once),
     core_test(other_adds_of_a_throttled_key_are_not_throttled),
-    core_test(throttle_is_remembered_while_another_add_waits_for_a_worker),
-    core_test(throttle_is_remembered_while_the_key_is_dirty),
+    core_test(run_of_another_add_begins_no_quiet_time),
+    core_test(run_of_a_dirty_key_begins_no_quiet_time),
+    core_test(run_that_serves_a_throttled_add_too_begins_a_quiet_time),
+    core_test(run_of_another_add_leaves_a_throttled_run_waiting),
+    core_test(cancelled_throttled_run_begins_no_quiet_time),
+    core_test(run_of_a_plain_deadline_begins_no_quiet_time),
+    core_test(throttled_run_that_is_put_off_begins_its_quiet_time_then),
+    core_test(throttled_run_that_backs_off_begins_its_quiet_time_then),
     core_test(throttle_is_remembered_while_a_respected_backoff_lasts),
     core_test(cancelled_throttle_leaves_the_key_alone_nevertheless),
     core_test(removed_throttled_key_is_forgotten_when_its_time_is_over),

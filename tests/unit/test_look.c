@@ -52,6 +52,33 @@ TEST(deadline_that_never_comes_is_never_nearer)
     assert_int_equal(counts_at(1000).next_ns, 500);
 }
 
+/* M-04 O-32: whenever the deadline was noticed. */
+TEST(key_that_waited_is_ready_since_its_deadline)
+{
+    f.core.ages = true;
+    add_at("foo", 50, WQ_ADDED_SCHEDULED);
+    pass_to(80);
+    assert_int_equal(look_at("foo", 80).ready_ns, 30);
+    wq_item *item = get_at(90, "foo");
+    assert_int_equal(wq__core_latency(item), 40);
+
+    add_at("foo", 100, WQ_ADDED_SCHEDULED);
+    pass_to(130); /* it is HELD: DIRTY since then */
+    assert_int_equal(look_at("foo", 130).ready_ns, 30);
+    done_at(140, item);
+    assert_int_equal(look_at("foo", 140).ready_ns, 40);
+}
+
+/* M-04 D-08: since a time that is to come: for no time. */
+TEST(age_is_never_negative_when_time_goes_back)
+{
+    f.core.ages = true;
+    add_at("foo", 50, WQ_ADDED_SCHEDULED);
+    pass_to(80);
+    assert_int_equal(look_at("foo", 20).ready_ns, 0);
+    assert_int_equal(wq__core_latency(get_at(20, "foo")), 0);
+}
+
 /* ---- priorities --------------------------------------------------------- */
 
 static size_t
@@ -249,6 +276,8 @@ TEST(walk_goes_on_in_a_block_that_was_cut_anew)
 WQ_TESTS(core_test(absent_key_has_no_facet),
          core_test(priority_of_a_key_is_the_one_that_comes_next),
          core_test(deadline_that_never_comes_is_never_nearer),
+         core_test(key_that_waited_is_ready_since_its_deadline),
+         core_test(age_is_never_negative_when_time_goes_back),
          core_test(depths_count_ready_and_dirty_keys_of_every_priority_in_use),
          core_test(walk_with_any_budget_meets_every_key_once),
          core_test(walk_over_nothing_meets_nothing),

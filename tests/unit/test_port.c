@@ -159,6 +159,18 @@ TEST(unpark_that_comes_first_is_not_lost)
     assert_true(wq__park(&parker, 0)); /* woken for good */
 }
 
+TEST(parker_is_woken_by_unpark_for_good_and_not_by_alarms)
+{
+    assert_false(wq__parker_is_woken(&parker));
+    wq__alarm(&parker);
+    assert_false(wq__parker_is_woken(&parker));
+    assert_false(wq__park(&parker, WQ_FOREVER));
+    wq__unpark(&parker);
+    assert_true(wq__parker_is_woken(&parker));
+    assert_true(wq__park(&parker, WQ_FOREVER));
+    assert_true(wq__parker_is_woken(&parker));
+}
+
 TEST(unpark_wakes_a_sleeper_who_sees_what_was_written_before)
 {
     written_before_unpark = 0;
@@ -254,6 +266,7 @@ WQ_TESTS(lock_test(lock_lets_one_thread_in_at_a_time),
          lock_test(try_takes_a_free_lock_and_no_other),
          lock_test(threads_that_sleep_for_the_lock_get_it_one_after_another),
          park_test(unpark_that_comes_first_is_not_lost),
+         park_test(parker_is_woken_by_unpark_for_good_and_not_by_alarms),
          park_test(unpark_wakes_a_sleeper_who_sees_what_was_written_before),
          park_test(park_until_a_time_in_the_past_returns_at_once),
          park_test(park_lasts_until_its_deadline),
