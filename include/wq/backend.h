@@ -137,7 +137,7 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * Returns WQ_OK;
  *   WQ_EINVAL   NULL inner or out; a bad config; a limiter that has an owner;
  *   WQ_ENOTSUP  the config sets `order`, `waiting`, `retry`, `name`, `metrics`,
- *               `ages` or `max_len`; for the second: `inner` has no add_after;
+ *               `ages`, `max_len` or `real_time`; for the second: `inner` has no add_after;
  *   WQ_ENOMEM, WQ_EIO  as wq_create().
  * Threads: any.  Blocks: never.  Since: 0.1.  [D-17 O-18 O-19]
  */

@@ -444,7 +444,8 @@ typedef struct wq_add_options {
     int priority;
     /* As wq_add_after(): 0 or less: now. */
     int64_t after_ns;
-    /* As wq_add_rate_limited(). With after_ns too, the shorter of both. */
+    /* As wq_add_rate_limited(). With after_ns too, the shorter of both; an
+     * after_ns below 0 is now, and 0 means that only the limiter counts. */
     bool rate_limited;
     /* What if the key is WAITING. 0: WQ_IF_WAITING_KEEP */
     wq_if_waiting waiting;

@@ -65,7 +65,7 @@ ask_limiter(struct wq__memory *m, wq_key key, struct wq__pick *pick,
     if (err)
         return err;
     pick->delay = delay_ns;
-    if (after_ns > 0 && after_ns < delay_ns)
+    if (after_ns != 0 && after_ns < delay_ns) /* 0: none was given */
         delay_ns = after_ns;
     pick->at_once = delay_ns <= 0;
     pick->at = wq__span_add(now, delay_ns);

@@ -694,12 +694,30 @@ TEST(of_a_delay_and_a_limit_the_shorter_counts)
 
     (void)add_how(t->q, WQ_ADD(.rate_limited = true, .after_ns = HOUR), "a");
     (void)add_how(t->q, WQ_ADD(.rate_limited = true, .after_ns = MS), "b");
-    (void)add_how(t->q, WQ_ADD(.rate_limited = true, .after_ns = -S), "c");
+    (void)add_how(t->q, WQ_ADD(.rate_limited = true, .after_ns = 0), "c");
     assert_int_equal(info_of(t->q, "a").wait_ns, 5 * MS);
     assert_int_equal(info_of(t->q, "b").wait_ns, MS);
     assert_int_equal(info_of(t->q, "c").wait_ns, 5 * MS);
     assert_int_equal(wq_num_requeues(t->q, wq_str("b")), 1);
     assert_facets(t->q, "a", WQ_KEY_WAITING | WQ_KEY_BACKOFF);
+    timed_destroy(t);
+}
+
+/* PQ-40: a delay that is over is shorter than any; the limiter counts. */
+TEST(negative_delay_with_a_limit_is_now)
+{
+    struct timed *t = create_limited(0, 0);
+
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_added(
+            add_how(t->q, WQ_ADD(.rate_limited = true, .after_ns = -S), "a"),
+            WQ_ADDED_NEW);
+        assert_facets(t->q, "a", WQ_KEY_READY);
+        assert_int_equal(wq_num_requeues(t->q, wq_str("a")), i);
+        work_on(t->q, "a");
+        assert_facets(t->q, "a", 0);
+    }
+    assert_counts(t->q, 3, 3);
     timed_destroy(t);
 }
 
@@ -1009,6 +1027,7 @@ WQ_TESTS(
     with_time(deadline_that_is_kept_can_be_raised),
     test(each_key_of_a_batch_waits_as_long_as_its_own_failures_say),
     test(of_a_delay_and_a_limit_the_shorter_counts),
+    test(negative_delay_with_a_limit_is_now),
     test(limiter_is_asked_although_the_key_is_ready),
     with_time(hundred_and_first_failure_at_one_moment_waits_for_the_bucket),
     test(queue_without_a_name_has_no_metrics),
