@@ -25,13 +25,47 @@ wq_err
 wq__lock_init_inheriting(struct wq__lock *l)
 {
 #if WQ__HAVE_FUTEX
-    wq__lock_init(l);
-    l->inherits = true;
+    atomic_init(&l->word, 0);
+    l->kind = WQ__LOCK_MUTEX;
 #endif
     return init_mutex(&l->mutex);
 }
 
 #if WQ__HAVE_FUTEX
+
+void
+wq__lock_init(struct wq__lock *l)
+{
+    atomic_init(&l->word, 0);
+    l->kind = WQ__LOCK_PLAIN;
+}
+
+void
+wq__lock_fini(struct wq__lock *l)
+{
+    if (l->kind == WQ__LOCK_MUTEX)
+        (void)pthread_mutex_destroy(&l->mutex);
+}
+
+/* ---- locks that are not plain -------------------------------------------- */
+
+bool
+wq__lock_try_kind(struct wq__lock *l)
+{
+    return pthread_mutex_trylock(&l->mutex) == 0;
+}
+
+void
+wq__lock_take_kind(struct wq__lock *l)
+{
+    (void)pthread_mutex_lock(&l->mutex);
+}
+
+void
+wq__lock_release_kind(struct wq__lock *l)
+{
+    (void)pthread_mutex_unlock(&l->mutex);
+}
 
 /* ---- waiting ------------------------------------------------------------- */
 

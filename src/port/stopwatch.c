@@ -19,7 +19,7 @@ static _Thread_local struct wq__line line;
 
 /* What all threads learned. Only tried, never waited for: another anchor comes
  * soon. */
-static struct wq__lock pace_lock;
+static struct wq__lock pace_lock = WQ__LOCK_STATIC;
 static struct wq__pace pace; /* guarded by it */
 
 /* pace.slope, for those who did not get the lock. A number that is complete by
