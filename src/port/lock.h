@@ -23,6 +23,9 @@
  * inheritance instead: while a thread of high priority waits for it, the holder
  * runs with that priority. It costs more, and its waiters do not spin. A lock
  * that must be there before main() is a POSIX mutex, too (WQ__LOCK_STATIC).
+ *
+ * When a race detector watches the process, each take and each release gives it
+ * a hint (race.h).
  */
 #ifndef WQ_PORT_LOCK_H
 #define WQ_PORT_LOCK_H
@@ -46,8 +49,9 @@ wq_err wq__lock_init_inheriting(struct wq__lock *l);
 
 /* The fast path compares the kind once: it serves PLAIN, and lock.c the rest. */
 enum wq__lock_kind {
-    WQ__LOCK_PLAIN, /* the word is the lock */
-    WQ__LOCK_MUTEX, /* `mutex` is the lock; the word is not used */
+    WQ__LOCK_PLAIN,   /* the word is the lock */
+    WQ__LOCK_WATCHED, /* the same, with hints for a race detector */
+    WQ__LOCK_MUTEX,   /* `mutex` is the lock; the word is not used */
 };
 
 struct wq__lock {

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "port/lock.h"
+#include "port/race.h"
 #include "port/ticks.h"
 
 /* Each thread has its own. */
@@ -46,6 +47,8 @@ has_steady_counter(void)
     int known = atomic_load_explicit(&answer, memory_order_relaxed);
 
     if (known == UNKNOWN) {
+        wq__race_disable_checking(&answer, sizeof answer);
+        wq__race_disable_checking(&known_slope, sizeof known_slope);
         known = ask_processor() ? YES : NO;
         atomic_store_explicit(&answer, known, memory_order_relaxed);
     }
