@@ -18,10 +18,12 @@ build  required  cmake               cmd cmake
 build  optional  ninja-build         cmd ninja
 build  optional  pkgconf             cmd pkg-config
 build  optional  libmicrohttpd-dev   module libmicrohttpd
+build  optional  valgrind            header valgrind/drd.h
 test   required  libcmocka-dev       header cmocka.h
 test   required  pkgconf             cmd pkg-config
 test   optional  g++                 cmd c++
 test   optional  strace              cmd strace
+test   optional  valgrind            cmd valgrind
 test   optional  prometheus          cmd promtool
 test   optional  libuv1-dev          module libuv
 test   optional  libevent-dev        module libevent_core

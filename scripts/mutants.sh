@@ -29,7 +29,7 @@ level-hold     src/core/core.c       unit_levels            s/^    wq__levels_ho
 lazy-top       src/core/levels.h     unit_levels            s/return l->at\[top\].first ? top/return 1 ? top/
 batch-undo     src/core/add.c        fault_core             s/^        drop_picks(c, picks, n);/        (void)0;/
 victim         src/core/add.c        behaviour_bounds       s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
-quiet          src/core/core.c       behaviour_pace         s/pace->until = wq__span_add(now, pace->quiet)/pace->until = now/
+quiet          src/core/core.c       behaviour_pace         s/pace->until = wq__span_add(now, pace->next_span);/pace->until = now;/
 max-wait       src/core/add.c        behaviour_pace         s/earlier(at, wq__core_pace(c, ref)->latest)/at/
 ties           src/core/heap.c       unit_heap              s/a->seq < b->seq/a->seq > b->seq/
 index-hole     src/core/index.c      unit_index             s/>= ((i - hole)/> ((i - hole)/
@@ -56,7 +56,7 @@ spin-pay       src/memory/spin.h     unit_spin              s/^    s->account -=
 spin-trial     src/memory/spin.h     unit_spin              s/^    wq__spin_earn(s, WQ__SPIN_TRIAL);/    (void)s;/
 tell-first     src/memory/gate.c     unit_report            s/^    if (wq__gate_tell_inside(m))/    if (0)/
 real-time      src/memory/create.c   behaviour_real_time    s/^    if (m->real_time)/    if (0)/
-real-time-hand src/memory/create.c   unit_memory            s/ \&\& !config->max_len \&\& !config->real_time;/ \&\& !config->max_len;/
+real-time-hand src/memory/create.c   unit_memory            s/ \&\& !config->real_time \&\&$/ \&\&/
 cancel         src/port/cancel.h     stress_cancel          s/PTHREAD_CANCEL_DISABLE/PTHREAD_CANCEL_ENABLE/
 time-seconds   src/port/time.h       unit_port              s/return seconds < most ? seconds : most;/return seconds;/
 ring-limit     src/memory/inbox.h    unit_inbox             s/in->head + WQ__INBOX_CELLS;/in->head + WQ__INBOX_CELLS + 1;/
@@ -68,7 +68,11 @@ lock-try       src/port/lock.h       unit_port              s/uint32_t expected 
 lock-sleeper   src/port/lock.c       unit_port              s/exchange_explicit(&l->word, 2, memory/exchange_explicit(\&l->word, 1, memory/
 lock-wake      src/port/lock.h       unit_port              s/^        wq__lock_wake_one(l);/        (void)0;/
 clock-step     src/clock/fake.c      behaviour_clock        s/^    alarm_sleepers(f);/    (void)f;/
-refused-key    src/layer/delaying.c  behaviour_layers       s/^    if (!taken)$/    if (0)/
+refused-key    src/layer/delaying.c  behaviour_layers_full  s/^    if (still_due)$/    if (0)/
+refused-first  src/layer/delaying.c  behaviour_layers_full  s/err == WQ_EFULL || err == WQ_ENOMEM/0/
+layer-calls    src/layer/calls.h     behaviour_layers_full  s/return atomic_load_explicit(\&c->n, memory_order_acquire) != 0;/return c == NULL;/
+due-first      src/layer/delaying.c  behaviour_layers       s/^    (void)hand_over(d);$/    (void)d;/
+woken-waiter   src/clock/fake.c      behaviour_clock        s/!wq__parker_is_woken(w->parker)/true/
 bucket-back    src/limit/tokens.c    unit_bucket            s/return now > level->last_ns ? now : level->last_ns;/return now;/
 '
 

@@ -11,6 +11,7 @@
 #include "memory/gate.h"
 #include "memory/report.h"
 #include "metrics/default.h"
+#include "port/race.h"
 #include "port/random.h"
 #include "port/thread.h"
 
@@ -68,6 +69,7 @@ memory_destroy(wq_queue *q)
     wq__retry_fini(&m->retry); /* gives memory back under the lock */
     wq__lock_fini(&m->lock);
     free_name(m);
+    wq__race_enable_checking(m, sizeof *m);
     const wq_allocator mem = m->mem;
     wq__mem_free(&mem, m->raw, MEMORY_BYTES);
 }
@@ -118,7 +120,9 @@ fill_in(struct wq__memory *m, const wq_config *config,
     m->on_overflow = config->on_overflow;
     m->overflow_ctx = config->overflow_ctx;
     m->real_time = config->real_time;
-    m->has_inbox = !config->order && !config->max_len && !config->real_time;
+    /* Race detectors understand the lock, and do not understand the inbox. */
+    m->has_inbox = !config->order && !config->max_len && !config->real_time &&
+                   !wq__race_is_watched();
     m->shared_mem = (wq_allocator){
         .size = sizeof m->shared_mem,
         .ctx = m,
@@ -199,6 +203,7 @@ wq__memory_create(const wq_config *config, struct wq__hash_key secret,
 
     struct wq__memory *m = wq__mem_align(raw, alignof(struct wq__memory));
     memset(m, 0, sizeof *m);
+    wq__race_disable_checking(m, sizeof *m);
     m->raw = raw;
     m->mem = mem;
     fill_in(m, config, secret);
@@ -227,6 +232,7 @@ fail_name:
 fail_lock:
     wq__core_fini(&m->core);
     wq__inbox_fini(&m->inbox); /* sinks may have used the queue */
+    wq__race_enable_checking(m, sizeof *m);
     wq__mem_free(&mem, raw, MEMORY_BYTES);
     return err;
 }

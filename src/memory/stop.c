@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* stop.c: how does a queue come to rest? */
 #include "memory/gate.h"
+#include "port/race.h"
 
 bool
 wq__memory_shutting_down(const wq_queue *q)
 {
-    return atomic_load_explicit(&wq__memory_of((wq_queue *)q)->closed,
-                                memory_order_acquire);
+    struct wq__memory *m = wq__memory_of((wq_queue *)q);
+    const bool closed = atomic_load_explicit(&m->closed, memory_order_acquire);
+
+    if (closed)
+        wq__race_acquire(&m->closed);
+    return closed;
 }
 
 /* What was accepted before this is taken in, or stays in the closed inbox for
@@ -15,6 +20,7 @@ wq__memory_shutting_down(const wq_queue *q)
 static struct wq__sleeper *
 stop_adds(struct wq__memory *m)
 {
+    wq__race_release(&m->closed);
     atomic_store_explicit(&m->closed, true, memory_order_release);
     wq__inbox_close(&m->inbox);
     (void)wq__gate_catch_up(m);

@@ -1,35 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* default.c: which sink do queues have that bring none of their own?
  *
- * One for the whole program, set once. The lock is a flag: it is held for as
- * long as it takes to copy a struct, and must be there before main().
+ * One for the whole program, set once.
  */
 #include "metrics/default.h"
 
-#include <stdatomic.h>
-
 #include "core/sized.h"
-#include "port/relax.h"
+#include "port/lock.h"
 
-static atomic_flag busy = ATOMIC_FLAG_INIT; /* guards the two below */
-static bool        is_set;
-static wq_metrics  sink;
-
-/* Acquire pairs with the release in leave(): the struct is whole. */
-static void
-enter(void)
-{
-    for (unsigned round = 0;
-         atomic_flag_test_and_set_explicit(&busy, memory_order_acquire);
-         round++)
-        wq__relax(round);
-}
-
-static void
-leave(void)
-{
-    atomic_flag_clear_explicit(&busy, memory_order_release);
-}
+static struct wq__lock lock = WQ__LOCK_STATIC; /* guards the two below */
+static bool            is_set;
+static wq_metrics      sink;
 
 bool
 wq__metrics_are_valid(const wq_metrics *metrics)
@@ -53,24 +34,24 @@ wq_metrics_set_default(const wq_metrics *metrics)
     if (metrics)
         (void)wq__sized_read(metrics, sizeof checked, &checked);
     checked.size = sizeof checked;
-    enter();
+    wq__lock_take(&lock);
     if (metrics && is_set)
         err = WQ_ESTATE;
     else {
         is_set = metrics != NULL;
         sink = checked;
     }
-    leave();
+    wq__lock_release(&lock);
     return err;
 }
 
 bool
 wq__metrics_default(wq_metrics *out)
 {
-    enter();
+    wq__lock_take(&lock);
     const bool there = is_set;
     if (there)
         *out = sink;
-    leave();
+    wq__lock_release(&lock);
     return there;
 }

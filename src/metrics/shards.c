@@ -3,6 +3,7 @@
 #include "metrics/shards.h"
 
 #include "core/mem.h"
+#include "port/race.h"
 
 #define SHARD_BYTES wq__mem_padded(sizeof(struct wq__shard), WQ__SHARD_ALIGN)
 
@@ -17,6 +18,13 @@ clear(struct wq__shard *shard)
     shard->raw = NULL;
 }
 
+static void
+free_shard(const wq_allocator *mem, struct wq__shard *shard)
+{
+    wq__race_enable_checking(shard, sizeof *shard);
+    wq__mem_free(mem, shard->raw, SHARD_BYTES);
+}
+
 static struct wq__shard *
 make_shard(const wq_allocator *mem)
 {
@@ -25,6 +33,7 @@ make_shard(const wq_allocator *mem)
         return NULL;
 
     struct wq__shard *shard = wq__mem_align(raw, WQ__SHARD_ALIGN);
+    wq__race_disable_checking(shard, sizeof *shard);
     clear(shard);
     shard->raw = raw;
     return shard;
@@ -78,6 +87,7 @@ wq__shards_read(const struct wq__shards *s, struct wq__durations *out)
 void
 wq__shards_init(struct wq__shards *s, const wq_allocator *mem)
 {
+    wq__race_disable_checking(s, sizeof *s);
     clear(&s->shared);
     for (unsigned slot = 0; slot <= WQ__SLOTS; slot++)
         atomic_init(&s->own[slot], NULL);
@@ -91,6 +101,7 @@ wq__shards_fini(struct wq__shards *s)
         struct wq__shard *own =
             atomic_load_explicit(&s->own[slot], memory_order_relaxed);
         if (own)
-            wq__mem_free(s->mem, own->raw, SHARD_BYTES);
+            free_shard(s->mem, own);
     }
+    wq__race_enable_checking(s, sizeof *s);
 }

@@ -2,6 +2,7 @@
 /* lock.c: what does a thread do that finds the lock taken? See lock.h. */
 #include "port/lock.h"
 
+#include "port/race.h"
 #include "port/relax.h"
 
 /* ---- priority inheritance ------------------------------------------------ */
@@ -25,13 +26,68 @@ wq_err
 wq__lock_init_inheriting(struct wq__lock *l)
 {
 #if WQ__HAVE_FUTEX
-    wq__lock_init(l);
-    l->inherits = true;
+    atomic_init(&l->word, 0);
+    l->kind = WQ__LOCK_MUTEX;
 #endif
     return init_mutex(&l->mutex);
 }
 
 #if WQ__HAVE_FUTEX
+
+void
+wq__lock_init(struct wq__lock *l)
+{
+    atomic_init(&l->word, 0);
+    l->kind = WQ__LOCK_PLAIN;
+    if (wq__race_is_watched()) {
+        l->kind = WQ__LOCK_WATCHED;
+        wq__race_disable_checking(l, sizeof *l); /* the word */
+    }
+}
+
+void
+wq__lock_fini(struct wq__lock *l)
+{
+    if (l->kind == WQ__LOCK_MUTEX)
+        (void)pthread_mutex_destroy(&l->mutex);
+    if (l->kind == WQ__LOCK_WATCHED)
+        wq__race_enable_checking(l, sizeof *l);
+}
+
+/* ---- locks that are not plain -------------------------------------------- */
+
+bool
+wq__lock_try_kind(struct wq__lock *l)
+{
+    if (l->kind == WQ__LOCK_MUTEX)
+        return pthread_mutex_trylock(&l->mutex) == 0;
+    if (!wq__lock_try_word(l))
+        return false;
+    wq__race_acquire(l);
+    return true;
+}
+
+void
+wq__lock_take_kind(struct wq__lock *l)
+{
+    if (l->kind == WQ__LOCK_MUTEX) {
+        (void)pthread_mutex_lock(&l->mutex);
+        return;
+    }
+    wq__lock_take_word(l);
+    wq__race_acquire(l);
+}
+
+void
+wq__lock_release_kind(struct wq__lock *l)
+{
+    if (l->kind == WQ__LOCK_MUTEX) {
+        (void)pthread_mutex_unlock(&l->mutex);
+        return;
+    }
+    wq__race_release(l);
+    wq__lock_release_word(l);
+}
 
 /* ---- waiting ------------------------------------------------------------- */
 

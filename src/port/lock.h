@@ -21,9 +21,11 @@
  *
  * A lock made by wq__lock_init_inheriting() is a POSIX mutex with priority
  * inheritance instead: while a thread of high priority waits for it, the holder
- * runs with that priority. It costs more, and its waiters do not spin.
+ * runs with that priority. It costs more, and its waiters do not spin. A lock
+ * that must be there before main() is a POSIX mutex, too (WQ__LOCK_STATIC).
  *
- * A zeroed lock is an initialised one, where WQ__HAVE_FUTEX.
+ * When a race detector watches the process, each take and each release gives it
+ * a hint (race.h).
  */
 #ifndef WQ_PORT_LOCK_H
 #define WQ_PORT_LOCK_H
@@ -45,25 +47,26 @@ wq_err wq__lock_init_inheriting(struct wq__lock *l);
 #include <stdatomic.h>
 #include <stdint.h>
 
-struct wq__lock {
-    _Atomic uint32_t word;
-    bool             inherits; /* `mutex` is the lock; never changes */
-    pthread_mutex_t  mutex;    /* initialised only if `inherits` */
+/* The fast path compares the kind once: it serves PLAIN, and lock.c the rest. */
+enum wq__lock_kind {
+    WQ__LOCK_PLAIN,   /* the word is the lock */
+    WQ__LOCK_WATCHED, /* the same, with hints for a race detector */
+    WQ__LOCK_MUTEX,   /* `mutex` is the lock; the word is not used */
 };
 
-static inline void
-wq__lock_init(struct wq__lock *l)
-{
-    atomic_init(&l->word, 0);
-    l->inherits = false;
-}
+struct wq__lock {
+    _Atomic uint32_t word;
+    uint8_t          kind;  /* enum wq__lock_kind; set by init */
+    pthread_mutex_t  mutex; /* initialised only if WQ__LOCK_MUTEX */
+};
 
-static inline void
-wq__lock_fini(struct wq__lock *l)
-{
-    if (l->inherits)
-        (void)pthread_mutex_destroy(&l->mutex);
-}
+#define WQ__LOCK_STATIC                                                        \
+    {                                                                          \
+        .kind = WQ__LOCK_MUTEX, .mutex = PTHREAD_MUTEX_INITIALIZER             \
+    }
+
+void wq__lock_init(struct wq__lock *l);
+void wq__lock_fini(struct wq__lock *l);
 
 static inline bool
 wq__lock_try_word(struct wq__lock *l)
@@ -77,37 +80,54 @@ wq__lock_try_word(struct wq__lock *l)
 void wq__lock_take_contended(struct wq__lock *l);
 void wq__lock_wake_one(struct wq__lock *l);
 
+static inline void
+wq__lock_take_word(struct wq__lock *l)
+{
+    if (!wq__lock_try_word(l))
+        wq__lock_take_contended(l);
+}
+
+static inline void
+wq__lock_release_word(struct wq__lock *l)
+{
+    if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
+        wq__lock_wake_one(l);
+}
+
+/* For locks that are not PLAIN. */
+bool wq__lock_try_kind(struct wq__lock *l);
+void wq__lock_take_kind(struct wq__lock *l);
+void wq__lock_release_kind(struct wq__lock *l);
+
 static inline bool
 wq__lock_try(struct wq__lock *l)
 {
-    if (l->inherits)
-        return pthread_mutex_trylock(&l->mutex) == 0;
-    return wq__lock_try_word(l);
+    return l->kind ? wq__lock_try_kind(l) : wq__lock_try_word(l);
 }
 
 static inline void
 wq__lock_take(struct wq__lock *l)
 {
-    if (l->inherits)
-        (void)pthread_mutex_lock(&l->mutex);
-    else if (!wq__lock_try_word(l))
-        wq__lock_take_contended(l);
+    if (l->kind)
+        wq__lock_take_kind(l);
+    else
+        wq__lock_take_word(l);
 }
 
 static inline void
 wq__lock_release(struct wq__lock *l)
 {
-    if (l->inherits)
-        (void)pthread_mutex_unlock(&l->mutex);
-    else if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
-        wq__lock_wake_one(l);
+    if (l->kind)
+        wq__lock_release_kind(l);
+    else
+        wq__lock_release_word(l);
 }
 
 /* For the first line of functions that need the lock. */
 static inline void
 wq__lock_assert_taken(struct wq__lock *l)
 {
-    assert(l->inherits ||
+    assert(l->kind == WQ__LOCK_MUTEX ||
            atomic_load_explicit(&l->word, memory_order_relaxed) != 0);
     (void)l;
 }
@@ -117,6 +137,11 @@ wq__lock_assert_taken(struct wq__lock *l)
 struct wq__lock {
     pthread_mutex_t mutex;
 };
+
+#define WQ__LOCK_STATIC                                                        \
+    {                                                                          \
+        .mutex = PTHREAD_MUTEX_INITIALIZER                                     \
+    }
 
 static inline void
 wq__lock_init(struct wq__lock *l)

@@ -6,6 +6,7 @@
 
 #if WQ__HAVE_FUTEX
 
+#include "port/race.h"
 #include "port/time.h"
 
 enum { WOKEN = 1, ALARM = 2 };
@@ -14,12 +15,13 @@ void
 wq__parker_init(struct wq__parker *p)
 {
     atomic_init(&p->signs, 0);
+    wq__race_disable_checking(p, sizeof *p);
 }
 
 void
 wq__parker_fini(struct wq__parker *p)
 {
-    (void)p;
+    wq__race_enable_checking(p, sizeof *p);
 }
 
 /* Has something happened? Then `*woken` says what park returns. */
@@ -29,6 +31,8 @@ read_signs(struct wq__parker *p, bool *woken)
     const uint32_t signs =
         atomic_load_explicit(&p->signs, memory_order_acquire);
 
+    if (signs)
+        wq__race_acquire(p);
     if (signs == ALARM)
         atomic_fetch_and_explicit(&p->signs, ~(uint32_t)ALARM,
                                   memory_order_relaxed);
@@ -76,6 +80,7 @@ wq__park_boottime(struct wq__parker *p, int64_t deadline_ns)
 static void
 give_sign(struct wq__parker *p, uint32_t sign)
 {
+    wq__race_release(p);
     atomic_fetch_or_explicit(&p->signs, sign, memory_order_release);
     /* Once it was told WOKEN the sleeper may return and its stack frame be
      * gone: the wake names the address only (see futex.h). */

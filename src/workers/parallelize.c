@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "core/mem.h"
+#include "port/race.h"
 #include "port/thread.h"
 #include "workers/config.h"
 #include "workers/pool.h"
@@ -111,6 +112,8 @@ wq_parallelize(int workers, size_t                          pieces,
           .chunks = pieces / chunk + (pieces % chunk != 0),
           .pool = wq__workers_current,
     };
+    wq__race_disable_checking(&job.cut_off, sizeof job.cut_off);
     do_job(&job, (size_t)workers, &checked.allocator);
+    wq__race_enable_checking(&job.cut_off, sizeof job.cut_off);
     return atomic_load(&job.cut_off) ? WQ_EINTERRUPTED : WQ_OK;
 }

@@ -15,6 +15,7 @@
 
 #include "core/mem.h"
 #include "core/span.h"
+#include "port/race.h"
 #include "port/time.h"
 #include "workers/config.h"
 
@@ -156,6 +157,8 @@ static void
 free_worker(struct wq__worker *w)
 {
     const wq_allocator mem = w->pool->mem;
+
+    wq__race_enable_checking(w, sizeof *w);
     wq__mem_free(&mem, w, sizeof *w);
 }
 
@@ -216,6 +219,7 @@ recruit_one(wq_workers *pool, unsigned number, struct wq__worker **list)
     if (!w)
         return WQ_ENOMEM;
     memset(w, 0, sizeof *w);
+    wq__race_disable_checking(w, sizeof *w); /* the phase and the counts */
     w->pool = pool;
     w->stage = WQ__RECRUIT;
     (void)snprintf(suffix, sizeof suffix, "-%u", number);
