@@ -32,6 +32,7 @@ function(wq_add_test name)
     BYPRODUCTS "${found}"
     COMMAND "${CMAKE_COMMAND}"
       -D "program=$<TARGET_FILE:${name}>" -D "name=${name}" -D "out=${found}"
+      -D "emulator=${CMAKE_CROSSCOMPILING_EMULATOR}"
       -D "labels=${arg_LABELS}" -D "timeout=${arg_TIMEOUT}"
       -D "skip=${WQ_TEST_SKIP}" -D "environment=${WQ_TEST_ENVIRONMENT}"
       -P "${PROJECT_SOURCE_DIR}/cmake/WqTestList.cmake")
