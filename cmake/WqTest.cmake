@@ -20,6 +20,9 @@ function(wq_add_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}") # they are slow
+  endif()
 
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${arg_INCLUDES})
