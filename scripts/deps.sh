@@ -52,6 +52,7 @@ qemu   optional  libc6-dev-arm64-cross  file /usr/aarch64-linux-gnu/include/stdi
 qemu   optional  gcc-s390x-linux-gnu    cmd s390x-linux-gnu-gcc
 qemu   optional  libc6-dev-s390x-cross  file /usr/s390x-linux-gnu/include/stdio.h
 qemu   optional  gcc-arm-linux-gnueabi  cmd arm-linux-gnueabi-gcc
+qemu   optional  g++-arm-linux-gnueabi  cmd arm-linux-gnueabi-g++
 qemu   optional  libc6-dev-armel-cross  file /usr/arm-linux-gnueabi/include/stdio.h
 qemu   optional  xz-utils            cmd xz
 musl   optional  musl-tools          cmd musl-gcc
