@@ -20,7 +20,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test run bench bench-command soak fuzz mutants cov lint format install deps clean help
+.PHONY: build test test-qemu test-musl run bench bench-command soak fuzz mutants cov lint format install deps clean help
 
 build: ## build library and command, as shipped, in build/release
 	$(Q)scripts/deps.sh build
@@ -32,6 +32,14 @@ test: ## build and run all tests, then try out what would be shipped
 	$(ctest) --preset release -L shipped
 	$(build) dev
 	$(ctest) --preset dev
+
+test-qemu: ## run the tests on ARCHES (i386 aarch64 s390x armel), by qemu
+	$(Q)scripts/deps.sh build qemu
+	$(Q)scripts/platforms.sh $(or $(ARCHES),i386 aarch64 s390x armel)
+
+test-musl: ## run the tests with musl instead of glibc
+	$(Q)scripts/deps.sh build musl
+	$(Q)scripts/platforms.sh musl
 
 test-%: ## run the tests of another preset: test-asan test-tsan test-clang ...
 	$(Q)scripts/deps.sh build test $(filter clang,$*)

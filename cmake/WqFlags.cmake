@@ -24,6 +24,21 @@ target_compile_options(wq_flags INTERFACE
   $<$<C_COMPILER_ID:GNU>:-Wlogical-op -Wduplicated-cond -Wduplicated-branches>
 )
 
+# Limiters compute with doubles, and every step rounds once (T-04, T-05, L-05).
+# The x87, where 32-bit x86 computes by default, rounds twice; SSE2 does not.
+include(CheckCCompilerFlag)
+include(CheckCSourceCompiles)
+check_c_source_compiles("
+#include <float.h>
+#if FLT_EVAL_METHOD == 2
+#error doubles are computed as long doubles
+#endif
+int main(void) { return 0; }" WQ_DOUBLES_ROUND_ONCE)
+check_c_compiler_flag(-msse2 WQ_HAVE_SSE2)
+if(WQ_HAVE_SSE2 AND NOT WQ_DOUBLES_ROUND_ONCE)
+  target_compile_options(wq_flags INTERFACE -msse2 -mfpmath=sse)
+endif()
+
 # A finding ends the program: a test that goes on after one would hide it. -O1
 # keeps stack traces readable and the tests fast.
 if(WQ_SANITIZE)

@@ -20,6 +20,9 @@ function(wq_add_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}") # they are slow
+  endif()
 
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${arg_INCLUDES})
@@ -32,6 +35,7 @@ function(wq_add_test name)
     BYPRODUCTS "${found}"
     COMMAND "${CMAKE_COMMAND}"
       -D "program=$<TARGET_FILE:${name}>" -D "name=${name}" -D "out=${found}"
+      -D "emulator=${CMAKE_CROSSCOMPILING_EMULATOR}"
       -D "labels=${arg_LABELS}" -D "timeout=${arg_TIMEOUT}"
       -D "skip=${WQ_TEST_SKIP}" -D "environment=${WQ_TEST_ENVIRONMENT}"
       -P "${PROJECT_SOURCE_DIR}/cmake/WqTestList.cmake")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Is everything here that a target needs? Installs what is not, with apt-get.
 #
-#     deps.sh [GROUP...]    groups of the table below; none: all of them
+#     deps.sh [GROUP...]    groups of the table below; none: all but
+#                          qemu and musl, which are large
 #
 # With everything in place it says nothing, changes nothing and needs no
 # rights. What is required and cannot be installed is an error; the rest is
@@ -10,7 +11,7 @@
 set -eu
 
 # Is it there?       cmd: a command    header: the compiler finds it
-#                    module: pkg-config does
+#                    module: pkg-config does    file: it exists
 table='
 build  required  gcc                 cmd cc
 build  required  libc6-dev           header stdio.h
@@ -45,6 +46,19 @@ lint   optional  shellcheck          cmd shellcheck
 clang  optional  clang               cmd clang
 fuzz   optional  clang               cmd clang
 fuzz   optional  libclang-rt-dev     clang_lib fuzzer
+qemu   optional  qemu-user           cmd qemu-s390x
+qemu   optional  gcc-i686-linux-gnu     cmd i686-linux-gnu-gcc
+qemu   optional  libc6-dev-i386-cross   file /usr/i686-linux-gnu/include/stdio.h
+qemu   optional  gcc-aarch64-linux-gnu  cmd aarch64-linux-gnu-gcc
+qemu   optional  libc6-dev-arm64-cross  file /usr/aarch64-linux-gnu/include/stdio.h
+qemu   optional  gcc-s390x-linux-gnu    cmd s390x-linux-gnu-gcc
+qemu   optional  libc6-dev-s390x-cross  file /usr/s390x-linux-gnu/include/stdio.h
+qemu   optional  gcc-arm-linux-gnueabi  cmd arm-linux-gnueabi-gcc
+qemu   optional  g++-arm-linux-gnueabi  cmd arm-linux-gnueabi-g++
+qemu   optional  libc6-dev-armel-cross  file /usr/arm-linux-gnueabi/include/stdio.h
+qemu   optional  xz-utils            cmd xz
+musl   optional  musl-tools          cmd musl-gcc
+musl   optional  xz-utils            cmd xz
 bench  optional  pkgconf             cmd pkg-config
 bench  optional  libglib2.0-dev      module glib-2.0
 bench  optional  gnuplot-nox         cmd gnuplot
@@ -52,6 +66,10 @@ bench  optional  gnuplot-nox         cmd gnuplot
 
 cmd() {
     command -v "$1" >/dev/null
+}
+
+file() {
+    [ -e "$1" ]
 }
 
 header() {

@@ -76,7 +76,8 @@ bench_now_ns(void)
 void
 bench_sleep_ns(int64_t ns)
 {
-    const struct timespec t = {(time_t)(ns / 1000000000), ns % 1000000000};
+    const struct timespec t = {(time_t)(ns / 1000000000),
+                               (long)(ns % 1000000000)};
     if (ns > 0)
         (void)nanosleep(&t, NULL);
 }

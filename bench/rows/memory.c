@@ -13,11 +13,19 @@
 
 #define HOUR INT64_C(3600000000000)
 
+/* A C library other than glibc does not define the second macro, so both do not
+ * fit into one condition. */
+#if defined(__GLIBC__)
+#define HAVE_MALLINFO2 __GLIBC_PREREQ(2, 33)
+#else
+#define HAVE_MALLINFO2 0
+#endif
+
 /* Only glibc tells; elsewhere there is no such row. */
 static double
 given_out(void)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#if HAVE_MALLINFO2
     const struct mallinfo2 m = mallinfo2();
     return (double)m.uordblks + (double)m.hblkhd;
 #else

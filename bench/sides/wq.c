@@ -206,7 +206,7 @@ pool_drain(void *p)
     must(wq_workers_drain(p, WQ_FOREVER) == WQ_OK, "wq_workers_drain");
     must(wq_workers_stats(p, &counts) == WQ_OK, "wq_workers_stats");
     must(wq_workers_destroy(p) == WQ_OK, "wq_workers_destroy");
-    return counts.done;
+    return (size_t)counts.done;
 }
 
 const struct side bench_side = {

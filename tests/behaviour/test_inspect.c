@@ -243,7 +243,8 @@ TEST(struct_of_a_newer_program_is_filled_as_far_as_we_know)
 TEST(wrong_size_is_refused_and_nothing_is_written)
 {
     const struct timed *t = *state;
-    const size_t        wrong[] = {0, 4, 12, 4104};
+    const size_t        word = sizeof(void *);
+    const size_t        wrong[] = {0, word / 2, word + word / 2, 4096 + word};
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         wq_counts   counts = {.size = wrong[i], .ready = 77};

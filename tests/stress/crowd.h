@@ -77,7 +77,10 @@ expect_err(const char *what, wq_err expected, wq_err got)
 static inline void
 nap_ns(int64_t ns)
 {
-    const struct timespec nap = {.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
+    const struct timespec nap = {
+        .tv_sec = (time_t)(ns / SECOND),
+        .tv_nsec = (long)(ns % SECOND),
+    };
     (void)nanosleep(&nap, NULL);
 }
 

@@ -175,7 +175,7 @@ work(const wq_item *item)
     if (item->fence <= key->fence)
         broken("the fence of a key does not grow");
     key->fence = item->fence;
-    if (plan.fixed && item->priority != fixed_priority(k))
+    if (plan.fixed && item->priority != fixed_priority((size_t)k))
         broken("PQ-17: key %llu has priority %d", (unsigned long long)k,
                item->priority);
     raise_to(&key->seen, atomic_load(&key->version));

@@ -80,7 +80,10 @@ expect_equal(const char *what, uint64_t expected, uint64_t got)
 static void
 nap_ns(int64_t ns)
 {
-    const struct timespec nap = {.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
+    const struct timespec nap = {
+        .tv_sec = (time_t)(ns / SECOND),
+        .tv_nsec = (long)(ns % SECOND),
+    };
     (void)nanosleep(&nap, NULL);
 }
 

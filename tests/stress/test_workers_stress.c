@@ -211,7 +211,7 @@ resize(void *arg)
     return NULL;
 }
 
-static unsigned long
+static uint64_t
 count_results(const wq_workers *pool)
 {
     wq_workers_counts counts = {.size = sizeof counts};
@@ -284,7 +284,7 @@ TEST(pools_that_come_and_go_lose_nothing)
 {
     static struct storm storm;
     pthread_t           producers[PRODUCERS];
-    unsigned long       results = 0;
+    uint64_t            results = 0;
     unsigned            seed = 7;
 
     begin(&storm);

@@ -113,6 +113,18 @@ TEST(waits_are_truncated_to_the_nanosecond)
     assert_int_equal(wq__rate_duration(1e-10, 1), WQ_FOREVER);
 }
 
+/* T-05: 438 tokens at 200/7 a second take 15.33 s. A processor that computes
+ * with more bits than a double has (x87) and rounds at the end is a nanosecond
+ * off. */
+TEST(every_step_rounds_once_to_a_double)
+{
+    const volatile double limit = 0x1.c924924924925p+4; /* 200/7 */
+
+    assert_int_equal(wq__rate_duration(limit, 438), 15330000000);
+    assert_int_equal(wq__rate_duration(limit / 4, 219), 30660000000);
+    assert_int_equal(wq__rate_duration(limit * 4, 438), 3832500000);
+}
+
 /* T-20: the promised time may be cut off by a nanosecond, but by no more. */
 TEST(event_a_nanosecond_after_the_promised_time_is_not_refused)
 {
@@ -1247,6 +1259,7 @@ WQ_TESTS(
     test(interval_between_events_gives_their_rate),
     test(tokens_come_by_seconds_times_limit),
     test(waits_are_truncated_to_the_nanosecond),
+    test(every_step_rounds_once_to_a_double),
     test(event_a_nanosecond_after_the_promised_time_is_not_refused),
     test(bucket_of_one_lets_one_pass_a_step),
     test(bucket_of_three_fills_up_to_three),

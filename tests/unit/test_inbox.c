@@ -314,8 +314,8 @@ static wq_key
 fill_key(unsigned char *bytes, uint64_t producer, uint64_t n)
 {
     const uint64_t value = number(producer, n);
-    const size_t   len =
-        sizeof value + n % (WQ__INBOX_KEY_MAX - sizeof value + 1);
+    const size_t   spare = WQ__INBOX_KEY_MAX - sizeof value;
+    const size_t   len = sizeof value + (size_t)(n % (spare + 1));
 
     memcpy(bytes, &value, sizeof value);
     memset(bytes + sizeof value, (int)(n & 0xff), len - sizeof value);

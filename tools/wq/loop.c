@@ -160,7 +160,8 @@ arm(struct loop *loop)
         return;
     const int64_t at = loop->first->at_ns > 1 ? loop->first->at_ns : 1;
     const struct itimerspec when = {
-        .it_value = {.tv_sec = at / 1000000000, .tv_nsec = at % 1000000000}};
+        .it_value = {.tv_sec = (time_t)(at / 1000000000),
+                     .tv_nsec = (long)(at % 1000000000)}};
     (void)timerfd_settime(loop->timerfd, TFD_TIMER_ABSTIME, &when, NULL);
     loop->armed_ns = loop->first->at_ns;
 }

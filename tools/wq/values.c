@@ -245,6 +245,28 @@ value_halt(const char *text, struct halt *out)
 
 /* -------------------------------------------------------- signals, codes -- */
 
+/* What kill(1) calls a signal, less "SIG". glibc has sigabbrev_np() for this,
+ * but only since 2.32, and musl has nothing. */
+static const struct {
+    int  number;
+    char name[8];
+} signals[] = {
+    {SIGHUP, "HUP"},       {SIGINT, "INT"},       {SIGQUIT, "QUIT"},
+    {SIGILL, "ILL"},       {SIGTRAP, "TRAP"},     {SIGABRT, "ABRT"},
+    {SIGBUS, "BUS"},       {SIGFPE, "FPE"},       {SIGKILL, "KILL"},
+    {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"},     {SIGUSR2, "USR2"},
+    {SIGPIPE, "PIPE"},     {SIGALRM, "ALRM"},     {SIGTERM, "TERM"},
+    {SIGCHLD, "CHLD"},     {SIGCONT, "CONT"},     {SIGSTOP, "STOP"},
+    {SIGTSTP, "TSTP"},     {SIGTTIN, "TTIN"},     {SIGTTOU, "TTOU"},
+    {SIGURG, "URG"},       {SIGXCPU, "XCPU"},     {SIGXFSZ, "XFSZ"},
+    {SIGPROF, "PROF"},     {SIGVTALRM, "VTALRM"}, {SIGWINCH, "WINCH"},
+    {SIGPOLL, "POLL"},     {SIGPWR, "PWR"},       {SIGSYS, "SYS"},
+#ifdef SIGSTKFLT /* not on every machine */
+    {SIGSTKFLT, "STKFLT"},
+#endif
+};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
 bool
 value_signal(const char *text, int *out)
 {
@@ -256,10 +278,9 @@ value_signal(const char *text, int *out)
     }
     if (strncasecmp(text, "SIG", 3) == 0)
         text += 3;
-    for (int i = 1; i < NSIG; i++) {
-        const char *name = sigabbrev_np(i);
-        if (name && strcasecmp(name, text) == 0) {
-            *out = i;
+    for (size_t i = 0; i < SIGNALS; i++) {
+        if (strcasecmp(signals[i].name, text) == 0) {
+            *out = signals[i].number;
             return true;
         }
     }
@@ -270,10 +291,10 @@ const char *
 value_signal_name(int number)
 {
     static char text[16];
-    const char *name = sigabbrev_np(number);
 
-    if (name)
-        return name;
+    for (size_t i = 0; i < SIGNALS; i++)
+        if (signals[i].number == number)
+            return signals[i].name;
     (void)snprintf(text, sizeof text, "%d", number);
     return text;
 }
