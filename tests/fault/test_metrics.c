@@ -310,7 +310,8 @@ TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
     assert_err(wq_add_str(ctx.q, "foo"), WQ_OK);
     wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
-    atomic_store(&m->rouse_from, WQ__ROUSE_NOBODY); /* nobody is to be told: we have the lock */
+    /* No producer tries to wake anybody: this thread has the lock. */
+    atomic_store(&m->rouse_from, WQ__ROUSE_NOBODY);
     assert_err(wq_add(ctx.q, (wq_key){new_key, sizeof new_key}), WQ_OK);
     assert_err(wq_add_str(ctx.q, "foo"), WQ_OK); /* will be merged */
     wq__lock_release(&m->lock);
