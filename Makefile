@@ -20,7 +20,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test test-qemu test-musl run bench bench-command soak fuzz mutants cov lint format install deps clean help
+.PHONY: build test test-qemu test-musl run bench bench-command soak fuzz mutants protocol cov lint format install deps clean help
 
 build: ## build library and command, as shipped, in build/release
 	$(Q)scripts/deps.sh build
@@ -74,6 +74,10 @@ fuzz: ## fuzz every target for FUZZ_SECONDS
 mutants: ## break the mechanisms one by one and see the tests fail
 	$(Q)scripts/deps.sh build test
 	$(Q)scripts/mutants.sh $(ARGS)
+
+protocol: ## check models of the lock and of sleeping with spin; ARGS=--quick
+	$(Q)scripts/deps.sh build protocol
+	$(Q)tests/protocol/run.sh $(ARGS)
 
 cov: test-cov ## say which lines the tests reach
 	$(Q)scripts/cov.sh

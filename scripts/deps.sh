@@ -46,6 +46,7 @@ lint   optional  shellcheck          cmd shellcheck
 clang  optional  clang               cmd clang
 fuzz   optional  clang               cmd clang
 fuzz   optional  libclang-rt-dev     clang_lib fuzzer
+protocol optional spin               cmd spin
 qemu   optional  qemu-user           cmd qemu-s390x
 qemu   optional  gcc-i686-linux-gnu     cmd i686-linux-gnu-gcc
 qemu   optional  libc6-dev-i386-cross   file /usr/i686-linux-gnu/include/stdio.h
@@ -116,7 +117,7 @@ install() {
     }
 }
 
-[ $# -gt 0 ] || set -- build test lint clang fuzz bench
+[ $# -gt 0 ] || set -- build test lint clang fuzz protocol bench
 lacking=$(missing "$@")
 [ "$lacking" ] || exit 0
 
