@@ -42,7 +42,7 @@ spare          src/core/slab.c       unit_slab              s/if (c->spare \&\& 
 walk           src/core/slab.c       unit_slab              s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
 wake           src/memory/gate.c     unit_memory            s/^        wq__wake(wake);/        (void)wake;/
 last-look      src/memory/gate.c     unit_falling_asleep    s/^    return wq__core_len(&m->core) + (pending < most ? pending : most);/    return wq__core_len(\&m->core) + 0 * pending * most;/
-publish        src/memory/gate.c     unit_falling_asleep    s/^    publish_sleepers(m); .. before the last look.*//
+publish        src/memory/gate.c     unit_falling_asleep    /^let_go(/,/^}/{/^    publish_sleepers(m);/d;}
 beacon-dim     src/memory/gate.c     behaviour_fd           s/        wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);/        (void)0;/
 beacon-sleep   src/memory/gate.c     behaviour_fd           s/    if ((m->watched \&\& !m->lit) || wq__gate_tells(m))/    if (wq__gate_tells(m))/
 beacon-fork    src/port/beacon.c     behaviour_fork_signals s/return b->forks == forks;/return true;/

@@ -27,13 +27,14 @@ work(struct wq__memory *m)
     return wq__core_len(&m->core) + (pending < most ? pending : most);
 }
 
-/* Does a sleeper, or one that is coming, know of the earliest deadline? */
+/* Does a sleeper, or one that is coming, know of the earliest deadline? One that
+ * spins does not count: it may have lost its processor. */
 static bool
 deadline_is_watched(struct wq__memory *m)
 {
     const int64_t next = wq__core_next_deadline(&m->core);
 
-    return next == WQ_FOREVER || m->coming || m->spinning ||
+    return next == WQ_FOREVER || m->coming ||
            (m->keeper && m->keeper_until_ns <= next);
 }
 
@@ -179,8 +180,8 @@ rouse_from(struct wq__memory *m)
     return m->spinning ? m->inbox.head + (wq__core_len(&m->core) == 0) : 0;
 }
 
-/* Producers that use the inbox read it: it is written before the inbox is
- * looked at for the last time (inbox.h, I4). */
+/* Producers that use the inbox read it: it is written before the inbox is looked
+ * at for the last time (inbox.h, I4). */
 static void
 publish_sleepers(struct wq__memory *m)
 {
@@ -235,17 +236,20 @@ give_hint(struct wq__memory *m)
         atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
 }
 
-/* Release the lock; wake `wake`, and whoever has something to do now. */
+/* Release the lock; wake `wake`, and whoever has something to do now. What
+ * producers must know is published twice: before the last look at the inbox,
+ * which take_whom_it_concerns() takes (I4), and when it is clear who is woken.
+ */
 static void
 let_go(struct wq__memory *m, struct wq__sleeper *wake)
 {
     wq__lock_assert_taken(&m->lock);
+    publish_sleepers(m);
     if (m->blocked)
         wake = take_whom_it_concerns(m, wake);
     if (m->watched)
         update_beacon(m);
-    if (m->company)
-        publish_sleepers(m);
+    publish_sleepers(m);
     give_hint(m);
     if (m->real_time) /* a waiter for the lock lends its priority to the waker */
         wq__wake(wake);
@@ -354,7 +358,6 @@ wq__gate_spin(struct wq__memory *m)
     const int looks = look_for_work(m, head, limit);
     wq__gate_enter(m);
     m->spinning = false;
-    publish_sleepers(m); /* before the inbox is looked at */
     return looks;
 }
 
@@ -397,19 +400,15 @@ sleep_and_keep_time(struct wq__memory *m, struct wq__sleeper *self,
     return why;
 }
 
-/* Leaving looks at the inbox once more, and takes this getter off the list
- * again if a key has come: `rouse_from` must have been lowered before (inbox.h,
- * I4). */
+/* let_go() looks at the inbox once more, and takes this getter off the list
+ * again if a key has come. */
 static enum wq__wake
 sleep_as_getter(struct wq__memory *m, int64_t deadline_ns)
 {
     struct wq__sleeper self;
 
     wq__sleeper_enter(&m->getters, &self);
-    publish_sleepers(m); /* before the last look */
-    const enum wq__wake why = sleep_and_keep_time(m, &self, deadline_ns);
-    publish_sleepers(m);
-    return why;
+    return sleep_and_keep_time(m, &self, deadline_ns);
 }
 
 wq_err

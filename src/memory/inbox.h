@@ -30,11 +30,11 @@
  *      `rouse_from`; a thread about to sleep lowers `rouse_from`, then reads
  *      tail. All four are sequentially consistent, so at least one sees the
  *      other: the producer then takes the lock and wakes, or the sleeper stays
- *      awake. A getter that starts to spin while others sleep raises it to the
- *      position after the one key it will take, and lowers it again before it
- *      looks at tail for the last time: the same argument holds for keys beyond
- *      that one while it spins, and for all keys afterwards. (`rouse_from`
- *      belongs to the queue: see gate.c.)
+ *      awake. While a getter spins and others sleep, `rouse_from` is the
+ *      position after the one key that it will take: the same argument holds
+ *      for keys beyond that one. So every thread that releases the lock writes
+ *      `rouse_from`, then reads tail. (`rouse_from` belongs to the queue: see
+ *      gate.c. tests/protocol/sleep.pml checks this.)
  *  I5  What was accepted is not lost: emptying stops at a key for which there
  *      is no memory and leaves it, and all later ones, where they are. Order
  *      stays.

@@ -43,6 +43,7 @@ sleep-timeout-1-key    quick  sleep  holds         SPIN TIMEOUTS PRODUCERS=1
 sleep-interrupt        full   sleep  holds         SPIN INTERRUPTS=1
 sleep-keeper           quick  sleep  holds         DELAYED=2 PRODUCERS=0 TIMEOUTS
 sleep-keeper-spin      full   sleep  holds         SPIN DELAYED=2 PRODUCERS=1
+sleep-keeper-stuck     quick  sleep  holds         SPIN STUCK DELAYED=2 PRODUCERS=0
 sleep-keeper-interrupt full   sleep  holds         SPIN DELAYED=1 PRODUCERS=1 INTERRUPTS=1
 sleep-loop             quick  sleep  holds         LOOP GETTERS=0 DELAYED=1
 sleep-loop-getter      quick  sleep  holds         LOOP GETTERS=1 SPIN
@@ -55,6 +56,7 @@ sleep-no-last-look     quick  sleep  fails:assert  ONE_SHOT NO_LAST_LOOK
 sleep-no-second-key    quick  sleep  fails:assert  SPIN STUCK NO_SECOND_KEY
 sleep-spinner-all      quick  sleep  fails:assert  SPIN STUCK SPINNER_TAKES_ALL
 sleep-spinner-ready    quick  sleep  fails:assert  SPIN STUCK SPINNER_IGNORES_READY
+sleep-spinner-watches  quick  sleep  fails:assert  SPIN STUCK DELAYED=2 PRODUCERS=0 SPINNER_WATCHES
 sleep-no-keeper-check  quick  sleep  fails:assert  GETTERS=1 PRODUCERS=0 DELAYED=2 NO_KEEPER_CHECK
 sleep-no-beacon        quick  sleep  fails:assert  LOOP GETTERS=0 NO_BEACON_PUBLISH
 '

@@ -137,8 +137,14 @@ inline take_getter(getter)
 #define work (ready + (pending > 0) + (spinning && pending > 1))
 #endif
 
+#ifdef SPINNER_WATCHES
+#define spinner_watches spinning
+#else
+#define spinner_watches false /* it may have lost its processor */
+#endif
+
 #define deadline_is_watched                                                    \
-    (next_deadline == FOREVER || coming > 0 || spinning ||                     \
+    (next_deadline == FOREVER || coming > 0 || spinner_watches ||              \
      (keeper != NOBODY && keeper_until <= next_deadline))
 
 inline take_new_keeper()
