@@ -10,6 +10,10 @@ set(WQ_TEST_ENVIRONMENT
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:handle_segv=2"
   "UBSAN_OPTIONS=print_stacktrace=1"
 )
+# How long a test may take; it is a failure then.
+set(WQ_TEST_TIMEOUT 120 CACHE STRING "Seconds that a test may take")
+mark_as_advanced(WQ_TEST_TIMEOUT)
+
 # What a test or script exits with to say "cannot be asked here".
 set(WQ_TEST_SKIP 77)
 
@@ -18,7 +22,7 @@ set(WQ_TEST_SKIP 77)
 function(wq_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;INCLUDES")
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT ${WQ_TEST_TIMEOUT})
   endif()
   if(CMAKE_CROSSCOMPILING_EMULATOR)
     math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}") # they are slow

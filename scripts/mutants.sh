@@ -109,7 +109,7 @@ build() {
 
 # Runs the tests that the options choose, until one fails.
 run_tests() {
-    ctest --test-dir "$scratch/build" -j2 --timeout 30 --stop-on-failure "$@" \
+    ctest --test-dir "$scratch/build" -j2 --stop-on-failure "$@" \
         >"$scratch/log" 2>&1
 }
 
@@ -135,7 +135,7 @@ scripts/files.sh | tar -cf - -T - | tar -xmf - -C "$scratch/tree"
     export CMAKE_GENERATOR=Ninja
 cmake -S "$scratch/tree" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Debug \
     -DWQ_DEBUG=ON -DWQ_TEST_SHARED=ON -DWQ_EXAMPLES=OFF -DWQ_BENCH=OFF \
-    -DWQ_COMMAND=OFF >/dev/null
+    -DWQ_COMMAND=OFF -DWQ_TEST_TIMEOUT=30 >/dev/null
 passes_all || {
     echo "mutants: the tests fail without any" >&2
     tail "$scratch/log" >&2
