@@ -97,7 +97,7 @@ install: ## install to PREFIX (/usr/local), below DESTDIR if set
 	$(build) release -DWQ_TESTS=OFF "-DCMAKE_INSTALL_PREFIX=$(PREFIX)"
 	$(Q)cmake --install build/release
 
-deps: ## install all tools any target needs
+deps: ## install the tools of all targets but test-qemu and test-musl
 	$(Q)scripts/deps.sh
 
 clean: ## remove all that was built

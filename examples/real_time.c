@@ -3,8 +3,8 @@
  *
  * A thread with a real-time priority takes keys out of a queue; ordinary
  * threads on the same processor put them in, and lose the processor to it at
- * any point. Printed is how many of its calls took longer than 100 us, with an
- * ordinary queue and with a real-time one. Needs the right to use SCHED_FIFO.
+ * any point. It prints how many calls took longer than 100 us, with an ordinary
+ * queue and with a real-time one. Needs the right to use SCHED_FIFO.
  */
 #define _GNU_SOURCE /* CPU_SET */
 
@@ -84,8 +84,11 @@ measure(bool real_time, int64_t duration_ns)
     int64_t                  longest_ns = 0;
     wq_queue                *q;
 
-    if (create(real_time, &q))
+    const wq_err err = create(real_time, &q);
+    if (err) {
+        printf("cannot create the queue: %s\n", wq_strerror(err));
         return 1;
+    }
     (void)pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);
     atomic_store(&stop, false);
     for (int i = 0; i < PRODUCERS; i++)

@@ -42,7 +42,7 @@ spare          src/core/slab.c       unit_slab              s/if (c->spare \&\& 
 walk           src/core/slab.c       unit_slab              s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
 wake           src/memory/gate.c     unit_memory            s/^        wq__wake(wake);/        (void)wake;/
 last-look      src/memory/gate.c     unit_falling_asleep    s/^    return wq__core_len(&m->core) + (pending < most ? pending : most);/    return wq__core_len(\&m->core) + 0 * pending * most;/
-publish        src/memory/gate.c     unit_falling_asleep    /^let_go(/,/^}/{/^    publish_sleepers(m);/d;}
+publish        src/memory/gate.c     unit_falling_asleep    /^let_go(/,/^}/{/^    publish_rouse_from(m);/d;}
 beacon-dim     src/memory/gate.c     behaviour_fd           s/        wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);/        (void)0;/
 beacon-sleep   src/memory/gate.c     behaviour_fd           s/    if ((m->watched \&\& !m->lit) || wq__gate_tells(m))/    if (wq__gate_tells(m))/
 beacon-fork    src/port/beacon.c     behaviour_fork_signals s/return b->forks == forks;/return true;/
@@ -54,10 +54,17 @@ second-key     src/memory/gate.c     unit_spin              s/return m->spinning
 second-look    src/memory/gate.c     unit_spin              s/m->spinning ? 2 : 1/1/
 spin-pay       src/memory/spin.h     unit_spin              s/^    s->account -= looks;/    (void)looks;/
 spin-trial     src/memory/spin.h     unit_spin              s/^    wq__spin_earn(s, WQ__SPIN_TRIAL);/    (void)s;/
-tell-first     src/memory/gate.c     unit_report            s/^    if (wq__gate_tell_inside(m))/    if (0)/
+tell-first     src/memory/gate.c     unit_report            /^wq__gate_await_work/,/^}/s/if (wq__gate_tell_inside(m))/if (0)/
+tell-blocked   src/memory/gate.c     unit_report            /^wq__gate_await_room/,/^}/s/if (wq__gate_tell_inside(m))/if (0)/
 real-time      src/memory/create.c   behaviour_real_time    s/^    if (m->real_time)/    if (0)/
 real-time-hand src/memory/create.c   unit_memory            s/ \&\& !config->real_time \&\&$/ \&\&/
+real-time-spin src/memory/create.c   unit_memory            s/wq__thread_processors() > 1 \&\& !config->real_time;/wq__thread_processors() > 1;/
+real-time-wake src/memory/gate.c     unit_wake_order        s/^    if (m->real_time) {/    if (0) {/
+destroy-lock   src/memory/gate.c     stress_destroy         s/^    wq__gate_enter(m); .. the last thread has released.*/    wq__lock_assert_taken(\&m->lock);/
+layer-drain    src/layer/delaying.c  behaviour_layers_full  s/^        d->inner->backend->shutdown(d->inner);.*/        (void)0;/
 cancel         src/port/cancel.h     stress_cancel          s/PTHREAD_CANCEL_DISABLE/PTHREAD_CANCEL_ENABLE/
+cancel-join    src/port/thread.c     behaviour_cancellation s/const int state = wq__cancel_off();/const int state = PTHREAD_CANCEL_ENABLE;/
+cancel-write   src/front/inspect.c   behaviour_dump         s/wq__cancel_off();/PTHREAD_CANCEL_ENABLE;/
 time-seconds   src/port/time.h       unit_port              s/return seconds < most ? seconds : most;/return seconds;/
 ring-limit     src/memory/inbox.h    unit_inbox             s/in->head + WQ__INBOX_CELLS;/in->head + WQ__INBOX_CELLS + 1;/
 deadline-first src/memory/inbox.c    unit_memory            s/        if (core->waiting.len)$/        if (0)/
@@ -70,7 +77,7 @@ lock-wake      src/port/lock.h       unit_port              s/^        wq__lock_
 clock-step     src/clock/fake.c      behaviour_clock        s/^    alarm_sleepers(f);/    (void)f;/
 refused-key    src/layer/delaying.c  behaviour_layers_full  s/^    if (still_due)$/    if (0)/
 refused-first  src/layer/delaying.c  behaviour_layers_full  s/err == WQ_EFULL || err == WQ_ENOMEM/0/
-layer-calls    src/layer/calls.h     behaviour_layers_full  s/return atomic_load_explicit(\&c->n, memory_order_acquire) != 0;/return c == NULL;/
+layer-calls    src/layer/calls.h     behaviour_layers_full  s/if (atomic_load_explicit(\&c->n, memory_order_acquire) != 0)/if (0)/
 due-first      src/layer/delaying.c  behaviour_layers       s/^    (void)hand_over(d);$/    (void)d;/
 woken-waiter   src/clock/fake.c      behaviour_clock        s/!wq__parker_is_woken(w->parker)/true/
 bucket-back    src/limit/tokens.c    unit_bucket            s/return now > level->last_ns ? now : level->last_ns;/return now;/
@@ -87,8 +94,14 @@ rows() {
     done
 }
 
-# Does every row change its file?
+# Does every row change its file, and is there a row for every name?
 check_rows() {
+    for name; do
+        if [ -z "$(rows "$name")" ]; then
+            echo "mutants: '$name' is not in the table" >&2
+            return 1
+        fi
+    done
     rows "$@" | {
         status=0
         while read -r name file _ change; do
@@ -149,12 +162,17 @@ rows "$@" | {
     while read -r name file program change; do
         begin=$(date +%s)
         sed -i "$change" "$scratch/tree/$file"
-        if build "$program" && run_tests -R "^$program\\." && passes_all; then
+        skipped=
+        if build "$program" && run_tests -R "^$program\\." &&
+            skipped=$(sed -n 's/.*: \([^ ]*\) .*\*\*\*Skipped.*/\1/p' \
+                "$scratch/log") && passes_all; then
             killer="nothing: it SURVIVED"
             status=1
+            [ -z "$skipped" ] || killer="nothing here: $skipped was skipped"
         else
             # shellcheck disable=SC2016 # the quotes are Markdown's
-            killer=$(sed -n 's/.*Test *#[0-9]*: \([^ ]*\) .*\*\*\*.*/`\1`/p' \
+            killer=$(sed -n '/\*\*\*Skipped/d
+                s/.*Test *#[0-9]*: \([^ ]*\) .*\*\*\*.*/`\1`/p' \
                 "$scratch/log" | head -n 1)
         fi
         echo "| $name | \`$file\` | ${killer:-the compiler} |" \

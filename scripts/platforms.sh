@@ -14,7 +14,8 @@
 # machine changes. A platform whose tools are not there is skipped with a line
 # that says so; with CI=true that is an error.
 #
-# Exit status: 0 every platform passed or was skipped, 1 some failed.
+# Exit status: 0 every platform passed or was skipped, 1 some failed, 2 an
+# argument is not a platform.
 set -eu
 cd "$(dirname "$0")/.."
 : "${JOBS:=$(nproc)}"
@@ -58,7 +59,7 @@ missing() {
     done
 }
 
-# apt-get with the source packages of this Debian, and a memory of its own.
+# apt-get with the source packages of this Debian, and its own lists and cache.
 apt() {
     apt-get -qq \
         -o "Dir::Etc::SourceList=$cmocka/apt/sources.list" \

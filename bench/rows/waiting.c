@@ -179,8 +179,8 @@ idle(const struct side *s, size_t n)
 }
 
 /* What does a key cost that finds its consumer asleep? `n` keys a second for a
- * second, each at its time; counted is the processor's time for each key, of
- * the whole process: the producer's naps are the same on every side. */
+ * second, each at its time. The figure is the processor time of the whole
+ * process for each key: the producer's naps are the same on every side. */
 static void
 trickle(const struct side *s, size_t n)
 {

@@ -110,8 +110,8 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * drain, interrupt; the second also add_after. wq_get_many(), wq_done_many()
  * and wq_next() go one by one through get and done. All other verbs return
  * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
- * stats, depths, key_state, each; fd (-1 and ENOSYS); and of the first,
- * add_rate_limited and forget. A layer has no queue_name.
+ * stats, depths, key_state, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
+ * returns WQ_ENOTSUP for add_rate_limited and forget. A layer has no queue_name.
  *
  * The first adds due keys to `inner` at the start of its verbs, all but
  * interrupt and shutting_down, and that must not block. A backend whose add can
@@ -121,7 +121,7 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * for as long as add does. The layers themselves have no add_with: do not put
  * delays around a layer around a queue that blocks. A due key that `inner`
  * refuses is offered again by later verbs, and every 10 ms while a get sleeps;
- * a shutdown drops it.
+ * a shutdown drops it, and may drop one that another thread is just offering.
  *
  * wq_destroy() of a layer needs a `shutdown` that ends every blocked add, get
  * and drain of `inner`, and a `destroy` that waits for them, as wq.h says.

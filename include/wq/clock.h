@@ -62,9 +62,11 @@ WQ_API void wq_clock_fake_step(wq_clock *clock, int64_t by_ns);
 /* How many threads sleep until a time on this clock: gets, drains and adds with
  * a time-out, waits in a bucket, the watchdog of a worker pool that has this
  * clock; and of the gets without a time-out at most one per queue, which keeps
- * time for the others while some key of the queue waits. Gets of a queue where
- * nothing waits sleep without a time, and do not count. A thread that a call
- * has woken does not count when that call returns.  Since: 0.1.  [C-05 C-08]
+ * time for the others while some key of the queue waits; likewise one of the
+ * adds that wait for room, while the end of a quiet time may make room, and no
+ * get keeps time. Gets of a queue where nothing waits sleep without a time, and
+ * do not count. A thread that a call has woken does not count when that call
+ * returns.  Since: 0.1.  [C-05 C-08]
  */
 WQ_API size_t wq_clock_fake_waiters(wq_clock *clock);
 

@@ -36,7 +36,7 @@
  * queue, but not the descriptor of wq_fd(). With several threads the child must
  * not touch the queue. [O-71 O-72]
  *
- * Cancellation. No function is a cancellation point, also those that block: a
+ * Cancellation. No function is a cancellation point, including those that block: a
  * thread that pthread_cancel() meets inside the library ends at its first
  * cancellation point after it has left. Callbacks and sinks that the library
  * calls must not be cancelled either (pthread_setcancelstate()), nor jump out

@@ -64,7 +64,8 @@ higher(const struct wq__core *c, uint32_t a, uint32_t b)
 }
 
 /* What is READY or DIRTY waits until `at` instead, with the highest priority it
- * was added with. It would have run now: whatever deadline it had, it is later.
+ * was added with. It would have run now, so `at` is later than that, whatever
+ * deadline it had.
  */
 static wq_added
 put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
@@ -221,8 +222,8 @@ throttle_next_run(struct wq__core *c, struct add *add, wq__ref ref)
         c->quiet++;
     }
     pace_of(c, add, ref)->next_span = add->how->span;
-    if (rec->flags & WQ__QUIET)
-        wq__core_settle_quiet(c, ref, add->how->now);
+    if (rec->flags & WQ__QUIET) /* until the hand-out */
+        wq__heap_change(&c->waiting, ref, WQ_FOREVER);
 }
 
 /* The same after the run that its deadline asks for. */

@@ -227,9 +227,9 @@ check_spans(const struct wq__rec *rec, const struct wq__wait *e,
     const bool quiet = rec->flags & WQ__QUIET;
 
     if (pace->next_span && !wq__rec_is_wanted(rec))
-        return "a key is to be left alone after a hand-out that will not come";
+        return "next_span is set, and the key is neither READY nor DIRTY";
     if (pace->wait_span && quiet)
-        return "a key is to be left alone after a deadline that is none";
+        return "wait_span is set on a QUIET entry";
     if (quiet && pace->next_span && e->at != WQ_FOREVER)
         return "a throttled key will be forgotten before its hand-out";
     if (quiet && !pace->next_span && e->at != pace->until)

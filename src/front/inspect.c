@@ -8,6 +8,7 @@
 
 #include "core/sized.h"
 #include "front/check.h"
+#include "port/cancel.h"
 
 wq_err
 wq_stats(wq_queue *q, wq_counts *out)
@@ -70,7 +71,11 @@ wq_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx)
 wq_err
 wq_write_file(void *file, const char *text, size_t len)
 {
-    return fwrite(text, 1, len, file) == len ? WQ_OK : WQ_EIO;
+    const int  state = wq__cancel_off();
+    const bool whole = fwrite(text, 1, len, file) == len;
+
+    wq__cancel_restore(state);
+    return whole ? WQ_OK : WQ_EIO;
 }
 
 int

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "port/race.h"
+
 struct wq__calls {
     atomic_size_t n; /* calls in progress */
 };
@@ -35,13 +37,17 @@ wq__calls_begin(struct wq__calls *c)
 static inline void
 wq__calls_end(struct wq__calls *c)
 {
+    wq__race_release(c);
     atomic_fetch_sub_explicit(&c->n, 1, memory_order_release);
 }
 
 static inline bool
 wq__calls_in_progress(struct wq__calls *c)
 {
-    return atomic_load_explicit(&c->n, memory_order_acquire) != 0;
+    if (atomic_load_explicit(&c->n, memory_order_acquire) != 0)
+        return true;
+    wq__race_acquire(c);
+    return false;
 }
 
 #endif

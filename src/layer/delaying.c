@@ -341,7 +341,8 @@ get_once(struct delaying *d, const void *self, int64_t deadline_ns,
     const int64_t sleep_ns = time_to_sleep(d, self, deadline_ns);
     leave(d);
     const wq_err err = d->inner->backend->get(d->inner, sleep_ns, out);
-    hand_over_rest(d, true, err); /* much may have happened meanwhile */
+    if (!err) /* it made room, and much may have happened meanwhile */
+        (void)hand_over(d);
     return err;
 }
 
@@ -546,6 +547,7 @@ evacuate(struct delaying *d)
     for (unsigned round = 0; wq__calls_in_progress(&d->calls); round++) {
         interrupt_inner(d);
         wq__relax(round);
+        d->inner->backend->shutdown(d->inner); /* ends a drain that began now */
     }
 }
 

@@ -180,14 +180,14 @@ rouse_from(struct wq__memory *m)
     return m->spinning ? m->inbox.head + (wq__core_len(&m->core) == 0) : 0;
 }
 
-/* Producers that use the inbox read it: it is written before the inbox is looked
- * at for the last time (inbox.h, I4). */
+/* Tell producers that use the inbox. The caller looks at the inbox afterwards
+ * (inbox.h, I4). */
 static void
-publish_sleepers(struct wq__memory *m)
+publish_rouse_from(struct wq__memory *m)
 {
     const uint64_t from = rouse_from(m);
 
-    /* Only the lock holder writes it, so it need not be written again. */
+    /* Only the lock holder writes this: the same value is not written again. */
     if (atomic_load_explicit(&m->rouse_from, memory_order_relaxed) != from)
         atomic_store(&m->rouse_from, from);
 }
@@ -207,7 +207,7 @@ update_beacon(struct wq__memory *m)
 {
     m->lit = get_would_answer(m);
     if (!m->lit) {
-        publish_sleepers(m);
+        publish_rouse_from(m);
         m->lit = wq__inbox_holds(&m->inbox);
     }
     if (m->lit)
@@ -244,18 +244,20 @@ static void
 let_go(struct wq__memory *m, struct wq__sleeper *wake)
 {
     wq__lock_assert_taken(&m->lock);
-    publish_sleepers(m);
+    publish_rouse_from(m);
     if (m->blocked)
         wake = take_whom_it_concerns(m, wake);
     if (m->watched)
         update_beacon(m);
-    publish_sleepers(m);
+    publish_rouse_from(m);
     give_hint(m);
-    if (m->real_time) /* a waiter for the lock lends its priority to the waker */
+    if (m->real_time) { /* a thread that waits for the lock lends its priority */
         wq__wake(wake);
+        wake = NULL;
+    }
     wq__lock_release(&m->lock);
-    if (!m->real_time)
-        wq__wake(wake);
+    wq__dawdle(); /* the queue may be gone: wq_destroy() */
+    wq__wake(wake);
 }
 
 void
@@ -467,8 +469,6 @@ wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns)
 {
     struct wq__sleeper self;
 
-    if (wq__gate_tell_inside(m))
-        return; /* to look again */
     wq__sleeper_enter(&m->drainers, &self);
     (void)sleep_on(m, &m->drainers, &self, deadline_ns);
 }
@@ -486,5 +486,7 @@ wq__gate_evacuate(struct wq__memory *m, struct wq__sleeper *wake)
     wq__gate_leave_waking(m, wake);
     while (!wq__sleeper_sleep(&self, m->clock, WQ_FOREVER))
         ;
+    wq__gate_enter(m); /* the last thread has released the lock, too */
     (void)wq__sleeper_leave(&m->destroyer, &self);
+    wq__lock_release(&m->lock);
 }

@@ -2,6 +2,8 @@
 /* lock.c: what does a thread do that finds the lock taken? See lock.h. */
 #include "port/lock.h"
 
+#include <errno.h>
+
 #include "port/race.h"
 #include "port/relax.h"
 
@@ -11,15 +13,17 @@ static wq_err
 init_mutex(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t attr;
-    wq_err              err = WQ_ENOTSUP;
+    int                 rc = pthread_mutexattr_init(&attr);
 
-    if (pthread_mutexattr_init(&attr) != 0)
+    if (rc != 0)
         return WQ_ENOMEM;
-    if (pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) == 0 &&
-        pthread_mutex_init(mutex, &attr) == 0)
-        err = WQ_OK;
+    rc = pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+    if (rc == 0)
+        rc = pthread_mutex_init(mutex, &attr);
     (void)pthread_mutexattr_destroy(&attr);
-    return err;
+    if (rc == 0)
+        return WQ_OK;
+    return rc == ENOMEM ? WQ_ENOMEM : WQ_ENOTSUP;
 }
 
 wq_err

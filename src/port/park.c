@@ -118,13 +118,17 @@ wq__parker_is_woken(struct wq__parker *p)
 void
 wq__parker_init(struct wq__parker *p)
 {
-    pthread_condattr_t attr;
+    pthread_condattr_t  attr;
+    pthread_mutexattr_t inherits; /* for sleepers of a real-time queue */
 
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&p->mutex, NULL);
+    (void)pthread_mutexattr_init(&inherits);
+    (void)pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
+    (void)pthread_mutex_init(&p->mutex, &inherits);
     (void)pthread_cond_init(&p->cond, &attr);
     (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutexattr_destroy(&inherits);
     p->woken = p->alarm = false;
 }
 

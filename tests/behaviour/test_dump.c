@@ -2,6 +2,7 @@
 /* test_dump.c: is a dump what a person, or a tool for JSON lines, can read? */
 #include "fixture.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 
 #include "support/json.h"
 #include "support/told_queue.h"
+#include "support/worker.h"
 
 enum { ROOM = 1 << 20 };
 
@@ -234,6 +236,26 @@ TEST(dump_goes_to_a_file)
     assert_int_equal(fclose(file), 0);
 }
 
+static int
+dump_when_cancelled(struct worker *self)
+{
+    (void)pthread_cancel(pthread_self());
+    return (int)wq_dump(&told.base, wq_write_file, self->arg) + 1;
+}
+
+/* O-73: the write is no cancellation point. A thread that ended inside would
+ * not return. */
+TEST(dump_to_a_file_is_no_cancellation_point)
+{
+    FILE *file = tmpfile();
+
+    assert_non_null(file);
+    (void)setvbuf(file, NULL, _IONBF, 0);
+    struct worker *w = worker_start(dump_when_cancelled, file);
+    assert_int_equal(worker_join(w), WQ_OK + 1);
+    assert_int_equal(fclose(file), 0);
+}
+
 #define dump_test(name) test_with(name, begin, NULL)
 
 WQ_TESTS(dump_test(first_line_is_the_queue), dump_test(each_key_has_a_line),
@@ -241,4 +263,5 @@ WQ_TESTS(dump_test(first_line_is_the_queue), dump_test(each_key_has_a_line),
          dump_test(long_keys_are_told_in_full),
          dump_test(write_that_fails_ends_the_dump),
          dump_test(dump_passes_on_what_the_queue_says),
-         dump_test(dump_goes_to_a_file));
+         dump_test(dump_goes_to_a_file),
+         dump_test(dump_to_a_file_is_no_cancellation_point));

@@ -1084,6 +1084,7 @@ TEST(layer_with_a_config_it_cannot_keep_is_refused)
         {.size = sizeof(wq_config), .waiting = WQ_WAITING_KEEP},
         {.size = sizeof(wq_config), .retry = WQ_RETRY_ONCE},
         {.size = sizeof(wq_config), .retry = WQ_RETRY_RESPECT},
+        {.size = sizeof(wq_config), .real_time = true},
     };
     const wq_config bad[] = {
         {.size = 0},

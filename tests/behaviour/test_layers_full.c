@@ -388,6 +388,30 @@ TEST(destroy_waits_for_drains_that_leave_a_delaying_layer)
     destroy_meets(call_drain, WQ_EINTERRUPTED);
 }
 
+/* O-18 O-03: the drain was blocked by a hand-over, and reaches the inner queue
+ * only after destroy has shut that down. */
+TEST(destroy_ends_a_drain_that_begins_in_the_inner_queue)
+{
+    struct probe *p;
+    struct timed *t = wrap_probe(1, &p);
+    struct call   drain = {.q = t->q, .verb = call_drain};
+    struct call   last = {.q = t->q, .verb = call_destroy};
+
+    p->backend.add_with = NULL; /* hand-overs wait for room */
+    add(t->q, "held");
+    (void)take_key(t->q, "held");
+    add_after(t, "due", S);
+    step(t, S);
+    struct worker *w = start_call(&drain);
+    worker_await_blocked(w);
+    struct worker *end = start_call(&last);
+
+    assert_err(worker_join(w), WQ_EINTERRUPTED);
+    assert_int_equal(worker_join(end), 0);
+    t->q = NULL;
+    timed_destroy(t);
+}
+
 /* A limiter that knows whether it was used after its end. */
 struct limits {
     atomic_int undone;
@@ -781,6 +805,7 @@ TEST(due_key_comes_where_adds_have_no_options)
 WQ_TESTS(test(destroy_waits_for_adds_that_leave_a_delaying_layer),
          test(destroy_waits_for_gets_that_leave_a_delaying_layer),
          test(destroy_waits_for_drains_that_leave_a_delaying_layer),
+         test(destroy_ends_a_drain_that_begins_in_the_inner_queue),
          test(destroy_waits_for_a_limited_add_to_be_undone),
          test(destroy_ends_a_get_beside_a_key_that_is_kept),
          test(done_does_not_wait_for_room_for_a_due_key),

@@ -18,7 +18,7 @@ src/core/audit.c  | core/ wq/wq.h wq/inspect.h wq/version.h | core stdio.h
 src/core/mem.c    | core/ wq/wq.h wq/inspect.h wq/version.h | core stdlib.h
 src/core/         | core/ wq/wq.h wq/inspect.h wq/version.h | core
 src/memory/       | memory/ core/ clock/ limit/ metrics/ port/ wq/ | c11
-src/front/        | front/ core/sized.h wq/        | c11
+src/front/        | front/ core/sized.h port/cancel.h wq/ | c11
 src/text/         | text/ wq/                      | c11
 src/inspect/      | inspect/ text/ wq/             | c11
 src/port/         | port/ wq/                      | any

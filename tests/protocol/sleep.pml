@@ -198,14 +198,14 @@ inline enter()
 /* One sequentially consistent store. A relaxed one may stay in the store buffer
  * until the lock is released. */
 #ifdef RELAXED_ROUSE_FROM
-#define publish_sleepers() skip
+#define publish_rouse_from() skip
 #define unlock()                                                               \
     atomic {                                                                   \
         rouse_from = new_rouse_from;                                           \
         locked = false                                                         \
     }
 #else
-#define publish_sleepers() rouse_from = new_rouse_from
+#define publish_rouse_from() rouse_from = new_rouse_from
 #define unlock() locked = false
 #endif
 
@@ -215,7 +215,7 @@ inline update_beacon()
     if
     :: !lit ->
 #ifndef NO_BEACON_PUBLISH
-       publish_sleepers();
+       publish_rouse_from();
 #endif
        lit = pending > 0
     :: else
@@ -249,7 +249,7 @@ inline wake_all()
 inline let_go()
 {
 #if !defined(NO_PUBLISH) && !defined(PUBLISH_BY_SLEEPER_ONLY)
-    publish_sleepers();
+    publish_rouse_from();
 #endif
     atomic {
         if
@@ -261,7 +261,7 @@ inline let_go()
     :: watched -> update_beacon()
     :: else
     fi;
-    publish_sleepers();
+    publish_rouse_from();
 #ifdef REAL_TIME
     wake_all();
     unlock()
@@ -401,7 +401,7 @@ end_stuck:
 #endif
     atomic { enter(); spinning = false };
 #if defined(PUBLISH_BY_SLEEPER_ONLY) && !defined(NO_PUBLISH_AFTER_SPIN)
-    publish_sleepers()
+    publish_rouse_from()
 #endif
 }
 
@@ -437,7 +437,7 @@ inline sleep_as_getter()
         fi
     };
 #ifdef PUBLISH_BY_SLEEPER_ONLY
-    publish_sleepers();
+    publish_rouse_from();
 #endif
     let_go();
     park();

@@ -555,6 +555,70 @@ destroy_under_getter(void)
     wq_clock_destroy(clock);
 }
 
+/* A limiter of the user's, with state that only the layer's calls touch. */
+static int64_t
+no_delay(void *undone, wq_key key)
+{
+    (void)undone;
+    (void)key;
+    return 0;
+}
+
+static void
+count_undo(void *undone, wq_key key)
+{
+    (void)key;
+    ++*(unsigned *)undone;
+}
+
+static void
+check_undone(void *undone)
+{
+    CHECK(*(unsigned *)undone == 1);
+    free(undone);
+}
+
+static void *
+wait_in_limited_add(void *q)
+{
+    CHECK(wq_add_rate_limited(q, wq_str("new")) == WQ_ESHUTDOWN);
+    return NULL;
+}
+
+/* Layers that are destroyed while a get, or an add, is blocked in them. */
+static void
+destroy_layers(void)
+{
+    const wq_limiter_ops ops = {.size = sizeof ops,
+                                .when = no_delay,
+                                .undo = count_undo,
+                                .destroy = check_undone};
+    wq_clock            *clock = wq_clock_fake_create(0);
+    wq_queue            *inner, *q;
+    wq_item             *item;
+
+    CHECK(clock && wq_create(WQ_CONFIG(.clock = clock), &inner) == WQ_OK);
+    CHECK(wq_delaying_wrap(inner, WQ_CONFIG(.clock = clock), &q) == WQ_OK);
+    pthread_t thread = start(sleep_in_get, q);
+    wq_clock_fake_wait_for_waiters(clock, 1);
+    wq_destroy(q);
+    pthread_join(thread, NULL);
+    wq_clock_destroy(clock);
+
+    CHECK(wq_create(WQ_CONFIG(.max_len = 1, .overflow = WQ_OVERFLOW_BLOCK),
+                    &inner) == WQ_OK);
+    CHECK(wq_add_str(inner, "held") == WQ_OK && wq_get(inner, &item) == WQ_OK);
+    CHECK(
+        wq_rate_limiting_wrap(inner,
+                              WQ_CONFIG(.limiter = wq_limiter_create(
+                                            &ops, calloc(1, sizeof(unsigned)))),
+                              &q) == WQ_OK);
+    thread = start(wait_in_limited_add, q);
+    poll(NULL, 0, 100); /* it is blocked: there is nothing to ask */
+    wq_destroy(q);
+    pthread_join(thread, NULL);
+}
+
 /* The memory of one queue becomes that of the next. */
 static void
 come_and_go(void)
@@ -589,6 +653,7 @@ main(int argc, char **argv)
     run_loop();
     run_bounded();
     run_layers();
+    destroy_layers();
     step_clock();
     say_last_words();
     destroy_under_getter();

@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tool=$1 library=$2 work=$3
 : "${CC:=cc}"
 
-# This cannot be asked here; CI does not allow that.
+# Ends the test as skipped; with CI=true as failed.
 skip() {
     echo "skipped: $1"
     [ "${CI:-}" = true ] && exit 1
@@ -52,8 +52,7 @@ run() {
     fi
 }
 
-# How many reports there are, and how many of them are races in racy.c itself:
-# there the access is that was reported.
+# How many reports there are, and how many of them report an access in racy.c.
 reports() {
     awk '
         /^WARNING: ThreadSanitizer/ { all++ }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_cancel.c: what if threads are cancelled inside the library?
  *
- * Threads call every verb, blocking or not, and are cancelled at random moments
- * (O-73). A thread that ended inside, with a lock taken or on a list, would
+ * Threads call verbs, blocking or not, and are cancelled at random moments
+ * (O-73; tests/behaviour/test_cancellation.c asks every verb). A thread that ended inside, with a lock taken or on a list, would
  * leave the queue dead: then nothing moves any more, and the watchdog says so;
  * or wq_destroy() waits for ever. In between, the main thread checks that the
  * queue still works.
@@ -32,7 +32,7 @@ any_key(struct dice *dice, uint64_t *n)
     return wq_u64(n);
 }
 
-/* A full queue, say, is no matter here. */
+/* An error, of a full queue for example, does not matter here. */
 static void
 ignore(wq_err err)
 {

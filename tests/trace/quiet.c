@@ -2,8 +2,8 @@
 /* quiet.c: what a queue does while strace watches; see quiet.sh.
  *
  *     quiet cycle    add, get, done by one thread, 100,000 times
- *     quiet metrics  the same with metrics, for a second, by two threads that
- *                    have a queue each
+ *     quiet metrics  the same with metrics, for 1 to 2 seconds, by two
+ *                    threads that have a queue each
  *     quiet hour     one thread sleeps in wq_get() for two seconds, while a key
  *                    waits that is due in an hour
  */
@@ -25,7 +25,7 @@ cycle(wq_queue *q)
 }
 
 static void *
-cycle_for_a_second(void *registry)
+cycle_for_a_while(void *registry)
 {
     struct timespec begin, now;
     wq_queue       *q;
@@ -53,9 +53,9 @@ metrics(void)
     void        *failed;
 
     if (wq_registry_create(&registry) ||
-        pthread_create(&thread, NULL, cycle_for_a_second, registry))
+        pthread_create(&thread, NULL, cycle_for_a_while, registry))
         return 1;
-    const void *here = cycle_for_a_second(registry);
+    const void *here = cycle_for_a_while(registry);
     if (pthread_join(thread, &failed))
         return 1;
     wq_registry_destroy(registry);

@@ -4,7 +4,7 @@
 #
 #     quiet.sh PROGRAM cycle   no system call while nobody sleeps: 100,000 rounds
 #                              make fewer than 100, the start of a process
-#     quiet.sh PROGRAM metrics the same with metrics and two threads, for a second
+#     quiet.sh PROGRAM metrics the same with metrics and two threads
 #     quiet.sh PROGRAM hour    no periodic wake-up while a key waits for an hour:
 #                              the sleeping thread makes a handful in 2 seconds
 set -eu

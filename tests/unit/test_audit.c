@@ -498,9 +498,8 @@ TEST(auditor_sees_a_quiet_time_after_a_run_that_never_comes)
 {
     add_paces();
     SPOIL(pace_of("often")->next_span, 9,
-          "a key is to be left alone after a hand-out that will not come");
-    SPOIL(pace_of("quiet")->wait_span, 9,
-          "a key is to be left alone after a deadline that is none");
+          "next_span is set, and the key is neither READY nor DIRTY");
+    SPOIL(pace_of("quiet")->wait_span, 9, "wait_span is set on a QUIET entry");
 }
 
 TEST(auditor_sees_a_quiet_key_that_holds_a_priority)

@@ -808,6 +808,7 @@ TEST(real_time_queue_hands_no_key_over)
                    secret, &f.q),
                WQ_OK);
     f.m = (struct wq__memory *)(void *)f.q;
+    assert_false(f.m->may_spin);
     assert_err(add_that_must_wait(wq_str("a")), WQ_OK);
     assert_err(add_that_must_wait(wq_str("b")), WQ_OK);
     work_on("a");

@@ -433,6 +433,40 @@ TEST(slow_sink_of_one_getter_does_not_delay_another)
     assert_err(worker_join(slow), WQ_OK);
 }
 
+static int
+add_and_wait_for_room(struct worker *self)
+{
+    (void)self;
+    return (int)wq_add_one(q, wq_str("new"), WQ_ADD(.timeout_ns = WQ_FOREVER));
+}
+
+/* Q-25: an add that finds a deadline passed, and no room, reports that before it
+ * waits. */
+TEST(add_that_waits_for_room_has_reported_what_it_found)
+{
+    wq_clock *clock = wq_clock_fake_create(0);
+
+    recorder_init(&rec);
+    assert_non_null(clock);
+    assert_err(wq_create(WQ_CONFIG(.name = "test", .metrics = &rec.sink,
+                                   .clock = clock, .max_len = 1,
+                                   .overflow = WQ_OVERFLOW_BLOCK),
+                         &q),
+               WQ_OK);
+    assert_err(wq_add_after(q, wq_str("due"), 10), WQ_OK);
+    wq_clock_fake_step(clock, 10);
+    struct worker *w = worker_start(add_and_wait_for_room, NULL);
+    worker_await_blocked(w);
+    assert_int_equal(rec.sum.adds, 1);
+    assert_int_equal(rec.sum.depth, 1);
+
+    wq_shutdown(q);
+    assert_err(worker_join(w), WQ_ESHUTDOWN);
+    wq_destroy(q);
+    q = NULL;
+    wq_clock_destroy(clock);
+}
+
 /* ---- walks -------------------------------------------------------------- */
 
 enum { MANY = 100000, AT_A_TIME = 64, LOOKED_AT = 512 };
@@ -496,5 +530,6 @@ WQ_TESTS(test_with(queue_without_metrics_reads_no_clock, NULL, destroy),
          test(sinks_are_told_without_the_lock),
          test_with(slow_sink_of_one_getter_does_not_delay_another, NULL,
                    destroy),
+         test(add_that_waits_for_room_has_reported_what_it_found),
          test_with(walk_holds_the_lock_for_a_bounded_number_of_keys,
                    create_metered, destroy));

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* test_cancellation.c: is any function a cancellation point? (O-73)
+ *
+ * A thread with a pending cancellation calls one function, or a few that belong
+ * together. If one of them were a cancellation point, the thread would end
+ * there and not return. tests/stress/test_cancel.c cancels at random moments.
+ */
+#include "fixture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <wq/backend.h>
+#include <wq/inspect.h>
+#include <wq/limiter.h>
+#include <wq/metrics.h>
+#include <wq/workers.h>
+
+#include "support/worker.h"
+
+#define MS INT64_C(1000000)
+
+static struct {
+    wq_queue    *q; /* with metrics; holds a key, so that a drain must wait */
+    wq_registry *registry;
+    wq_bucket   *bucket; /* empty: a token comes every 20 ms */
+} f;
+
+static int
+begin(void **state)
+{
+    wq_item *item;
+
+    (void)state;
+    assert_err(wq_registry_create(&f.registry), WQ_OK);
+    assert_err(wq_create(WQ_CONFIG(.name = "test",
+                                   .metrics = wq_registry_sink(f.registry)),
+                         &f.q),
+               WQ_OK);
+    add(f.q, "held");
+    assert_err(wq_get(f.q, &item), WQ_OK);
+    assert_true(wq_fd(f.q) >= 0 || errno == ENOSYS);
+    f.bucket = wq_bucket_create(50, 1, NULL);
+    assert_non_null(f.bucket);
+    assert_err(wq_bucket_wait(f.bucket, WQ_FOREVER), WQ_OK);
+    return 0;
+}
+
+static int
+end(void **state)
+{
+    (void)state;
+    wq_bucket_destroy(f.bucket);
+    wq_destroy(f.q);
+    wq_registry_destroy(f.registry);
+    return 0;
+}
+
+static int
+call_when_cancelled(struct worker *self)
+{
+    void (**call)(void) = self->arg;
+
+    (void)pthread_cancel(pthread_self());
+    (*call)();
+    return 1; /* came back */
+}
+
+static void
+assert_returns(void (*call)(void))
+{
+    struct worker *w = worker_start(call_when_cancelled, &call);
+
+    assert_int_equal(worker_join(w), 1);
+}
+
+static void
+ignore(wq_err err)
+{
+    (void)err;
+}
+
+/* ---- queues -------------------------------------------------------------- */
+
+static void
+create_watch_and_destroy(void)
+{
+    wq_queue *q;
+
+    if (wq_create(NULL, &q))
+        return;
+    (void)wq_fd(q);
+    ignore(wq_add_str(q, "foo")); /* the descriptor becomes readable */
+    wq_destroy(q);
+}
+
+TEST(create_and_destroy_are_no_cancellation_points)
+{
+    assert_returns(create_watch_and_destroy);
+}
+
+static void
+add_and_take_out(void)
+{
+    wq_item *item = NULL, *items[2];
+    size_t   n;
+
+    ignore(wq_add_str(f.q, "a"));
+    ignore(wq_add_rate_limited(f.q, wq_str("b")));
+    ignore(wq_add_after(f.q, wq_str("c"), MS));
+    ignore(wq_next(f.q, MS, &item));
+    ignore(wq_next(f.q, MS, &item));
+    if (item)
+        ignore(wq_done(f.q, item));
+    if (wq_get_many(f.q, items, 2, 20 * MS, &n) == WQ_OK)
+        ignore(wq_done_many(f.q, items, n));
+    ignore(wq_remove(f.q, wq_str("a")));
+    ignore(wq_cancel_after(f.q, wq_str("c")));
+    ignore(wq_forget(f.q, wq_str("b")));
+    ignore(wq_done_key(f.q, wq_str("held")));
+    wq_interrupt(f.q);
+}
+
+TEST(adds_gets_and_dones_are_no_cancellation_points)
+{
+    assert_returns(add_and_take_out);
+}
+
+static void
+wait_for_a_key(void)
+{
+    wq_item *item;
+
+    ignore(wq_get_within(f.q, 20 * MS, &item));
+}
+
+TEST(get_that_sleeps_is_no_cancellation_point)
+{
+    assert_returns(wait_for_a_key);
+}
+
+static void
+wait_for_room(void)
+{
+    wq_queue *q;
+
+    if (wq_create(WQ_CONFIG(.max_len = 1, .overflow = WQ_OVERFLOW_BLOCK), &q))
+        return;
+    ignore(wq_add_str(q, "a"));
+    ignore(wq_add_one(q, wq_str("b"), WQ_ADD(.timeout_ns = 20 * MS)));
+    wq_destroy(q);
+}
+
+TEST(add_that_waits_for_room_is_no_cancellation_point)
+{
+    assert_returns(wait_for_room);
+}
+
+static void
+drain(void)
+{
+    ignore(wq_shutdown_with_drain_within(f.q, 20 * MS));
+}
+
+TEST(drain_is_no_cancellation_point)
+{
+    assert_returns(drain);
+}
+
+static bool
+pass(void *ctx, wq_key key, const wq_key_info *info)
+{
+    (void)ctx;
+    (void)key;
+    (void)info;
+    return true;
+}
+
+static void
+look_inside(void)
+{
+    wq_counts   counts = {.size = sizeof counts};
+    wq_key_info info = {.size = sizeof info};
+    wq_depth    depth;
+    size_t      n;
+    char       *text;
+
+    ignore(wq_stats(f.q, &counts));
+    ignore(wq_depths(f.q, &depth, 1, &n));
+    ignore(wq_key_state(f.q, wq_str("held"), &info));
+    ignore(wq_each(f.q, 0, pass, NULL));
+    if (wq_registry_text(f.registry, WQ_TEXT_PROMETHEUS, &text, &n) == WQ_OK)
+        free(text);
+}
+
+TEST(inspection_is_no_cancellation_point)
+{
+    assert_returns(look_inside);
+}
+
+static void
+use_a_layer(void)
+{
+    wq_queue *inner, *q;
+    wq_item  *item;
+
+    if (wq_create(NULL, &inner) || wq_delaying_wrap(inner, NULL, &q))
+        return;
+    ignore(wq_add_after(q, wq_str("foo"), MS));
+    ignore(wq_get_within(q, 20 * MS, &item));
+    wq_destroy(q);
+}
+
+TEST(layers_are_no_cancellation_points)
+{
+    assert_returns(use_a_layer);
+}
+
+/* ---- what goes with them ------------------------------------------------- */
+
+static wq_result
+succeed(void *ctx, const wq_item *item)
+{
+    (void)ctx;
+    (void)item;
+    return wq_result_done();
+}
+
+static void
+run_workers(void)
+{
+    wq_queue   *q;
+    wq_workers *pool;
+
+    if (wq_create(NULL, &q) ||
+        wq_workers_start(q, WQ_WORKERS(.threads = 2, .handler = succeed),
+                         &pool))
+        return;
+    ignore(wq_add_str(q, "foo"));
+    ignore(wq_workers_resize(pool, 1));
+    ignore(wq_workers_drain(pool, WQ_FOREVER));
+    ignore(wq_workers_destroy(pool));
+    wq_destroy(q);
+}
+
+TEST(worker_pools_are_no_cancellation_points)
+{
+    assert_returns(run_workers);
+}
+
+static void
+wait_for_a_token(void)
+{
+    ignore(wq_bucket_wait(f.bucket, WQ_FOREVER));
+}
+
+TEST(wait_for_a_token_is_no_cancellation_point)
+{
+    assert_returns(wait_for_a_token);
+}
+
+#define cancel_test(name) test_with(name, begin, end)
+
+WQ_TESTS(cancel_test(create_and_destroy_are_no_cancellation_points),
+         cancel_test(adds_gets_and_dones_are_no_cancellation_points),
+         cancel_test(get_that_sleeps_is_no_cancellation_point),
+         cancel_test(add_that_waits_for_room_is_no_cancellation_point),
+         cancel_test(drain_is_no_cancellation_point),
+         cancel_test(inspection_is_no_cancellation_point),
+         cancel_test(layers_are_no_cancellation_points),
+         cancel_test(worker_pools_are_no_cancellation_points),
+         cancel_test(wait_for_a_token_is_no_cancellation_point));
