@@ -49,10 +49,13 @@ beacon-fork    src/port/beacon.c     behaviour_fork_signals s/return b->forks ==
 keeper         src/memory/gate.c     behaviour_delay        s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
 promise        src/memory/gate.c     behaviour_bounds       s/^    m->promised -= p.promised;/    (void)0;/
 room           src/memory/gate.c     behaviour_bounds       s/^    wake = take_producers(m, wake);/    (void)take_producers;/
-rouse          src/memory/adds.c     unit_memory            s/if (position < atomic_load(&m->rouse_from))/if (1)/
-second-key     src/memory/gate.c     unit_spin              s/return m->spinning ? m->inbox.head + .*/return m->spinning ? WQ__ROUSE_NOBODY : 0;/
-second-look    src/memory/gate.c     unit_spin              s/m->spinning ? 2 : 1/1/
-spin-pay       src/memory/spin.h     unit_spin              s/^    s->account -= looks;/    (void)looks;/
+rouse          src/memory/adds.c     unit_memory            s/if (position < from \&\& !has_lost_spinner(m, from))/if (from + 1)/
+spinner-all    src/memory/gate.c     unit_spin              s/return m->inbox.head + (ready < SPARED ? SPARED - ready : 0);/return WQ__ROUSE_NOBODY;/
+spinner-ready  src/memory/gate.c     unit_spin              s/(ready < SPARED ? SPARED - ready : 0)/SPARED/
+spinner-lost   src/memory/adds.c     unit_spin              s/position < from \&\& !has_lost_spinner(m, from)/position < from/
+spinner-count  src/memory/gate.c     unit_spin              /^wq__gate_give_up_spinner/,/^}/s/m->spinner = 0;/(void)0;/
+second-look    src/memory/gate.c     unit_spin              s/m->spinner ? 2 : 1/1/
+spin-pay       src/memory/spin.h     unit_spin              s/^    s->account = s->account > looks ? s->account - looks : 0;/    (void)looks;/
 spin-trial     src/memory/spin.h     unit_spin              s/^    wq__spin_earn(s, WQ__SPIN_TRIAL);/    (void)s;/
 tell-first     src/memory/gate.c     unit_report            /^wq__gate_await_work/,/^}/s/if (wq__gate_tell_inside(m))/if (0)/
 tell-blocked   src/memory/gate.c     unit_report            /^wq__gate_await_room/,/^}/s/if (wq__gate_tell_inside(m))/if (0)/

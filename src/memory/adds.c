@@ -11,8 +11,19 @@
 #include "memory/gate.h"
 #include "port/relax.h"
 #include "port/slot.h"
+#include "port/time.h"
 
 /* ---- one key, as it comes ----------------------------------------------- */
+
+/* Does a getter spin, while others sleep, for longer than any spin lasts? Only
+ * then is the clock read. */
+static bool
+has_lost_spinner(struct wq__memory *m, uint64_t from)
+{
+    return from != WQ__ROUSE_NOBODY &&
+           wq__time_now() >
+               atomic_load_explicit(&m->spin_ends_ns, memory_order_relaxed);
+}
 
 /* The key was handed over at `position`. Getters that sleep must learn of it; if
  * none does, whoever takes the lock next finds it (inbox.h, I4). */
@@ -20,9 +31,11 @@ static void
 rouse(struct wq__memory *m, uint64_t position)
 {
     wq__dawdle();
-    if (position < atomic_load(&m->rouse_from))
+    const uint64_t from = atomic_load(&m->rouse_from);
+    if (position < from && !has_lost_spinner(m, from))
         return;
     wq__gate_enter(m);
+    wq__gate_give_up_spinner(m);
     (void)wq__gate_catch_up(m); /* for lack of memory, a getter is woken too */
     wq__gate_leave(m);
 }

@@ -141,6 +141,7 @@ fill_in(struct wq__memory *m, const wq_config *config,
     atomic_init(&m->closed, false);
     m->may_spin = wq__thread_processors() > 1 && !config->real_time;
     wq__spin_init(&m->spin);
+    atomic_init(&m->spin_ends_ns, 0);
     atomic_init(&m->getter, NULL);
     wq__core_init(&m->core, secret, config->order, &m->mem);
     m->core.respect = config->retry & WQ_RETRY_RESPECT;

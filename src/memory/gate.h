@@ -26,9 +26,9 @@
  * Sleeping costs no processor time, and waking is a system call only if
  * somebody sleeps. Before a getter sleeps it spins for a moment, if no other
  * one does and if that has paid lately (spin.h): a key that comes within it is
- * taken without a system call on either side. A spinning getter counts as one
- * that will take one key. It may have lost its processor; so a second key wakes
- * a getter that sleeps.
+ * taken without a system call on either side. A spinning getter may have lost
+ * its processor: after a few keys (rouse_from() in gate.c), or when it spins for
+ * longer than any spin lasts, the next key wakes a getter that sleeps.
  */
 #ifndef WQ_MEMORY_GATE_H
 #define WQ_MEMORY_GATE_H
@@ -124,6 +124,11 @@ void wq__gate_leave_for_good(struct wq__memory *m);
 /* Look for work without sleeping, if that has paid lately (spin.h). The lock is
  * free meanwhile. Returns how many looks that took; 0: none. */
 int wq__gate_spin(struct wq__memory *m);
+
+/* With the lock: a getter that spins for longer than any spin lasts has lost its
+ * processor, and does not count any more. When it comes back it looks for keys
+ * as every getter does. */
+void wq__gate_give_up_spinner(struct wq__memory *m);
 
 /* Sleep until there may be work: WQ_OK; or until interrupted: WQ_EINTERRUPTED.
  * Returns WQ_OK also at `deadline_ns`. The lock is free meanwhile. */

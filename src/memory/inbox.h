@@ -31,8 +31,8 @@
  *      tail. All four are sequentially consistent, so at least one sees the
  *      other: the producer then takes the lock and wakes, or the sleeper stays
  *      awake. While a getter spins and others sleep, `rouse_from` is the
- *      position after the one key that it will take: the same argument holds
- *      for keys beyond that one. So every thread that releases the lock writes
+ *      position after the keys that are left to it: the same argument holds for
+ *      keys beyond those. So every thread that releases the lock writes
  *      `rouse_from`, then reads tail. (`rouse_from` belongs to the queue: see
  *      gate.c. tests/protocol/sleep.pml checks this.)
  *  I5  What was accepted is not lost: emptying stops at a key for which there

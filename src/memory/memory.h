@@ -70,6 +70,10 @@ struct wq__memory {
      * sleep. Written with the lock; read without it (inbox.h, I4). */
     alignas(WQ__CACHE_LINE) _Atomic uint64_t rouse_from;
 
+    /* When the getter that spins has surely lost its processor. Written with
+     * the lock; relaxed: a guess about time. */
+    _Atomic int64_t spin_ends_ns;
+
     /* May there be an entry in the delay heap? Then what is handed over says
      * when: a key that becomes due later stands behind it (Q-23). Written with
      * the lock; relaxed: who knows of a delay, because it was asked for before,
@@ -100,10 +104,13 @@ struct wq__memory {
      * may be out of date, since nothing but speed depends on it. */
     atomic_bool work_hint;
 
-    bool may_spin;  /* there is a processor for another thread */
-    bool spinning;  /* a getter spins: at most one does, and it will look */
-    bool real_time; /* wq_config.real_time; never changes */
+    bool            may_spin;  /* there is a processor for another thread */
+    bool            real_time; /* wq_config.real_time; never changes */
     struct wq__spin spin;
+
+    uint64_t spinner; /* the number of the spin that counts; 0: no getter spins.
+                         At most one does, and it will look */
+    uint64_t spins;   /* spins so far; their numbers begin with 1 */
 
     bool interrupted; /* an interrupt is remembered */
     bool destroying;  /* wq_destroy() waits for `blocked` to become 0 */

@@ -54,11 +54,12 @@ wq__spin_earn(struct wq__spin *s, int looks)
     s->account = sum < WQ__SPIN_MOST ? sum : WQ__SPIN_MOST;
 }
 
-/* A spin has made so many looks, wq__spin_limit() at most. */
+/* A spin has made so many looks, wq__spin_limit() at most. (Two spins overlap
+ * if the first has lost its processor: then the account may not cover both.) */
 static inline void
 wq__spin_pay(struct wq__spin *s, int looks, bool got_key)
 {
-    s->account -= looks;
+    s->account = s->account > looks ? s->account - looks : 0;
     if (got_key)
         wq__spin_earn(s, WQ__SPIN_WORTH);
 }

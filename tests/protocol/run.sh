@@ -38,6 +38,7 @@ sleep-stuck            quick  sleep  holds         SPIN STUCK
 sleep-stuck-once       quick  sleep  holds         SPIN STUCK ONE_SHOT
 sleep-stuck-real-time  quick  sleep  holds         SPIN STUCK REAL_TIME
 sleep-stuck-3-getters  full   sleep  holds         SPIN STUCK GETTERS=3
+sleep-stuck-2-spared   full   sleep  holds         SPIN STUCK SPARED=2 KEYS=2
 sleep-timeout          full   sleep  holds         SPIN TIMEOUTS
 sleep-timeout-1-key    quick  sleep  holds         SPIN TIMEOUTS PRODUCERS=1
 sleep-interrupt        full   sleep  holds         SPIN INTERRUPTS=1

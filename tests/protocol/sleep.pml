@@ -22,6 +22,9 @@
  *   INTERRUPTS calls of wq_interrupt()
  * Options without:
  *   SPIN       a getter may spin before it sleeps
+ *   SPARED     keys that are left to a getter that spins; 1 unless set, and 8
+ *              in C. One that spins for too long, which C notices by its clock,
+ *              is not modelled: then more getters are woken
  *   STUCK      the first getter may be descheduled for ever while it spins
  *   ONE_SHOT   a getter takes one key and ends. Without it a getter comes back,
  *              and so finds keys that nobody woke it for
@@ -47,6 +50,9 @@
 #endif
 #ifndef LOOP_KEYS
 #define LOOP_KEYS 255
+#endif
+#ifndef SPARED
+#define SPARED 1
 #endif
 #define MAX_GETTERS 3
 #define NOBODY MAX_GETTERS
@@ -181,13 +187,13 @@ inline enter()
 }
 
 /* From which position of the inbox on must a producer wake a getter? A getter
- * that spins takes the next key, be it READY or in the inbox. */
+ * that spins takes the next keys, be they READY or in the inbox. */
 #ifdef SPINNER_TAKES_ALL
 #define first_to_wake_for ROUSE_NOBODY
 #elif defined(SPINNER_IGNORES_READY)
-#define first_to_wake_for (head + 1)
+#define first_to_wake_for (head + SPARED)
 #else
-#define first_to_wake_for (head + (ready == 0))
+#define first_to_wake_for (head + (ready < SPARED -> SPARED - ready : 0))
 #endif
 
 #define new_rouse_from                                                         \
@@ -602,11 +608,11 @@ init
     };
 
     /* When no other process can take a step. A getter that spins for ever may
-     * keep one key. */
+     * keep SPARED keys. */
     atomic {
         timeout -> assert(!locked);
         assert(parked == getters);
         assert(coming == 0 && spinning == stuck && blocked == getters + stuck);
-        assert(keys_left <= stuck || (parked == 0 && !loop_waiting))
+        assert(keys_left <= stuck * SPARED || (parked == 0 && !loop_waiting))
     }
 }

@@ -98,7 +98,8 @@ begin_to_spin(void)
     wq__gate_enter(m);
     wq__inbox_open(&m->inbox);
     atomic_store(&m->getter, &other);
-    m->spinning = true;
+    m->spinner = ++m->spins;
+    atomic_store(&m->spin_ends_ns, INT64_MAX);
     wq__gate_leave(m);
 }
 
@@ -106,7 +107,7 @@ static void
 stop_spinning(void)
 {
     wq__gate_enter(m);
-    m->spinning = false;
+    m->spinner = 0;
     (void)wq__gate_catch_up(m);
     wq__gate_leave(m);
 }
@@ -119,48 +120,82 @@ close_queue(void **state)
     return 0;
 }
 
+enum { SPARED = 8 }; /* keys that are left to a getter that spins */
+
+/* Key number `n`, through the inbox, without a wake-up. */
 static void
-hand_over(const char *key)
+hand_over(uint64_t n)
 {
     const size_t before = wq__inbox_len(&m->inbox);
 
-    assert_err(wq_add_str(q, key), WQ_OK);
+    assert_err(wq_add(q, wq_u64(&n)), WQ_OK);
     assert_int_equal(wq__inbox_len(&m->inbox), before + 1);
 }
 
-/* O-12: nobody is woken for the key that the spinning getter will take. */
-TEST(one_key_is_left_to_the_getter_that_spins)
+static void
+hand_over_many(uint64_t from, uint64_t to)
+{
+    for (uint64_t n = from; n < to; n++)
+        hand_over(n);
+    worker_await_blocked(sleeper);
+}
+
+/* The sleeper was woken, and has the first key. */
+static void
+expect_woken(void)
+{
+    const uint64_t first = 0;
+
+    assert_err(worker_join(sleeper), WQ_OK);
+    assert_memory_equal(item->key.data, &first, sizeof first);
+}
+
+/* O-12: a getter that spins sees keys soon, and wakes others if need be. */
+TEST(few_keys_are_left_to_the_getter_that_spins)
 {
     begin_to_spin();
-    hand_over("one");
-    worker_await_blocked(sleeper);
+    hand_over_many(0, SPARED);
     stop_spinning();
-    assert_err(worker_join(sleeper), WQ_OK);
-    assert_memory_equal(item->key.data, "one", 3);
+    expect_woken();
 }
 
 /* O-12 */
-TEST(second_key_wakes_a_sleeper_though_a_getter_spins)
+TEST(many_keys_wake_a_sleeper_though_a_getter_spins)
 {
+    const uint64_t last = SPARED;
+
     begin_to_spin();
-    hand_over("one");
-    assert_err(wq_add_str(q, "two"), WQ_OK);
-    assert_err(worker_join(sleeper), WQ_OK);
-    assert_memory_equal(item->key.data, "one", 3);
+    hand_over_many(0, SPARED);
+    assert_err(wq_add(q, wq_u64(&last)), WQ_OK);
+    expect_woken();
     stop_spinning();
-    assert_int_equal(wq_len(q), 1);
+    assert_int_equal(wq_len(q), SPARED);
 }
 
-/* O-12: the key that the spinning getter will take may be READY already. */
-TEST(key_behind_a_ready_one_wakes_a_sleeper_though_a_getter_spins)
+/* O-12: keys that are READY count, too. */
+TEST(keys_behind_ready_ones_wake_a_sleeper_though_a_getter_spins)
 {
+    const uint64_t last = SPARED;
+
     begin_to_spin();
-    hand_over("one");
+    hand_over(0);
     assert_int_equal(wq_len(q), 1); /* taken in */
-    assert_err(wq_add_str(q, "two"), WQ_OK);
-    assert_err(worker_join(sleeper), WQ_OK);
+    hand_over_many(1, SPARED);
+    assert_err(wq_add(q, wq_u64(&last)), WQ_OK);
+    expect_woken();
     stop_spinning();
-    assert_int_equal(wq_len(q), 1);
+}
+
+/* O-12: the first key, if the getter has spun for longer than any spin lasts. */
+TEST(key_wakes_a_sleeper_when_the_spinner_has_lost_its_processor)
+{
+    const uint64_t first = 0;
+
+    begin_to_spin();
+    atomic_store(&m->spin_ends_ns, 0);
+    assert_err(wq_add(q, wq_u64(&first)), WQ_OK);
+    expect_woken();
+    stop_spinning();
 }
 
 /* O-12: both keys came just before the getter began to sleep. */
@@ -169,12 +204,12 @@ TEST(two_keys_in_the_inbox_keep_a_getter_awake_though_one_spins)
     begin_to_spin();
     wq__lock_take(&m->lock);
     atomic_store(&m->rouse_from, WQ__ROUSE_NOBODY);
-    hand_over("one");
-    hand_over("two");
+    hand_over(0);
+    hand_over(1);
     wq__lock_release(&m->lock);
     wq__gate_enter(m);
     wq__gate_leave(m); /* the last look */
-    assert_err(worker_join(sleeper), WQ_OK);
+    expect_woken();
     stop_spinning();
 }
 
@@ -184,7 +219,8 @@ WQ_TESTS(
     test(spins_never_cost_more_than_they_saved),
     test(getter_that_spins_in_vain_tries_once_in_eight_sleeps),
     test(getter_that_finds_keys_soon_may_wait_longer),
-    queue_test(one_key_is_left_to_the_getter_that_spins),
-    queue_test(second_key_wakes_a_sleeper_though_a_getter_spins),
-    queue_test(key_behind_a_ready_one_wakes_a_sleeper_though_a_getter_spins),
+    queue_test(few_keys_are_left_to_the_getter_that_spins),
+    queue_test(many_keys_wake_a_sleeper_though_a_getter_spins),
+    queue_test(keys_behind_ready_ones_wake_a_sleeper_though_a_getter_spins),
+    queue_test(key_wakes_a_sleeper_when_the_spinner_has_lost_its_processor),
     queue_test(two_keys_in_the_inbox_keep_a_getter_awake_though_one_spins));
