@@ -49,10 +49,10 @@ beacon-fork    src/port/beacon.c     behaviour_fork_signals s/return b->forks ==
 keeper         src/memory/gate.c     behaviour_delay        s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
 promise        src/memory/gate.c     behaviour_bounds       s/^    m->promised -= p.promised;/    (void)0;/
 room           src/memory/gate.c     behaviour_bounds       s/^    wake = take_producers(m, wake);/    (void)take_producers;/
-rouse          src/memory/adds.c     unit_memory            s/if (position < from \&\& !has_lost_spinner(m, from))/if (from + 1)/
-spinner-all    src/memory/gate.c     unit_spin              s/return m->inbox.head + (ready < SPARED ? SPARED - ready : 0);/return WQ__ROUSE_NOBODY;/
-spinner-ready  src/memory/gate.c     unit_spin              s/(ready < SPARED ? SPARED - ready : 0)/SPARED/
-spinner-lost   src/memory/adds.c     unit_spin              s/position < from \&\& !has_lost_spinner(m, from)/position < from/
+rouse          src/memory/adds.c     unit_memory            s/if (position < from \&\& !has_lost_spinner(m, position, from))/if (from + 1)/
+spinner-all    src/memory/gate.c     unit_spin              s/return m->inbox.head + (ready < WQ__SPARED ? WQ__SPARED - ready : 0);/return WQ__ROUSE_NOBODY;/
+spinner-ready  src/memory/gate.c     unit_spin              s/(ready < WQ__SPARED ? WQ__SPARED - ready : 0)/WQ__SPARED/
+spinner-lost   src/memory/adds.c     unit_spin              s/position < from \&\& !has_lost_spinner(m, position, from)/position < from/
 spinner-count  src/memory/gate.c     unit_spin              /^wq__gate_give_up_spinner/,/^}/s/m->spinner = 0;/(void)0;/
 second-look    src/memory/gate.c     unit_spin              s/m->spinner ? 2 : 1/1/
 spin-pay       src/memory/spin.h     unit_spin              s/^    s->account = s->account > looks ? s->account - looks : 0;/    (void)looks;/

@@ -15,12 +15,12 @@
 
 /* ---- one key, as it comes ----------------------------------------------- */
 
-/* Does a getter spin, while others sleep, for longer than any spin lasts? Only
- * then is the clock read. */
+/* Does a getter spin, while others sleep, for longer than any spin lasts? Asked
+ * for the first of the keys that are left to it, to save clock reads. */
 static bool
-has_lost_spinner(struct wq__memory *m, uint64_t from)
+has_lost_spinner(struct wq__memory *m, uint64_t position, uint64_t from)
 {
-    return from != WQ__ROUSE_NOBODY &&
+    return from - position == WQ__SPARED &&
            wq__time_now() >
                atomic_load_explicit(&m->spin_ends_ns, memory_order_relaxed);
 }
@@ -32,7 +32,7 @@ rouse(struct wq__memory *m, uint64_t position)
 {
     wq__dawdle();
     const uint64_t from = atomic_load(&m->rouse_from);
-    if (position < from && !has_lost_spinner(m, from))
+    if (position < from && !has_lost_spinner(m, position, from))
         return;
     wq__gate_enter(m);
     wq__gate_give_up_spinner(m);

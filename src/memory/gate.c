@@ -188,7 +188,7 @@ rouse_from(struct wq__memory *m)
         return WQ__ROUSE_NOBODY;
     if (!m->spinner)
         return 0;
-    return m->inbox.head + (ready < SPARED ? SPARED - ready : 0);
+    return m->inbox.head + (ready < WQ__SPARED ? WQ__SPARED - ready : 0);
 }
 
 /* Tell producers that use the inbox. The caller looks at the inbox afterwards

@@ -120,8 +120,6 @@ close_queue(void **state)
     return 0;
 }
 
-enum { SPARED = 8 }; /* keys that are left to a getter that spins */
-
 /* Key number `n`, through the inbox, without a wake-up. */
 static void
 hand_over(uint64_t n)
@@ -154,7 +152,7 @@ expect_woken(void)
 TEST(few_keys_are_left_to_the_getter_that_spins)
 {
     begin_to_spin();
-    hand_over_many(0, SPARED);
+    hand_over_many(0, WQ__SPARED);
     stop_spinning();
     expect_woken();
 }
@@ -162,25 +160,25 @@ TEST(few_keys_are_left_to_the_getter_that_spins)
 /* O-12 */
 TEST(many_keys_wake_a_sleeper_though_a_getter_spins)
 {
-    const uint64_t last = SPARED;
+    const uint64_t last = WQ__SPARED;
 
     begin_to_spin();
-    hand_over_many(0, SPARED);
+    hand_over_many(0, WQ__SPARED);
     assert_err(wq_add(q, wq_u64(&last)), WQ_OK);
     expect_woken();
     stop_spinning();
-    assert_int_equal(wq_len(q), SPARED);
+    assert_int_equal(wq_len(q), WQ__SPARED);
 }
 
 /* O-12: keys that are READY count, too. */
 TEST(keys_behind_ready_ones_wake_a_sleeper_though_a_getter_spins)
 {
-    const uint64_t last = SPARED;
+    const uint64_t last = WQ__SPARED;
 
     begin_to_spin();
     hand_over(0);
     assert_int_equal(wq_len(q), 1); /* taken in */
-    hand_over_many(1, SPARED);
+    hand_over_many(1, WQ__SPARED);
     assert_err(wq_add(q, wq_u64(&last)), WQ_OK);
     expect_woken();
     stop_spinning();
