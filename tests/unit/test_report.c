@@ -457,8 +457,11 @@ TEST(add_that_waits_for_room_has_reported_what_it_found)
     wq_clock_fake_step(clock, 10);
     struct worker *w = worker_start(add_and_wait_for_room, NULL);
     worker_await_blocked(w);
-    assert_int_equal(rec.sum.adds, 1);
-    assert_int_equal(rec.sum.depth, 1);
+    (void)pthread_mutex_lock(&rec.mutex);
+    const wq_change sum = rec.sum;
+    (void)pthread_mutex_unlock(&rec.mutex);
+    assert_int_equal(sum.adds, 1);
+    assert_int_equal(sum.depth, 1);
 
     wq_shutdown(q);
     assert_err(worker_join(w), WQ_ESHUTDOWN);
