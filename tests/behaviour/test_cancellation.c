@@ -249,6 +249,29 @@ TEST(worker_pools_are_no_cancellation_points)
     assert_returns(run_workers);
 }
 
+/* The calling thread takes the first piece, and has to wait for the other one. */
+static void
+take_a_while(void *ctx, size_t piece)
+{
+    const int64_t until_ns = now_ns() + (piece == 0 ? 5 : 20) * MS;
+
+    (void)ctx;
+    while (now_ns() < until_ns)
+        ;
+}
+
+static void
+share_work(void)
+{
+    for (int i = 0; i < 5; i++) /* on a busy machine it may take both */
+        ignore(wq_parallelize(2, 2, take_a_while, NULL, NULL));
+}
+
+TEST(wait_for_threads_is_no_cancellation_point)
+{
+    assert_returns(share_work);
+}
+
 static void
 wait_for_a_token(void)
 {
@@ -270,4 +293,5 @@ WQ_TESTS(cancel_test(create_and_destroy_are_no_cancellation_points),
          cancel_test(inspection_is_no_cancellation_point),
          cancel_test(layers_are_no_cancellation_points),
          cancel_test(worker_pools_are_no_cancellation_points),
+         cancel_test(wait_for_threads_is_no_cancellation_point),
          cancel_test(wait_for_a_token_is_no_cancellation_point));
