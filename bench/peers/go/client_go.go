@@ -59,8 +59,6 @@ var clientGo = side{
 	"late":           func() { late(delayed, timers) },
 	"wake":           func() { wake(plain, wakes) },
 	"idle":           func() { idle(delayed, 1000) },
-	"trickle-1k":     func() { trickle(plain, 1000) },
-	"trickle-8k":     func() { trickle(plain, 8000) },
 	"limiter":        func() { whenAndForget(limitedKeys) },
 	"limited":        func() { allLimited(atOnce, limitedKeys) },
 	"limited-each":   func() { eachLimited(atOnce, limitedKeys) },

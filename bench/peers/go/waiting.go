@@ -130,29 +130,3 @@ func idle(create func() delaying, ms int) {
 	q.ShutDown()
 	consumer.Wait()
 }
-
-// trickle: what does a key cost that finds its consumer asleep?
-func trickle(create func() queue, n int) {
-	pause := time.Second / time.Duration(n)
-	makeKeys(scaled(n))
-	q := create()
-	var consumer sync.WaitGroup
-	consumer.Go(func() {
-		for {
-			key, shutdown := q.Get()
-			if shutdown {
-				return
-			}
-			q.Done(key)
-		}
-	})
-	start := begin()
-	before := cpuMicroseconds()
-	for i, key := range keys {
-		time.Sleep(time.Until(start.Add(pause * time.Duration(i+1))))
-		q.Add(key)
-	}
-	say("cpu_us", (cpuMicroseconds()-before)/float64(len(keys)))
-	q.ShutDown()
-	consumer.Wait()
-}
