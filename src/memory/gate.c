@@ -176,10 +176,6 @@ wq__gate_is_drained(struct wq__memory *m)
 static uint64_t
 rouse_from(struct wq__memory *m)
 {
-    enum {
-        SPARED = 8
-    }; /* with less, the row `pool` of the benchmark is up to
-                            1.7 times as slow */
     const size_t ready = wq__core_len(&m->core);
 
     if ((m->watched && !m->lit) || wq__gate_tells(m))
@@ -382,8 +378,9 @@ wq__gate_spin(struct wq__memory *m)
 void
 wq__gate_give_up_spinner(struct wq__memory *m)
 {
-    if (wq__time_now() >
-        atomic_load_explicit(&m->spin_ends_ns, memory_order_relaxed))
+    if (m->spinner &&
+        wq__time_now() >
+            atomic_load_explicit(&m->spin_ends_ns, memory_order_relaxed))
         m->spinner = 0;
 }
 
