@@ -26,21 +26,21 @@ explain(wq_queue *q, const char *name)
 {
     wq_key_info info = {.size = sizeof info};
 
-    if (wq_key_state(q, wq_str(name), &info))
+    if (wq_read_key(q, wq_str(name), &info))
         return 0;
     printf("%s:", name);
-    if (info.facets & WQ_KEY_READY)
+    if (info.state & WQ_STATE_READY)
         printf(" in line for %lld s", (long long)(info.ready_ns / S));
-    if (info.facets & WQ_KEY_HELD)
+    if (info.state & WQ_STATE_HELD)
         printf(" worked on for %lld s", (long long)(info.held_ns / S));
-    if (info.facets & WQ_KEY_DIRTY)
+    if (info.state & WQ_STATE_DIRTY)
         printf(", then once more");
-    if (info.facets & WQ_KEY_BACKOFF)
+    if (info.state & WQ_STATE_BACKOFF)
         printf(" failures: %u,", info.requeues);
-    if (info.facets & WQ_KEY_WAITING)
+    if (info.state & WQ_STATE_WAITING)
         printf(" comes in %lld ms", (long long)(info.wait_ns / MS));
-    printf("%s\n", info.facets ? "" : " not here: was it ever added?");
-    return info.facets;
+    printf("%s\n", info.state ? "" : " not here: was it ever added?");
+    return info.state;
 }
 /* end: explain */
 
@@ -75,11 +75,11 @@ main(void)
         return 1;
 
     const int wrong =
-        explain(q, "slow") != (WQ_KEY_HELD | WQ_KEY_DIRTY) ||
-        explain(q, "next") != WQ_KEY_READY ||
-        explain(q, "failed") != (WQ_KEY_WAITING | WQ_KEY_BACKOFF) ||
+        explain(q, "slow") != (WQ_STATE_HELD | WQ_STATE_DIRTY) ||
+        explain(q, "next") != WQ_STATE_READY ||
+        explain(q, "failed") != (WQ_STATE_WAITING | WQ_STATE_BACKOFF) ||
         explain(q, "other") != 0;
-    if (wq_each(q, WQ_KEY_HELD, report, &slow) ||
+    if (wq_each(q, WQ_STATE_HELD, report, &slow) ||
         wq_dump(q, wq_write_file, stdout)) /* everything, as JSON lines */
         return 1;
     wq_done(q, item);

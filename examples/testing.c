@@ -48,17 +48,17 @@ start(struct controller *c, wq_clock *clock)
 /* begin: ask */
 /* Does the node wait as it should, and was it run so often? */
 static int
-expect(wq_queue *q, unsigned facets, int64_t wait_ns, uint64_t runs)
+expect(wq_queue *q, unsigned states, int64_t wait_ns, uint64_t runs)
 {
     wq_key_info node = {.size = sizeof node};
-    wq_counts   all = {.size = sizeof all};
+    wq_stats    all = {.size = sizeof all};
 
-    if (wq_key_state(q, wq_str("node-1"), &node) || wq_stats(q, &all))
+    if (wq_read_key(q, wq_str("node-1"), &node) || wq_read_stats(q, &all))
         return 0;
     printf("run %llu times; comes in %lld s, %u failures\n",
            (unsigned long long)all.gets, (long long)(node.wait_ns / S),
            node.requeues);
-    return node.facets == facets && node.wait_ns == wait_ns && all.gets == runs;
+    return node.state == states && node.wait_ns == wait_ns && all.gets == runs;
 }
 /* end: ask */
 
@@ -66,7 +66,7 @@ expect(wq_queue *q, unsigned facets, int64_t wait_ns, uint64_t runs)
 static int
 test_backs_off_and_recovers(struct controller *c, wq_clock *clock)
 {
-    const unsigned failed = WQ_KEY_WAITING | WQ_KEY_BACKOFF;
+    const unsigned failed = WQ_STATE_WAITING | WQ_STATE_BACKOFF;
 
     atomic_store(&c->outages, 2);
     if (wq_add_str(c->q, "node-1"))
@@ -83,12 +83,12 @@ test_backs_off_and_recovers(struct controller *c, wq_clock *clock)
         return 0;
     wq_clock_fake_step(clock, 1);
     wq_clock_fake_wait_for_waiters(clock, 1);
-    if (!expect(c->q, WQ_KEY_WAITING, 600 * S, 3))
+    if (!expect(c->q, WQ_STATE_WAITING, 600 * S, 3))
         return 0;
     if (wq_add_str(c->q, "node-1")) /* an event comes meanwhile */
         return 0;
     wq_clock_fake_wait_for_waiters(clock, 1);
-    return expect(c->q, WQ_KEY_WAITING, 600 * S, 4);
+    return expect(c->q, WQ_STATE_WAITING, 600 * S, 4);
 }
 /* end: test */
 

@@ -201,10 +201,10 @@ pool(void *q)
 static size_t
 pool_drain(void *p)
 {
-    wq_workers_counts counts = {.size = sizeof counts};
+    wq_workers_stats counts = {.size = sizeof counts};
 
     must(wq_workers_drain(p, WQ_FOREVER) == WQ_OK, "wq_workers_drain");
-    must(wq_workers_stats(p, &counts) == WQ_OK, "wq_workers_stats");
+    must(wq_workers_read_stats(p, &counts) == WQ_OK, "wq_workers_read_stats");
     must(wq_workers_destroy(p) == WQ_OK, "wq_workers_destroy");
     return (size_t)counts.done;
 }

@@ -75,10 +75,10 @@ typedef struct wq_backend {
     wq_err (*next)(wq_queue *q, int64_t timeout_ns, wq_item **item);
     int (*fd)(wq_queue *q);
     /* What they fill in is complete, of this release's size, and zero. */
-    wq_err (*stats)(wq_queue *q, wq_counts *out);
+    wq_err (*stats)(wq_queue *q, wq_stats *out);
     wq_err (*depths)(wq_queue *q, wq_depth *out, size_t max, size_t *n);
     wq_err (*key_state)(wq_queue *q, wq_key key, wq_key_info *out);
-    wq_err (*each)(wq_queue *q, unsigned facets, wq_visit visit, void *ctx);
+    wq_err (*each)(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
     const char *(*queue_name)(wq_queue *q); /* NULL: it has none */
 } wq_backend;
 

@@ -27,8 +27,8 @@ extern "C" {
  *
  *     adds = gets + removed + displaced + ready + dirty
  */
-typedef struct wq_counts {
-    size_t size; /* sizeof(wq_counts); set by the caller */
+typedef struct wq_stats {
+    size_t size; /* sizeof(wq_stats); set by the caller */
 
     size_t  ready;         /* keys that wait for a worker: wq_len(), but for
                               those there is no memory to take in */
@@ -57,13 +57,13 @@ typedef struct wq_counts {
     uint64_t drops; /* keys that nobody will see: overflow, deadlines dropped
                        by a shutdown, keys given up by the queue
                        (wq_config.max_retries; what a worker pool gives up
-                       is in wq_workers_stats()) */
-} wq_counts;
+                       is in wq_workers_read_stats()) */
+} wq_stats;
 
 /* Fill in *out, as far as out->size reaches: one snapshot, consistent in
  * itself. Deadlines that have passed are counted as READY.
  *
- *     wq_counts counts = {.size = sizeof counts};
+ *     wq_stats counts = {.size = sizeof counts};
  *
  * Returns WQ_OK;
  *   WQ_EINVAL   NULL, or a wrong `size` (rules: see wq_create());
@@ -71,7 +71,7 @@ typedef struct wq_counts {
  * Threads: any.  Blocks: never.  Cost: O(1), and O(n) of throttled keys that
  * are left alone for less long than the earliest deadline.  Since: 0.1.  [O-30]
  */
-WQ_API wq_err wq_stats(wq_queue *q, wq_counts *out);
+WQ_API wq_err wq_read_stats(wq_queue *q, wq_stats *out);
 
 /* How many keys of one priority are READY or DIRTY. */
 typedef struct wq_depth {
@@ -87,23 +87,23 @@ typedef struct wq_depth {
  * Threads: any.  Blocks: never.  Cost: O(priorities that were in use at one
  * time, since 0 was the only one).  Since: 0.1.  [O-31]
  */
-WQ_API wq_err wq_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
+WQ_API wq_err wq_read_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
 
 /* -------------------------------------------------------------- one key -- */
 
-/* The facets of a key; none: the queue does not know it. */
-enum wq_facet {
-    WQ_KEY_READY = 1,   /* it waits for a worker */
-    WQ_KEY_HELD = 2,    /* it is in a worker's hands */
-    WQ_KEY_DIRTY = 4,   /* it will be READY again at done */
-    WQ_KEY_WAITING = 8, /* it has a deadline */
-    WQ_KEY_BACKOFF = 16 /* ... which was set because it failed */
+/* The states of a key; none: the queue does not know it. */
+enum wq_state {
+    WQ_STATE_READY = 1,   /* it waits for a worker */
+    WQ_STATE_HELD = 2,    /* it is in a worker's hands */
+    WQ_STATE_DIRTY = 4,   /* it will be READY again at done */
+    WQ_STATE_WAITING = 8, /* it has a deadline */
+    WQ_STATE_BACKOFF = 16 /* ... which was set because it failed */
 };
 
 /* What the queue knows about a key. */
 typedef struct wq_key_info {
     size_t   size;     /* sizeof(wq_key_info); set by the caller */
-    unsigned facets;   /* enum wq_facet; 0: absent */
+    unsigned state;    /* enum wq_state; 0: absent */
     int      priority; /* READY, DIRTY: it will be handed out with; else that of
                           its deadline; else the one it is held with */
     unsigned requeues; /* wq_num_requeues() */
@@ -116,7 +116,7 @@ typedef struct wq_key_info {
 } wq_key_info;
 
 /* Fill in *out, as far as out->size reaches. A key that the queue does not know
- * is WQ_OK: no facet.
+ * is WQ_OK: no state.
  *
  * Returns WQ_OK;
  *   WQ_EINVAL    NULL queue or out, NULL or empty key, wrong `size`;
@@ -125,7 +125,7 @@ typedef struct wq_key_info {
  *   WQ_ENOTSUP   the backend cannot tell.
  * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.  [O-32]
  */
-WQ_API wq_err wq_key_state(wq_queue *q, wq_key key, wq_key_info *out);
+WQ_API wq_err wq_read_key(wq_queue *q, wq_key key, wq_key_info *out);
 
 /* ------------------------------------------------------------- all keys -- */
 
@@ -133,26 +133,26 @@ WQ_API wq_err wq_key_state(wq_queue *q, wq_key key, wq_key_info *out);
  * returns. No lock is held: it may call the queue, remove the key, sleep. */
 typedef bool (*wq_visit)(void *ctx, wq_key key, const wq_key_info *info);
 
-/* Call visit(ctx, ...) for every key that has one of `facets` (enum wq_facet,
+/* Call visit(ctx, ...) for every key that has one of `states` (enum wq_state,
  * or'ed; 0: every key).
  *
  * The queue is not stopped: the walk looks at a bounded number of keys at a
  * time, copies them, and visits the copies without the lock. So it is not a
  * snapshot. A key that the queue knows from the beginning of the walk to its
- * end is looked at exactly once, and is visited if it had one of the facets
+ * end is looked at exactly once, and is visited if it had one of the states
  * at that moment. A key that comes or goes meanwhile may be visited or not;
  * one that goes and comes again may be visited twice. Keys there is no memory
  * to take in are not seen. The order is that of memory: none.
  *
  * Returns WQ_OK      also when visit() ended it;
- *         WQ_EINVAL  NULL queue or visit, unknown facets;
+ *         WQ_EINVAL  NULL queue or visit, unknown states;
  *         WQ_ENOMEM  no memory for the copies (some 140 KiB), before anything
  *                    was visited;
  *         WQ_ENOTSUP the backend cannot walk.
  * Threads: any.  Blocks: no longer than visit() does.  Cost: O(n); the lock is
  * held for O(1) at a time.  Since: 0.1.  [O-33]
  */
-WQ_API wq_err wq_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx);
+WQ_API wq_err wq_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
 
 /* Where text goes: write `len` bytes, return WQ_OK or what went wrong
  * (WQ_EIO). */
@@ -165,7 +165,7 @@ WQ_API wq_err wq_write_file(void *file, const char *text, size_t len);
  * queue, each other one about a key, by wq_each():
  *
  *     {"queue":"pods","ready":2,"held":1,"dirty":0,"waiting":1,...}
- *     {"key":"default/nginx","facets":["ready"],"priority":0,"ready_ns":1500}
+ *     {"key":"default/nginx","states":["ready"],"priority":0,"ready_ns":1500}
  *
  * A key that is not UTF-8 has replacement characters in "key", and all its
  * bytes in "key_hex".

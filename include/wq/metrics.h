@@ -15,7 +15,7 @@
  *
  * What can be asked for at any time (how many keys are READY, how long the held
  * ones have been held) is not reported but asked for when it is wanted:
- * wq_stats() in inspect.h. So no thread is needed to keep it fresh, and it is
+ * wq_read_stats() in inspect.h. So no thread is needed to keep it fresh, and it is
  * never out of date. What happens once (a key was handed out after so long)
  * is reported to the sink by the thread that made it happen, without any lock
  * held.
@@ -34,7 +34,7 @@ extern "C" {
 
 /* --------------------------------------------------------------- a sink -- */
 
-/* By how much the counts of a queue have changed: see wq_counts. */
+/* By how much the counts of a queue have changed: see wq_stats. */
 typedef struct wq_change {
     size_t   size;  /* sizeof(wq_change) */
     int64_t  depth; /* ready + dirty: client-go's depth. May be below 0 */
@@ -63,7 +63,7 @@ struct wq_metrics {
      * with it. [M-06] */
     wq_err (*open)(void *self, wq_queue *q, const char *name, void **handle);
     /* The queue is being destroyed, and no other thread is in it. It can be
-     * asked for the last time, with wq_stats(). */
+     * asked for the last time, with wq_read_stats(). */
     void (*close)(void *handle);
 
     /* Counts have changed; what did not is 0. Who would rather ask than be told

@@ -276,14 +276,14 @@ WQ_API wq_err wq_workers_destroy(wq_workers *pool);
 
 /* How many threads the pool is to have: what wq_workers_start() or the last
  * wq_workers_resize() set, 0 once stopped; how many there are just now is in
- * wq_workers_stats(). 0 for NULL.
+ * wq_workers_read_stats(). 0 for NULL.
  * Threads: any.  Blocks: never.  Since: 0.1.  [PW-02 PW-14]
  */
 WQ_API unsigned wq_workers_count(const wq_workers *pool);
 
 /* What a pool is doing, and has done since it was started. */
-typedef struct wq_workers_counts {
-    size_t   size;      /* sizeof(wq_workers_counts); set by the caller */
+typedef struct wq_workers_stats {
+    size_t   size;      /* sizeof(wq_workers_stats); set by the caller */
     size_t   threads;   /* workers there are */
     size_t   busy;      /* of these, how many are working on a key */
     uint64_t done;      /* results: done */
@@ -291,18 +291,19 @@ typedef struct wq_workers_counts {
     uint64_t postponed; /* after, and the key was added */
     uint64_t dropped;   /* keys that went to on_drop(), whatever the result */
     uint64_t errors;    /* gets and dones that failed, each attempt */
-} wq_workers_counts;
+} wq_workers_stats;
 
 /* Fill in *out, as far as out->size reaches. Every handler that returned is in
  * one of done, retried, postponed and dropped. The numbers are taken one after
  * the other while the workers work on.
  *
- *     wq_workers_counts counts = {.size = sizeof counts};
+ *     wq_workers_stats counts = {.size = sizeof counts};
  *
  * Returns WQ_OK; WQ_EINVAL: NULL, or a wrong `size` (rules: see wq_create()).
  * Threads: any.  Blocks: never.  Cost: O(threads).  Since: 0.1.  [PW-21]
  */
-WQ_API wq_err wq_workers_stats(const wq_workers *pool, wq_workers_counts *out);
+WQ_API wq_err wq_workers_read_stats(const wq_workers *pool,
+                                    wq_workers_stats *out);
 
 /* ---------------------------------------------------------- without a queue */
 

@@ -429,7 +429,7 @@ typedef enum wq_if_waiting {
      * is READY or DIRTY, too. As the kernel's mod_delayed_work(). */
     WQ_IF_WAITING_REPLACE,
     /* The key is left alone: what it waits for serves this add, too. */
-    WQ_IF_WAITING_DROP,
+    WQ_IF_WAITING_IGNORE,
 } wq_if_waiting;
 
 /* How to add. Zero means the stated default; all zero is wq_add(). Times are in

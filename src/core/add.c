@@ -101,7 +101,7 @@ schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
         mark_deadline(rec, backoff);
         return WQ_ADDED_SCHEDULED;
     }
-    if (how->waiting == WQ_IF_WAITING_DROP)
+    if (how->waiting == WQ_IF_WAITING_IGNORE)
         return WQ_ADDED_KEPT;
     if (at >= wq__core_entry(c, ref)->at &&
         how->waiting != WQ_IF_WAITING_REPLACE)
@@ -132,7 +132,7 @@ want_now(struct wq__core *c, const struct add *add, wq__ref ref, wq_added *what)
     const struct wq__rec *rec = wq__core_rec(c, ref);
 
     if (wq__rec_waits(rec) && how->waiting != WQ_IF_WAITING_KEEP) {
-        if (how->waiting != WQ_IF_WAITING_DROP)
+        if (how->waiting != WQ_IF_WAITING_IGNORE)
             return take_over(c, add, ref, what);
         *what = WQ_ADDED_KEPT;
         return WQ_OK;

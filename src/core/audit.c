@@ -16,7 +16,7 @@ record(const struct wq__core *c, wq__ref ref)
     return wq__core_rec(c, ref);
 }
 
-/* A record by itself: facets that exclude each other, and counts of them. */
+/* A record by itself: states that exclude each other, and counts of them. */
 struct census {
     size_t ready, held, dirty, waiting, quiet;
 };
@@ -39,7 +39,7 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
     if (dirty && !held)
         return "a key is DIRTY but not HELD";
     if (!ready && !held && !rec->wait)
-        return "a record without any facet was kept";
+        return "a record without any state was kept";
     if (rec->flags & (WQ__BACKOFF | WQ__DEBOUNCED) && !wq__rec_waits(rec))
         return "a key has a backoff or a debounce but no deadline";
     if (rec->flags & WQ__QUIET && !rec->wait)
@@ -219,7 +219,7 @@ check_ages(const struct wq__core *c)
                : "the ages of loans were miscounted";
 }
 
-/* What is remembered about a pace fits the facets of its key. */
+/* What is remembered about a pace fits the states of its key. */
 static const char *
 check_spans(const struct wq__rec *rec, const struct wq__wait *e,
             const struct wq__pace *pace)

@@ -56,7 +56,7 @@ free_record(struct wq__core *c, wq__ref ref, struct wq__rec *rec)
     wq__slab_free(&c->recs, ref);
 }
 
-/* A record without any facet, with room reserved for it at *place of the
+/* A record without any state, with room reserved for it at *place of the
  * index, which was where its key is not found. */
 __attribute__((always_inline)) static inline wq_err
 make_record(struct wq__core *c, wq_key key, uint32_t hash, size_t *place,
@@ -442,7 +442,7 @@ come_back(struct wq__core *c, wq__ref ref)
 }
 
 /* End the loan of a HELD record: READY again if it is DIRTY (and no backoff is
- * to be respected), else no facet of the two is left. */
+ * to be respected), else no state of the two is left. */
 static inline wq_err
 take_back(struct wq__core *c, struct wq__loan *loan, int64_t now, int64_t *work)
 {

@@ -15,7 +15,7 @@
  *
  *       add: wq__core_add     get: wq__core_get     done: wq__core_done
  *
- *       WAITING, a deadline in the delay heap, is a facet of its own: a key may
+ *       WAITING, a deadline in the delay heap, is a state of its own: a key may
  *       wait and also be absent, READY, HELD or HELD+DIRTY. wq__core_add_with
  *       sets it; wq__core_promote acts as an add when the time has come. A
  *       deadline may be a backoff, which an add can be made to respect: it then
@@ -45,7 +45,7 @@
 #include "core/record.h"
 #include "core/slab.h"
 
-/* What has happened since the queue was made: see wq_counts in inspect.h. */
+/* What has happened since the queue was made: see wq_stats in inspect.h. */
 struct wq__tally {
     uint64_t adds, merged, gets, dones, removed, displaced, drops;
 };
@@ -216,21 +216,21 @@ void wq__core_drop_waiting(struct wq__core *c);
 
 /* ---- what can be seen --------------------------------------------------- */
 
-/* Which facets has `key`? enum wq__flag; 0: absent. */
-unsigned wq__core_facets(const struct wq__core *c, wq_key key, uint32_t hash);
+/* Which states has `key`? enum wq__flag; 0: absent. */
+unsigned wq__core_states(const struct wq__core *c, wq_key key, uint32_t hash);
 
 /* Fill in what the core knows. */
-void wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out);
+void wq__core_stats(const struct wq__core *c, int64_t now, wq_stats *out);
 void wq__core_look(const struct wq__core *c, wq_key key, uint32_t hash,
                    int64_t now, wq_key_info *out);
 void wq__core_depths(const struct wq__core *c, wq_depth *out, size_t max,
                      size_t *n);
 
-/* Look at the next record in memory that has one of `facets` (enum wq_facet),
+/* Look at the next record in memory that has one of `states` (enum wq_state),
  * from *cursor on, which begins at 0 and moves; at most *budget slots are
  * looked at, which is counted down. False: no more, or the budget is spent. */
 bool wq__core_walk(const struct wq__core *c, wq__ref *cursor, size_t *budget,
-                   unsigned facets, int64_t now, wq_key *key,
+                   unsigned states, int64_t now, wq_key *key,
                    wq_key_info *info);
 
 /* How many keys are READY. */

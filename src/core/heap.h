@@ -4,7 +4,7 @@
  * A four-ary heap of entries by value, ordered by (deadline, arrival), so that
  * equal deadlines leave in arrival order (L4). Each record knows its place, so
  * an entry can be removed or changed from anywhere. Deadlines live here and not
- * in the record: a key that does not wait pays four bytes for the facet.
+ * in the record: a key that does not wait pays four bytes for the state.
  *
  * Cost: O(log n); the array doubles when full, halves when a quarter full.
  */

@@ -70,12 +70,12 @@ wq__core_pace(const struct wq__core *c, wq__ref ref)
     return pace ? wq__slab_at(&c->paces, pace) : NULL;
 }
 
-/* core.c: the record of a key, or a new one without any facet, in the index.
+/* core.c: the record of a key, or a new one without any state, in the index.
  * WQ_ENOMEM; whether there is room is not looked at. */
 wq_err wq__core_find_or_make(struct wq__core *c, wq_key key, uint32_t hash,
                              wq__ref *out, bool *made);
 
-/* core.c: a record without any facet left is forgotten. */
+/* core.c: a record without any state left is forgotten. */
 void wq__core_forget_if_bare(struct wq__core *c, wq__ref ref);
 
 /* core.c: `key` needs work, with the priority of `level`, which the caller

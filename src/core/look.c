@@ -6,7 +6,7 @@
 #include "core/span.h"
 
 unsigned
-wq__core_facets(const struct wq__core *c, wq_key key, uint32_t hash)
+wq__core_states(const struct wq__core *c, wq_key key, uint32_t hash)
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
     if (!ref)
@@ -20,16 +20,16 @@ wq__core_facets(const struct wq__core *c, wq_key key, uint32_t hash)
 
 /* In the words of inspect.h. */
 static unsigned
-facets_of(const struct wq__rec *rec)
+states_of(const struct wq__rec *rec)
 {
-    unsigned facets = 0;
+    unsigned states = 0;
 
-    facets |= rec->flags & WQ__READY ? WQ_KEY_READY : 0;
-    facets |= rec->flags & WQ__HELD ? WQ_KEY_HELD : 0;
-    facets |= rec->flags & WQ__DIRTY ? WQ_KEY_DIRTY : 0;
-    facets |= wq__rec_waits(rec) ? WQ_KEY_WAITING : 0;
-    facets |= rec->flags & WQ__BACKOFF ? WQ_KEY_BACKOFF : 0;
-    return facets;
+    states |= rec->flags & WQ__READY ? WQ_STATE_READY : 0;
+    states |= rec->flags & WQ__HELD ? WQ_STATE_HELD : 0;
+    states |= rec->flags & WQ__DIRTY ? WQ_STATE_DIRTY : 0;
+    states |= wq__rec_waits(rec) ? WQ_STATE_WAITING : 0;
+    states |= rec->flags & WQ__BACKOFF ? WQ_STATE_BACKOFF : 0;
+    return states;
 }
 
 /* How long it is until a deadline; one that never comes is never nearer. */
@@ -59,7 +59,7 @@ describe(const struct wq__core *c, wq__ref ref, int64_t now, wq_key_info *out)
     const struct wq__loan *loan =
         rec->flags & WQ__HELD ? wq__loans_at(&c->loans, rec->next) : NULL;
 
-    out->facets = facets_of(rec);
+    out->state = states_of(rec);
     out->priority = priority_of(c, ref, loan);
     if (c->ages && wq__rec_is_wanted(rec))
         out->ready_ns = wq__span_between(wq__rec_since(rec), now);
@@ -73,7 +73,7 @@ describe(const struct wq__core *c, wq__ref ref, int64_t now, wq_key_info *out)
 static void
 describe_absent(wq_key_info *out)
 {
-    out->facets = 0;
+    out->state = 0;
     out->priority = 0;
     out->ready_ns = out->held_ns = out->wait_ns = -1;
     out->fence = 0;
@@ -92,12 +92,12 @@ wq__core_look(const struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
 
 bool
 wq__core_walk(const struct wq__core *c, wq__ref *cursor, size_t *budget,
-              unsigned facets, int64_t now, wq_key *key, wq_key_info *info)
+              unsigned states, int64_t now, wq_key *key, wq_key_info *info)
 {
     while (wq__slab_next(&c->recs, cursor, budget)) {
         const struct wq__rec *rec = wq__core_rec(c, *cursor);
 
-        if (!(facets_of(rec) & facets)) /* none of a record that was freed */
+        if (!(states_of(rec) & states)) /* none of a record that was freed */
             continue;
         *key = wq__rec_key(rec);
         describe_absent(info);
@@ -136,7 +136,7 @@ sum_of_ages(const struct wq__core *c, int64_t now, int64_t longest)
 }
 
 void
-wq__core_stats(const struct wq__core *c, int64_t now, wq_counts *out)
+wq__core_stats(const struct wq__core *c, int64_t now, wq_stats *out)
 {
     const struct wq__tally *t = &c->tally;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* record.h: what does the queue know about one key?
  *
- * One record per known key, whatever is going on with it: the facets of a key
+ * One record per known key, whatever is going on with it: the states of a key
  * (READY, HELD, DIRTY, WAITING) are marks on the same record, never entries in
- * several maps that could disagree. A record exists while at least one facet
+ * several maps that could disagree. A record exists while at least one state
  * does. A 31-byte key and all that is known of it take 56 bytes, 64 with its
  * age.
  */
@@ -32,7 +32,7 @@ enum wq__flag {
     WQ__QUIET = 128,     /* its entry in the delay heap is no deadline: it only
                             says how long the key is to be left alone */
     WQ__PICKED = 256,    /* named by the add that is under way */
-    WQ__WAITING = 0x8000 /* only in what wq__core_facets() returns: see `wait`
+    WQ__WAITING = 0x8000 /* only in what wq__core_states() returns: see `wait`
                             and QUIET */
 };
 

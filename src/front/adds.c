@@ -10,7 +10,7 @@ static bool
 has_known_values(const wq_add_options *how)
 {
     return how->waiting >= WQ_IF_WAITING_KEEP &&
-           how->waiting <= WQ_IF_WAITING_DROP && how->debounce_ns >= 0 &&
+           how->waiting <= WQ_IF_WAITING_IGNORE && how->debounce_ns >= 0 &&
            how->max_wait_ns >= 0 && how->throttle_ns >= 0 &&
            how->timeout_ns >= WQ_NOWAIT;
 }

@@ -11,15 +11,15 @@
 #include "port/cancel.h"
 
 wq_err
-wq_stats(wq_queue *q, wq_counts *out)
+wq_read_stats(wq_queue *q, wq_stats *out)
 {
-    wq_counts known;
+    wq_stats known;
 
     if (!q || !out || !wq__sized_read(out, sizeof known, &known))
         return WQ_EINVAL;
     if (!q->backend->stats)
         return WQ_ENOTSUP;
-    known = (wq_counts){.size = sizeof known};
+    known = (wq_stats){.size = sizeof known};
     const wq_err err = q->backend->stats(q, &known);
     known.size = out->size;
     if (!err)
@@ -28,7 +28,7 @@ wq_stats(wq_queue *q, wq_counts *out)
 }
 
 wq_err
-wq_key_state(wq_queue *q, wq_key key, wq_key_info *out)
+wq_read_key(wq_queue *q, wq_key key, wq_key_info *out)
 {
     wq_key_info known;
 
@@ -48,7 +48,7 @@ wq_key_state(wq_queue *q, wq_key key, wq_key_info *out)
 }
 
 wq_err
-wq_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
+wq_read_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
 {
     if (!q || !n || (!out && max))
         return WQ_EINVAL;
@@ -56,15 +56,15 @@ wq_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
 }
 
 wq_err
-wq_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx)
+wq_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
 {
-    const unsigned known = WQ_KEY_READY | WQ_KEY_HELD | WQ_KEY_DIRTY |
-                           WQ_KEY_WAITING | WQ_KEY_BACKOFF;
+    const unsigned known = WQ_STATE_READY | WQ_STATE_HELD | WQ_STATE_DIRTY |
+                           WQ_STATE_WAITING | WQ_STATE_BACKOFF;
 
-    if (!q || !visit || facets & ~known)
+    if (!q || !visit || states & ~known)
         return WQ_EINVAL;
     return q->backend->each
-               ? q->backend->each(q, facets ? facets : known, visit, ctx)
+               ? q->backend->each(q, states ? states : known, visit, ctx)
                : WQ_ENOTSUP;
 }
 

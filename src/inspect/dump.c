@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dump.c: how does a queue look to somebody who debugs?
  *
- * wq_dump(): JSON lines, from wq_stats() and wq_each(), so that any backend
+ * wq_dump(): JSON lines, from wq_read_stats() and wq_each(), so that any backend
  * that has these two can be dumped. Needs no memory but what wq_each() does,
  * for a dump is wanted when things are bad: lines go through a small buffer on
  * the stack, and long ones in several pieces. No lock is held while anything is
@@ -55,7 +55,7 @@ add_name(struct wq__text *t, wq_queue *q)
 }
 
 static void
-add_queue(struct wq__text *t, wq_queue *q, const wq_counts *counts)
+add_queue(struct wq__text *t, wq_queue *q, const wq_stats *counts)
 {
     add_name(t, q);
     count_field(t, "ready", counts->ready);
@@ -85,22 +85,22 @@ add_queue(struct wq__text *t, wq_queue *q, const wq_counts *counts)
 /* ---- a key --------------------------------------------------------------- */
 
 static void
-add_facets(struct wq__text *t, unsigned facets)
+add_states(struct wq__text *t, unsigned states)
 {
     static const struct {
-        unsigned    facet;
+        unsigned    state;
         const char *name;
     } known[] = {
-        {WQ_KEY_READY, "\"ready\""},     {WQ_KEY_HELD, "\"held\""},
-        {WQ_KEY_DIRTY, "\"dirty\""},     {WQ_KEY_WAITING, "\"waiting\""},
-        {WQ_KEY_BACKOFF, "\"backoff\""},
+        {WQ_STATE_READY, "\"ready\""},     {WQ_STATE_HELD, "\"held\""},
+        {WQ_STATE_DIRTY, "\"dirty\""},     {WQ_STATE_WAITING, "\"waiting\""},
+        {WQ_STATE_BACKOFF, "\"backoff\""},
     };
     const char *separator = "";
 
-    name_field(t, "facets");
+    name_field(t, "states");
     wq__text_char(t, '[');
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (facets & known[i].facet) {
+        if (states & known[i].state) {
             wq__text_str(t, separator);
             wq__text_str(t, known[i].name);
             separator = ",";
@@ -127,7 +127,7 @@ add_key(void *ctx, wq_key key, const wq_key_info *info)
     struct wq__text *t = ctx;
 
     add_key_bytes(t, key);
-    add_facets(t, info->facets);
+    add_states(t, info->state);
     name_field(t, "priority");
     wq__text_i64(t, info->priority);
     if (info->requeues)
@@ -147,7 +147,7 @@ add_key(void *ctx, wq_key key, const wq_key_info *info)
 wq_err
 wq_dump(wq_queue *q, wq_write write, void *ctx)
 {
-    wq_counts       counts = {.size = sizeof counts};
+    wq_stats        counts = {.size = sizeof counts};
     char            buffer[BUFFER];
     struct wq__text t;
 
@@ -155,7 +155,7 @@ wq_dump(wq_queue *q, wq_write write, void *ctx)
         return WQ_EINVAL;
     if (!q->backend->each)
         return WQ_ENOTSUP; /* before the first line is written */
-    wq_err err = wq_stats(q, &counts);
+    wq_err err = wq_read_stats(q, &counts);
     if (err)
         return err;
 

@@ -2,7 +2,7 @@
 /* delaying.c: how does a queue that knows no time gain delays?
  *
  * wq_delaying_wrap(): keys that wait stay here, in a core used for its WAITING
- * facet; a key that is due is added to the inner queue. No thread does that:
+ * state; a key that is due is added to the inner queue. No thread does that:
  * each verb hands over what is due first, and one of the gets that sleep in
  * the inner queue, the keeper, sleeps no longer than until the next deadline.
  * When an earlier deadline comes up, or the keeper leaves, the gets are

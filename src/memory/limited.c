@@ -16,11 +16,11 @@
 static void
 ask_policy(struct wq__memory *m, wq_key key, struct wq__pick *pick)
 {
-    const unsigned facets = wq__core_facets(&m->core, key, pick->hash);
+    const unsigned states = wq__core_states(&m->core, key, pick->hash);
 
-    if (m->retry_policy & WQ_RETRY_FAILURES_ONLY && !(facets & WQ__HELD))
+    if (m->retry_policy & WQ_RETRY_FAILURES_ONLY && !(states & WQ__HELD))
         pick->at_once = true;
-    else if (m->retry_policy & WQ_RETRY_ONCE && facets & WQ__BACKOFF)
+    else if (m->retry_policy & WQ_RETRY_ONCE && states & WQ__BACKOFF)
         pick->skip = true;
     else
         pick->asked = true;

@@ -33,7 +33,7 @@ wq__memory_len(wq_queue *q, size_t *out)
 }
 
 wq_err
-wq__memory_stats(wq_queue *q, wq_counts *out)
+wq__memory_stats(wq_queue *q, wq_stats *out)
 {
     struct wq__memory *m = wq__memory_of(q);
 
@@ -99,7 +99,7 @@ has_room(const struct batch *b)
 /* With the lock: copy what comes next. False: that was the last. */
 static bool
 copy_some(struct wq__memory *m, struct batch *b, wq__ref *cursor,
-          unsigned facets)
+          unsigned states)
 {
     size_t        budget = 512; /* slots a lock is held for: some 10 us */
     const int64_t now = time_of_view(m);
@@ -108,7 +108,7 @@ copy_some(struct wq__memory *m, struct batch *b, wq__ref *cursor,
 
     b->len = b->bytes = 0;
     while (has_room(b)) {
-        if (!wq__core_walk(&m->core, cursor, &budget, facets, now, &key, &info))
+        if (!wq__core_walk(&m->core, cursor, &budget, states, now, &key, &info))
             return budget == 0;
         memcpy(b->text + b->bytes, key.data, key.len);
         b->keys[b->len] = (wq_key){b->text + b->bytes, key.len};
@@ -132,7 +132,7 @@ visit_all(struct wq__memory *m, struct batch *b, wq_visit visit, void *ctx)
 }
 
 wq_err
-wq__memory_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx)
+wq__memory_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
 {
     struct wq__memory *m = wq__memory_of(q);
     struct batch      *b = wq__mem_alloc(&m->shared_mem, sizeof *b);
@@ -144,7 +144,7 @@ wq__memory_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx)
     while (more) {
         wq__gate_enter(m);
         (void)wq__gate_catch_up(m);
-        more = copy_some(m, b, &cursor, facets);
+        more = copy_some(m, b, &cursor, states);
         wq__gate_leave_asking(m);
         more = visit_all(m, b, visit, ctx) && more;
     }

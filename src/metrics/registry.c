@@ -32,8 +32,8 @@ struct wq__reporter {
     struct wq__reporter **at;   /* what points to this one */
     /* What the queue told last: a queue that cannot tell now must not make a
      * counter go down. */
-    wq_counts last;
-    void     *raw; /* what the allocator gave */
+    wq_stats last;
+    void    *raw; /* what the allocator gave */
 };
 
 #define REPORTER_BYTES                                                         \
@@ -154,9 +154,9 @@ find_or_insert(wq_registry *registry, const char *text, struct wq__name **out)
 static void
 ask(struct wq__reporter *r)
 {
-    wq_counts now = {.size = sizeof now};
+    wq_stats now = {.size = sizeof now};
 
-    if (wq_stats(r->q, &now) == WQ_OK) {
+    if (wq_read_stats(r->q, &now) == WQ_OK) {
         r->last = now;
         return;
     }
@@ -182,7 +182,7 @@ age(int64_t ns)
 }
 
 static void
-add_gauges(struct wq__totals *now, const wq_counts *counts)
+add_gauges(struct wq__totals *now, const wq_stats *counts)
 {
     struct wq__seconds longest = {0};
 
@@ -242,12 +242,12 @@ reserve_depths(wq_registry *registry, size_t n)
 static wq_err
 ask_depths(wq_registry *registry, wq_queue *q, size_t *n)
 {
-    wq_err err = wq_depths(q, registry->depths, registry->depths_cap, n);
+    wq_err err = wq_read_depths(q, registry->depths, registry->depths_cap, n);
 
     while (!err && *n > registry->depths_cap) {
         err = reserve_depths(registry, *n);
         if (!err)
-            err = wq_depths(q, registry->depths, registry->depths_cap, n);
+            err = wq_read_depths(q, registry->depths, registry->depths_cap, n);
     }
     return err;
 }
@@ -306,7 +306,7 @@ make_reporter(wq_registry *registry, wq_queue *q)
     wq__shards_init(&r->shards, &registry->mem);
     r->registry = registry;
     r->q = q;
-    r->last = (wq_counts){0};
+    r->last = (wq_stats){0};
     r->raw = raw;
     return r;
 }

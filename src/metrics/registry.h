@@ -7,7 +7,7 @@
  * (registry.c); then they are written (exposition.c).
  *
  * One lock guards it all, but for the shards, which guard themselves. A queue's
- * lock is taken under it, by wq_stats() and wq_depths(), and never the other
+ * lock is taken under it, by wq_read_stats() and wq_read_depths(), and never the other
  * way round: a queue reports without its lock. Names are never removed:
  * counters must not go down.
  */
@@ -26,7 +26,7 @@ enum { WQ__PRIORITIES = 25 };
 
 /* What only grows. */
 struct wq__history {
-    uint64_t             adds, merged, retries, drops; /* see wq_counts */
+    uint64_t             adds, merged, retries, drops; /* see wq_stats */
     struct wq__durations durations[WQ__MEASURES];
 };
 

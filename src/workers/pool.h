@@ -43,7 +43,7 @@ enum wq__worker_stage { WQ__RECRUIT, WQ__HIRED, WQ__LEFT };
 /* What a hired worker is doing. */
 enum wq__worker_phase { WQ__LOOKING_UP, WQ__GETTING, WQ__WORKING };
 
-/* What is counted: see wq_workers_counts. */
+/* What is counted: see wq_workers_stats. */
 enum wq__count {
     WQ__DONE,
     WQ__RETRIED,

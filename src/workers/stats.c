@@ -24,7 +24,7 @@ wq_workers_count(const wq_workers *pool)
 }
 
 static void
-read_counts(const wq_workers *pool, wq_workers_counts *out)
+read_counts(const wq_workers *pool, wq_workers_stats *out)
 {
     uint64_t counts[WQ__COUNTS];
     size_t   busy = 0;
@@ -35,7 +35,7 @@ read_counts(const wq_workers *pool, wq_workers_counts *out)
             counts[i] += atomic_load(&w->counts[i]);
         busy += atomic_load(&w->phase) == WQ__WORKING;
     }
-    *out = (wq_workers_counts){
+    *out = (wq_workers_stats){
         .size = out->size,
         .threads = pool->hired_len,
         .busy = busy,
@@ -48,9 +48,9 @@ read_counts(const wq_workers *pool, wq_workers_counts *out)
 }
 
 wq_err
-wq_workers_stats(const wq_workers *pool, wq_workers_counts *out)
+wq_workers_read_stats(const wq_workers *pool, wq_workers_stats *out)
 {
-    wq_workers_counts counts;
+    wq_workers_stats counts;
 
     if (!pool || !out || !wq__sized_read(out, sizeof counts, &counts))
         return WQ_EINVAL;

@@ -2,7 +2,7 @@
 /* asked.h: what do tests of wq_add_with() say so often that it has a word?
  *
  * Each word is one call that must succeed, or one thing that can be seen from
- * outside: by wq_stats(), wq_depths() and wq_key_state().
+ * outside: by wq_read_stats(), wq_read_depths() and wq_read_key().
  */
 #ifndef WQ_BEHAVIOUR_ASKED_H
 #define WQ_BEHAVIOUR_ASKED_H
@@ -70,12 +70,12 @@ work_on_at(wq_queue *q, const char *key, int priority)
     finish(q, take_at(q, key, priority));
 }
 
-static inline wq_counts
+static inline wq_stats
 counts_of(wq_queue *q)
 {
-    wq_counts counts = {.size = sizeof counts};
+    wq_stats counts = {.size = sizeof counts};
 
-    assert_err(wq_stats(q, &counts), WQ_OK);
+    assert_err(wq_read_stats(q, &counts), WQ_OK);
     assert_int_equal(counts.adds, counts.gets + counts.removed +
                                       counts.displaced + counts.ready +
                                       counts.dirty);
@@ -86,7 +86,7 @@ counts_of(wq_queue *q)
 static inline void
 assert_counts(wq_queue *q, uint64_t adds, uint64_t retries)
 {
-    const wq_counts counts = counts_of(q);
+    const wq_stats counts = counts_of(q);
 
     assert_int_equal(counts.adds, adds);
     assert_int_equal(counts.retries, retries);
@@ -99,7 +99,7 @@ depth_at(wq_queue *q, int priority)
     wq_depth depths[64];
     size_t   n = 0;
 
-    assert_err(wq_depths(q, depths, 64, &n), WQ_OK);
+    assert_err(wq_read_depths(q, depths, 64, &n), WQ_OK);
     assert_in_range(n, 1, 64);
     for (size_t i = 0; i < n; i++)
         if (depths[i].priority == priority)
@@ -110,7 +110,7 @@ depth_at(wq_queue *q, int priority)
 static inline size_t
 depth_of(wq_queue *q)
 {
-    const wq_counts counts = counts_of(q);
+    const wq_stats counts = counts_of(q);
 
     return counts.ready + counts.dirty;
 }
@@ -120,14 +120,14 @@ info_of(wq_queue *q, const char *key)
 {
     wq_key_info info = {.size = sizeof info};
 
-    assert_err(wq_key_state(q, wq_str(key), &info), WQ_OK);
+    assert_err(wq_read_key(q, wq_str(key), &info), WQ_OK);
     return info;
 }
 
 static inline void
-assert_facets(wq_queue *q, const char *key, unsigned facets)
+assert_states(wq_queue *q, const char *key, unsigned states)
 {
-    assert_int_equal(info_of(q, key).facets, facets);
+    assert_int_equal(info_of(q, key).state, states);
 }
 
 #endif

@@ -72,12 +72,12 @@ metered_teardown(void **state)
     return 0;
 }
 
-static inline wq_counts
+static inline wq_stats
 stats(wq_queue *q)
 {
-    wq_counts counts = {.size = sizeof counts};
+    wq_stats counts = {.size = sizeof counts};
 
-    assert_err(wq_stats(q, &counts), WQ_OK);
+    assert_err(wq_read_stats(q, &counts), WQ_OK);
     return counts;
 }
 
@@ -86,14 +86,14 @@ look(wq_queue *q, const char *key)
 {
     wq_key_info info = {.size = sizeof info};
 
-    assert_err(wq_key_state(q, wq_str(key), &info), WQ_OK);
+    assert_err(wq_read_key(q, wq_str(key), &info), WQ_OK);
     return info;
 }
 
 /* What the sums of changes and what the queue says of itself have in common is
  * the same. */
 static inline void
-assert_sums(const struct recorder *r, const wq_counts *counts)
+assert_sums(const struct recorder *r, const wq_stats *counts)
 {
     assert_int_equal(r->sum.depth, counts->ready + counts->dirty);
     assert_int_equal(r->sum.adds, counts->adds);
@@ -103,9 +103,9 @@ assert_sums(const struct recorder *r, const wq_counts *counts)
     assert_int_equal(r->empty, 0);
 }
 
-/* The law of wq_counts. */
+/* The law of wq_stats. */
 static inline void
-assert_adds_up(const wq_counts *c)
+assert_adds_up(const wq_stats *c)
 {
     assert_int_equal(c->adds,
                      c->gets + c->removed + c->displaced + c->ready + c->dirty);
@@ -115,7 +115,7 @@ assert_adds_up(const wq_counts *c)
 static inline void
 assert_adds_and_depth(struct metered *m, uint64_t adds, size_t depth)
 {
-    const wq_counts counts = stats(m->t.q);
+    const wq_stats counts = stats(m->t.q);
 
     assert_int_equal(counts.adds, adds);
     assert_int_equal(counts.ready + counts.dirty, depth);

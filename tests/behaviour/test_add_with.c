@@ -14,7 +14,7 @@
 
 #define MERGE .waiting = WQ_IF_WAITING_MERGE
 #define REPLACE .waiting = WQ_IF_WAITING_REPLACE
-#define DROP .waiting = WQ_IF_WAITING_DROP
+#define DROP .waiting = WQ_IF_WAITING_IGNORE
 
 /* ---- batches ------------------------------------------------------------ */
 
@@ -174,7 +174,7 @@ TEST(delay_for_a_ready_key_merges_into_it)
                  WQ_ADDED_MERGED);
     work_on(t->q, "foo");
 
-    assert_facets(t->q, "foo", 0);
+    assert_states(t->q, "foo", 0);
     assert_int_equal(counts_of(t->q).adds, 1);
 }
 
@@ -247,7 +247,7 @@ TEST(plain_add_ends_the_deadline_it_merges_with)
     assert_added(add_how(t->q, WQ_ADD(MERGE), "foo"), WQ_ADDED_NEW);
     assert_int_equal(wq_len(t->q), 1);
     assert_int_equal(depth_at(t->q, 0), 1);
-    assert_facets(t->q, "foo", WQ_KEY_READY);
+    assert_states(t->q, "foo", WQ_STATE_READY);
     work_on(t->q, "foo");
 
     assert_int_equal(wq_len(t->q), 0);
@@ -264,7 +264,7 @@ TEST(plain_add_leaves_the_deadline_alone_unless_merged)
 
     (void)add_how(t->q, WQ_ADD(.after_ns = HOUR), "foo");
     assert_added(add_how(t->q, WQ_ADD(.priority = 0), "foo"), WQ_ADDED_NEW);
-    assert_facets(t->q, "foo", WQ_KEY_READY | WQ_KEY_WAITING);
+    assert_states(t->q, "foo", WQ_STATE_READY | WQ_STATE_WAITING);
     work_on(t->q, "foo");
     assert_due_in(t, "foo", HOUR);
     assert_counts(t->q, 2, 1);
@@ -438,20 +438,20 @@ TEST(no_sleep_is_for_nothing_and_no_key_is_there_twice)
     struct timed *t = *state;
 
     (void)add_how(t->q, WQ_ADD(MERGE, .after_ns = S), "foo");
-    assert_facets(t->q, "foo", WQ_KEY_WAITING);
+    assert_states(t->q, "foo", WQ_STATE_WAITING);
     step(t, 2 * S);
     wq_item *foo = NULL;
     assert_err(wq_get_within(t->q, WQ_FOREVER, &foo), WQ_OK);
     assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
     (void)add_how(t->q, WQ_ADD(MERGE, .after_ns = S), "foo");
-    assert_facets(t->q, "foo", WQ_KEY_HELD | WQ_KEY_WAITING);
+    assert_states(t->q, "foo", WQ_STATE_HELD | WQ_STATE_WAITING);
     (void)add_how(t->q, WQ_ADD(MERGE), "foo");
-    assert_facets(t->q, "foo", WQ_KEY_HELD | WQ_KEY_DIRTY);
+    assert_states(t->q, "foo", WQ_STATE_HELD | WQ_STATE_DIRTY);
     (void)add_how(t->q, WQ_ADD(MERGE, .after_ns = S), "foo");
     finish(t->q, foo);
-    assert_facets(t->q, "foo", WQ_KEY_READY);
+    assert_states(t->q, "foo", WQ_STATE_READY);
     (void)add_how(t->q, WQ_ADD(MERGE, .after_ns = S), "foo");
-    assert_facets(t->q, "foo", WQ_KEY_READY);
+    assert_states(t->q, "foo", WQ_STATE_READY);
 }
 
 /* PQ-43 Q-23: it goes to the tail. */
@@ -607,7 +607,7 @@ TEST(keys_that_do_not_wait_are_added_whatever_the_policy)
 {
     static const wq_if_waiting all[] = {WQ_IF_WAITING_KEEP, WQ_IF_WAITING_MERGE,
                                         WQ_IF_WAITING_REPLACE,
-                                        WQ_IF_WAITING_DROP};
+                                        WQ_IF_WAITING_IGNORE};
 
     for (int i = 0; i < 4; i++) {
         struct timed *t = timed_create(WQ_CONFIG(.order = NULL));
@@ -633,7 +633,7 @@ TEST(held_key_that_waits_is_dirty_when_its_deadline_is_merged)
     wq_item *foo = take_key(t->q, "foo");
     (void)add_then(t, WQ_IF_WAITING_MERGE, HOUR);
     assert_added(add_then(t, WQ_IF_WAITING_MERGE, 0), WQ_ADDED_DIRTY);
-    assert_facets(t->q, "foo", WQ_KEY_HELD | WQ_KEY_DIRTY);
+    assert_states(t->q, "foo", WQ_STATE_HELD | WQ_STATE_DIRTY);
     finish(t->q, foo);
     work_on(t->q, "foo");
     step(t, HOUR);
@@ -699,7 +699,7 @@ TEST(of_a_delay_and_a_limit_the_shorter_counts)
     assert_int_equal(info_of(t->q, "b").wait_ns, MS);
     assert_int_equal(info_of(t->q, "c").wait_ns, 5 * MS);
     assert_int_equal(wq_num_requeues(t->q, wq_str("b")), 1);
-    assert_facets(t->q, "a", WQ_KEY_WAITING | WQ_KEY_BACKOFF);
+    assert_states(t->q, "a", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
     timed_destroy(t);
 }
 
@@ -712,10 +712,10 @@ TEST(negative_delay_with_a_limit_is_now)
         assert_added(
             add_how(t->q, WQ_ADD(.rate_limited = true, .after_ns = -S), "a"),
             WQ_ADDED_NEW);
-        assert_facets(t->q, "a", WQ_KEY_READY);
+        assert_states(t->q, "a", WQ_STATE_READY);
         assert_int_equal(wq_num_requeues(t->q, wq_str("a")), i);
         work_on(t->q, "a");
-        assert_facets(t->q, "a", 0);
+        assert_states(t->q, "a", 0);
     }
     assert_counts(t->q, 3, 3);
     timed_destroy(t);
@@ -734,7 +734,7 @@ TEST(limiter_is_asked_although_the_key_is_ready)
     assert_int_equal(wq_num_requeues(t->q, wq_str("k")), 2);
     assert_counts(t->q, 1, 2);
     work_on(t->q, "k");
-    assert_facets(t->q, "k", 0);
+    assert_states(t->q, "k", 0);
     timed_destroy(t);
 }
 

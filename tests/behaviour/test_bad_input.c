@@ -432,7 +432,7 @@ TEST(options_that_contradict_each_other_are_refused)
         {.max_wait_ns = 1},
         {.max_wait_ns = 1, .throttle_ns = 1},
         {.debounce_ns = 1, .waiting = WQ_IF_WAITING_MERGE},
-        {.throttle_ns = 1, .waiting = WQ_IF_WAITING_DROP},
+        {.throttle_ns = 1, .waiting = WQ_IF_WAITING_IGNORE},
         {.debounce_ns = -1},
         {.throttle_ns = -1},
         {.debounce_ns = 1, .max_wait_ns = -1},

@@ -134,7 +134,7 @@ TEST(new_key_is_refused_when_the_queue_is_full)
     assert_err(try_how(t->q, WQ_ADD(.throttle_ns = 9), "c"), WQ_EFULL);
     assert_err(try_how(t->q, WQ_ADD(.timeout_ns = HOUR), "c"), WQ_EFULL);
     assert_int_equal(wq_num_requeues(t->q, wq_str("c")), 0);
-    assert_facets(t->q, "c", 0);
+    assert_states(t->q, "c", 0);
     assert_counts(t->q, 2, 0);
     work_on(t->q, "a");
     add(t->q, "c");
@@ -187,12 +187,12 @@ TEST(ready_held_and_waiting_keys_take_room_and_give_it_back)
 TEST(key_in_the_quiet_time_of_a_throttle_takes_room)
 {
     struct timed *t = create_bounded(1, WQ_OVERFLOW_REFUSE);
-    wq_counts     counts = {.size = sizeof counts};
+    wq_stats      counts = {.size = sizeof counts};
 
     (void)add_how(t->q, WQ_ADD(.throttle_ns = S), "a");
     work_on(t->q, "a");
     assert_err(wq_add_str(t->q, "b"), WQ_EFULL);
-    assert_err(wq_stats(t->q, &counts), WQ_OK);
+    assert_err(wq_read_stats(t->q, &counts), WQ_OK);
     assert_int_equal(counts.known, 1); /* though nothing else shows it */
     assert_int_equal(counts.ready + counts.held + counts.waiting, 0);
     step(t, S - 1);
@@ -277,7 +277,7 @@ note(void *ctx, wq_key key)
     if (!s->calls)
         return;
     s->calls = false;
-    assert_facets(s->t->q, "new", WQ_KEY_READY);
+    assert_states(s->t->q, "new", WQ_STATE_READY);
     assert_err(wq_add(s->t->q, key), WQ_OK); /* takes another one's place */
     (void)wq_len(s->t->q);
 }
@@ -306,7 +306,7 @@ TEST(new_key_takes_the_place_of_the_oldest)
     assert_int_equal(wq_len(s.t->q), 3);
     assert_int_equal(counts_of(s.t->q).displaced, 1);
     assert_int_equal(counts_of(s.t->q).drops, 1);
-    assert_facets(s.t->q, "a", 0);
+    assert_states(s.t->q, "a", 0);
     work_on(s.t->q, "b");
     work_on(s.t->q, "c");
     work_on(s.t->q, "d");
@@ -586,7 +586,7 @@ TEST(add_gives_up_when_its_time_is_up_and_not_before)
     worker_await_blocked(w);
     step(t, 1);
     assert_err(worker_join(w), WQ_ETIMEDOUT);
-    assert_facets(t->q, "x", 0);
+    assert_states(t->q, "x", 0);
     assert_counts(t->q, 1, 0);
     timed_destroy(t);
 }

@@ -180,15 +180,15 @@ pass(void *ctx, wq_key key, const wq_key_info *info)
 static void
 look_inside(void)
 {
-    wq_counts   counts = {.size = sizeof counts};
+    wq_stats    counts = {.size = sizeof counts};
     wq_key_info info = {.size = sizeof info};
     wq_depth    depth;
     size_t      n;
     char       *text;
 
-    ignore(wq_stats(f.q, &counts));
-    ignore(wq_depths(f.q, &depth, 1, &n));
-    ignore(wq_key_state(f.q, wq_str("held"), &info));
+    ignore(wq_read_stats(f.q, &counts));
+    ignore(wq_read_depths(f.q, &depth, 1, &n));
+    ignore(wq_read_key(f.q, wq_str("held"), &info));
     ignore(wq_each(f.q, 0, pass, NULL));
     if (wq_registry_text(f.registry, WQ_TEXT_PROMETHEUS, &text, &n) == WQ_OK)
         free(text);

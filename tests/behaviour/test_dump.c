@@ -73,7 +73,7 @@ TEST(first_line_is_the_queue)
                 "\"dones\":0,\"removed\":0,\"displaced\":0,\"drops\":0}\n");
 
     told.name = "a \"queue\"\n";
-    told.counts = (wq_counts){
+    told.counts = (wq_stats){
         .ready = 1,
         .held = 2,
         .dirty = 3,
@@ -109,13 +109,13 @@ TEST(each_key_has_a_line)
 {
     const struct told_key keys[] = {
         {{"default/nginx", 13},
-         {.facets = WQ_KEY_READY,
+         {.state = WQ_STATE_READY,
           .ready_ns = 1500,
           .held_ns = -1,
           .wait_ns = -1}},
         {{"b", 1},
-         {.facets =
-              WQ_KEY_HELD | WQ_KEY_DIRTY | WQ_KEY_WAITING | WQ_KEY_BACKOFF,
+         {.state = WQ_STATE_HELD | WQ_STATE_DIRTY | WQ_STATE_WAITING |
+                   WQ_STATE_BACKOFF,
           .priority = -5,
           .requeues = 3,
           .ready_ns = 0,
@@ -128,9 +128,9 @@ TEST(each_key_has_a_line)
     told.keys_len = 2;
     assert_string_equal(
         strchr(dump(), '\n'),
-        "\n{\"key\":\"default/nginx\",\"facets\":[\"ready\"],\"priority\":0,"
+        "\n{\"key\":\"default/nginx\",\"states\":[\"ready\"],\"priority\":0,"
         "\"ready_ns\":1500}\n"
-        "{\"key\":\"b\",\"facets\":[\"held\",\"dirty\",\"waiting\",\"backoff\"]"
+        "{\"key\":\"b\",\"states\":[\"held\",\"dirty\",\"waiting\",\"backoff\"]"
         ",\"priority\":-5,\"requeues\":3,\"ready_ns\":0,\"held_ns\":2,"
         "\"wait_ns\":1,\"fence\":9}\n");
 }
@@ -139,7 +139,7 @@ TEST(each_key_has_a_line)
 TEST(key_that_is_not_text_is_also_told_in_hex)
 {
     const wq_key_info info = {
-        .facets = WQ_KEY_READY, .ready_ns = -1, .held_ns = -1, .wait_ns = -1};
+        .state = WQ_STATE_READY, .ready_ns = -1, .held_ns = -1, .wait_ns = -1};
     const struct told_key keys[] = {
         {{"\0\xff", 2}, info},
         {{"a\"\n\0", 4}, info},
@@ -149,9 +149,9 @@ TEST(key_that_is_not_text_is_also_told_in_hex)
     told.keys_len = 2;
     assert_string_equal(
         strchr(dump(), '\n'),
-        "\n{\"key\":\"\\u0000\xef\xbf\xbd\",\"key_hex\":\"00ff\",\"facets\":"
+        "\n{\"key\":\"\\u0000\xef\xbf\xbd\",\"key_hex\":\"00ff\",\"states\":"
         "[\"ready\"],\"priority\":0}\n"
-        "{\"key\":\"a\\\"\\n\\u0000\",\"facets\":[\"ready\"],\"priority\":0}"
+        "{\"key\":\"a\\\"\\n\\u0000\",\"states\":[\"ready\"],\"priority\":0}"
         "\n");
 }
 
@@ -160,7 +160,7 @@ TEST(key_that_is_not_text_is_also_told_in_hex)
 TEST(long_keys_are_told_in_full)
 {
     static char     bytes[WQ_KEY_MAX];
-    struct told_key key = {.info = {.facets = WQ_KEY_READY}};
+    struct told_key key = {.info = {.state = WQ_STATE_READY}};
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7);
@@ -183,7 +183,7 @@ TEST(write_that_fails_ends_the_dump)
     struct told_key keys[5];
 
     for (int i = 0; i < 5; i++)
-        keys[i] = (struct told_key){{"key", 3}, {.facets = WQ_KEY_READY}};
+        keys[i] = (struct told_key){{"key", 3}, {.state = WQ_STATE_READY}};
     told.keys = keys;
     told.keys_len = 5;
     for (unsigned n = 1; n <= 6; n++) {

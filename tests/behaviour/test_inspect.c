@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_inspect.c: what do wq_stats(), wq_depths(), wq_key_state() and wq_each()
+/* test_inspect.c: what do wq_read_stats(), wq_read_depths(), wq_read_key() and wq_each()
  * say of a queue?
  *
  * On a fake clock, and without a sink: ages are kept where the config says so.
@@ -33,13 +33,13 @@ make_aged(void **state)
 /* An entry of WQ_TESTS() for a test that wants ages. */
 #define with_ages(name) test_with(name, make_aged, timed_teardown)
 
-/* ---- wq_stats() --------------------------------------------------------- */
+/* ---- wq_read_stats() --------------------------------------------------------- */
 
 /* O-30 */
 TEST(new_queue_has_nothing_to_count)
 {
     const struct timed *t = *state;
-    const wq_counts     c = stats(t->q);
+    const wq_stats      c = stats(t->q);
 
     assert_int_equal(c.size, sizeof c);
     assert_int_equal(c.ready + c.held + c.dirty + c.waiting + c.sleeping, 0);
@@ -66,7 +66,7 @@ TEST(every_step_is_counted)
     add(q, "a");
     add_after(t, "b", 10);
     add_after(t, "c", 20);
-    wq_counts c = stats(q);
+    wq_stats c = stats(q);
     assert_int_equal(c.ready, 1);
     assert_int_equal(c.held, 1);
     assert_int_equal(c.dirty, 1);
@@ -109,7 +109,7 @@ TEST(deadline_that_has_passed_counts_as_ready)
     assert_int_equal(stats(t->q).adds, 0);
     assert_int_equal(stats(t->q).next_ns, 1);
     step(t, 1);
-    const wq_counts c = stats(t->q);
+    const wq_stats c = stats(t->q);
     assert_int_equal(c.ready, 1);
     assert_int_equal(c.waiting, 1);
     assert_int_equal(c.adds, 1);
@@ -129,7 +129,7 @@ TEST(throttled_key_is_not_mistaken_for_a_deadline)
     work_on(t->q, "b");
     assert_int_equal(stats(t->q).waiting, 0);
     assert_int_equal(stats(t->q).next_ns, WQ_FOREVER);
-    assert_int_equal(look(t->q, "a").facets, 0);
+    assert_int_equal(look(t->q, "a").state, 0);
     assert_int_equal(look(t->q, "a").wait_ns, -1);
     for (int i = 0; i < 30; i++) {
         char key[16];
@@ -156,7 +156,7 @@ TEST(backoff_that_puts_a_key_off_is_counted)
     add(t->q, "a");
     assert_err(wq_add_rate_limited(t->q, wq_str("a")), WQ_OK);
     finish(t->q, item); /* not READY: it backs off */
-    wq_counts c = stats(t->q);
+    wq_stats c = stats(t->q);
     assert_int_equal(c.displaced, 1);
     assert_int_equal(c.drops, 0);
     assert_int_equal(c.ready + c.dirty, 0);
@@ -188,14 +188,14 @@ TEST(sleeping_gets_are_counted)
 TEST(struct_of_an_older_program_is_filled_as_far_as_it_goes)
 {
     const struct timed *t = *state;
-    wq_counts           counts;
+    wq_stats            counts;
     wq_key_info         info;
 
     add(t->q, "a");
     memset(&counts, 0xa5, sizeof counts);
-    counts.size = offsetof(wq_counts, sleeping);
-    assert_err(wq_stats(t->q, &counts), WQ_OK);
-    assert_int_equal(counts.size, offsetof(wq_counts, sleeping));
+    counts.size = offsetof(wq_stats, sleeping);
+    assert_err(wq_read_stats(t->q, &counts), WQ_OK);
+    assert_int_equal(counts.size, offsetof(wq_stats, sleeping));
     assert_int_equal(counts.ready, 1);
     assert_int_equal(counts.waiting, 0);
     assert_int_equal(counts.sleeping, (size_t)0xa5a5a5a5a5a5a5a5);
@@ -203,9 +203,9 @@ TEST(struct_of_an_older_program_is_filled_as_far_as_it_goes)
 
     memset(&info, 0xa5, sizeof info);
     info.size = offsetof(wq_key_info, held_ns);
-    assert_err(wq_key_state(t->q, wq_str("a"), &info), WQ_OK);
+    assert_err(wq_read_key(t->q, wq_str("a"), &info), WQ_OK);
     assert_int_equal(info.size, offsetof(wq_key_info, held_ns));
-    assert_int_equal(info.facets, WQ_KEY_READY);
+    assert_int_equal(info.state, WQ_STATE_READY);
     assert_int_equal(info.ready_ns, 0);
     assert_int_equal(info.held_ns, (int64_t)0xa5a5a5a5a5a5a5a5);
     assert_int_equal(info.fence, UINT64_C(0xa5a5a5a5a5a5a5a5));
@@ -216,8 +216,8 @@ TEST(struct_of_a_newer_program_is_filled_as_far_as_we_know)
 {
     const struct timed *t = *state;
     struct {
-        wq_counts known;
-        uint64_t  unknown;
+        wq_stats known;
+        uint64_t unknown;
     } counts = {.unknown = 0};
     struct {
         wq_key_info known;
@@ -226,17 +226,17 @@ TEST(struct_of_a_newer_program_is_filled_as_far_as_we_know)
 
     add(t->q, "a");
     counts.known.size = sizeof counts;
-    assert_err(wq_stats(t->q, &counts.known), WQ_OK);
+    assert_err(wq_read_stats(t->q, &counts.known), WQ_OK);
     assert_int_equal(counts.known.size, sizeof counts);
     assert_int_equal(counts.known.adds, 1);
     assert_int_equal(counts.unknown, 0);
     info.known.size = sizeof info;
-    assert_err(wq_key_state(t->q, wq_str("a"), &info.known), WQ_OK);
-    assert_int_equal(info.known.facets, WQ_KEY_READY);
+    assert_err(wq_read_key(t->q, wq_str("a"), &info.known), WQ_OK);
+    assert_int_equal(info.known.state, WQ_STATE_READY);
     assert_int_equal(info.unknown, 0);
     counts.unknown = info.unknown = 1;
-    assert_err(wq_stats(t->q, &counts.known), WQ_EINVAL);
-    assert_err(wq_key_state(t->q, wq_str("a"), &info.known), WQ_EINVAL);
+    assert_err(wq_read_stats(t->q, &counts.known), WQ_EINVAL);
+    assert_err(wq_read_key(t->q, wq_str("a"), &info.known), WQ_EINVAL);
 }
 
 /* O-30 O-32 */
@@ -247,12 +247,12 @@ TEST(wrong_size_is_refused_and_nothing_is_written)
     const size_t        wrong[] = {0, word / 2, word + word / 2, 4096 + word};
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        wq_counts   counts = {.size = wrong[i], .ready = 77};
-        wq_key_info info = {.size = wrong[i], .facets = 77};
-        assert_err(wq_stats(t->q, &counts), WQ_EINVAL);
+        wq_stats    counts = {.size = wrong[i], .ready = 77};
+        wq_key_info info = {.size = wrong[i], .state = 77};
+        assert_err(wq_read_stats(t->q, &counts), WQ_EINVAL);
         assert_int_equal(counts.ready, 77);
-        assert_err(wq_key_state(t->q, wq_str("a"), &info), WQ_EINVAL);
-        assert_int_equal(info.facets, 77);
+        assert_err(wq_read_key(t->q, wq_str("a"), &info), WQ_EINVAL);
+        assert_int_equal(info.state, 77);
     }
 }
 
@@ -271,30 +271,31 @@ TEST(bad_arguments_are_refused)
 {
     static const char   too_long[WQ_KEY_MAX + 1];
     const struct timed *t = *state;
-    wq_counts           counts = {.size = sizeof counts};
+    wq_stats            counts = {.size = sizeof counts};
     wq_key_info         info = {.size = sizeof info};
     wq_depth            depth;
     size_t              n = 77;
 
-    assert_err(wq_stats(NULL, &counts), WQ_EINVAL);
-    assert_err(wq_stats(t->q, NULL), WQ_EINVAL);
-    assert_err(wq_depths(NULL, &depth, 1, &n), WQ_EINVAL);
-    assert_err(wq_depths(t->q, NULL, 1, &n), WQ_EINVAL);
-    assert_err(wq_depths(t->q, &depth, 1, NULL), WQ_EINVAL);
+    assert_err(wq_read_stats(NULL, &counts), WQ_EINVAL);
+    assert_err(wq_read_stats(t->q, NULL), WQ_EINVAL);
+    assert_err(wq_read_depths(NULL, &depth, 1, &n), WQ_EINVAL);
+    assert_err(wq_read_depths(t->q, NULL, 1, &n), WQ_EINVAL);
+    assert_err(wq_read_depths(t->q, &depth, 1, NULL), WQ_EINVAL);
     assert_int_equal(n, 77);
-    assert_err(wq_depths(t->q, NULL, 0, &n), WQ_OK);
+    assert_err(wq_read_depths(t->q, NULL, 0, &n), WQ_OK);
     assert_int_equal(n, 1);
-    assert_err(wq_key_state(NULL, wq_str("a"), &info), WQ_EINVAL);
-    assert_err(wq_key_state(t->q, wq_str("a"), NULL), WQ_EINVAL);
-    assert_err(wq_key_state(t->q, wq_str(""), &info), WQ_EINVAL);
-    assert_err(wq_key_state(t->q, wq_str(NULL), &info), WQ_EINVAL);
-    assert_err(wq_key_state(t->q, (wq_key){too_long, sizeof too_long}, &info),
+    assert_err(wq_read_key(NULL, wq_str("a"), &info), WQ_EINVAL);
+    assert_err(wq_read_key(t->q, wq_str("a"), NULL), WQ_EINVAL);
+    assert_err(wq_read_key(t->q, wq_str(""), &info), WQ_EINVAL);
+    assert_err(wq_read_key(t->q, wq_str(NULL), &info), WQ_EINVAL);
+    assert_err(wq_read_key(t->q, (wq_key){too_long, sizeof too_long}, &info),
                WQ_ETOOLONG);
     add(t->q, "a");
     assert_err(wq_each(NULL, 0, never, NULL), WQ_EINVAL);
     assert_err(wq_each(t->q, 0, NULL, NULL), WQ_EINVAL);
     assert_err(wq_each(t->q, 32, never, NULL), WQ_EINVAL);
-    assert_err(wq_each(t->q, 1U << 31 | WQ_KEY_READY, never, NULL), WQ_EINVAL);
+    assert_err(wq_each(t->q, 1U << 31 | WQ_STATE_READY, never, NULL),
+               WQ_EINVAL);
 }
 
 static wq_err
@@ -358,18 +359,18 @@ TEST(backend_that_cannot_tell_says_so)
         .shutting_down = no_shutdown,
     };
     wq_queue    q;
-    wq_counts   counts = {.size = sizeof counts};
+    wq_stats    counts = {.size = sizeof counts};
     wq_key_info info = {.size = sizeof info};
     size_t      n;
 
     assert_err(wq_backend_init(&q, &least), WQ_OK);
-    assert_err(wq_stats(&q, &counts), WQ_ENOTSUP);
-    assert_err(wq_depths(&q, NULL, 0, &n), WQ_ENOTSUP);
-    assert_err(wq_key_state(&q, wq_str("a"), &info), WQ_ENOTSUP);
+    assert_err(wq_read_stats(&q, &counts), WQ_ENOTSUP);
+    assert_err(wq_read_depths(&q, NULL, 0, &n), WQ_ENOTSUP);
+    assert_err(wq_read_key(&q, wq_str("a"), &info), WQ_ENOTSUP);
     assert_err(wq_each(&q, 0, never, NULL), WQ_ENOTSUP);
 }
 
-/* ---- wq_depths() -------------------------------------------------------- */
+/* ---- wq_read_depths() -------------------------------------------------------- */
 
 /* The depth of `priority`; -1: it is not in use. */
 static int64_t
@@ -379,7 +380,7 @@ depth_of(wq_queue *q, int priority)
     size_t   n = 0;
     int64_t  found = -1;
 
-    assert_err(wq_depths(q, depths, 16, &n), WQ_OK);
+    assert_err(wq_read_depths(q, depths, 16, &n), WQ_OK);
     assert_true(n <= 16);
     for (size_t i = 0; i < n; i++)
         if (depths[i].priority == priority) {
@@ -394,7 +395,7 @@ priorities(wq_queue *q)
 {
     size_t n = 0;
 
-    assert_err(wq_depths(q, NULL, 0, &n), WQ_OK);
+    assert_err(wq_read_depths(q, NULL, 0, &n), WQ_OK);
     return n;
 }
 
@@ -448,32 +449,32 @@ TEST(depths_fill_in_no_more_than_there_is_room_for)
         (void)snprintf(key, sizeof key, "%d", i);
         add_how(t->q, key, WQ_ADD(.priority = i));
     }
-    assert_err(wq_depths(t->q, depths, 2, &n), WQ_OK);
+    assert_err(wq_read_depths(t->q, depths, 2, &n), WQ_OK);
     assert_int_equal(n, 6);
     assert_true(depths[0].keys <= 1 && depths[1].keys <= 1);
     assert_int_equal(depths[2].keys, 77);
 }
 
-/* ---- wq_key_state() ----------------------------------------------------- */
+/* ---- wq_read_key() ----------------------------------------------------- */
 
 static void
-assert_state(const wq_key_info *info, unsigned facets, int64_t ready_ns,
+assert_state(const wq_key_info *info, unsigned states, int64_t ready_ns,
              int64_t held_ns, int64_t wait_ns)
 {
     assert_int_equal(info->size, sizeof *info);
-    assert_int_equal(info->facets, facets);
+    assert_int_equal(info->state, states);
     assert_int_equal(info->ready_ns, ready_ns);
     assert_int_equal(info->held_ns, held_ns);
     assert_int_equal(info->wait_ns, wait_ns);
 }
 
-#define assert_key_state(q, key, facets, ready_ns, held_ns, wait_ns)           \
+#define assert_key_state(q, key, states, ready_ns, held_ns, wait_ns)           \
     do {                                                                       \
         const wq_key_info info_ = look(q, key);                                \
-        assert_state(&info_, facets, ready_ns, held_ns, wait_ns);              \
+        assert_state(&info_, states, ready_ns, held_ns, wait_ns);              \
     } while (0)
 
-/* Through all combinations of facets; ages that are not kept are -1. */
+/* Through all combinations of states; ages that are not kept are -1. */
 static void
 walk_through_states(struct timed *t, bool ages)
 {
@@ -483,33 +484,33 @@ walk_through_states(struct timed *t, bool ages)
     assert_key_state(q, "a", 0, no, no, no);
     add_after(t, "a", 1000);
     step(t, 1);
-    assert_key_state(q, "a", WQ_KEY_WAITING, no, no, 999);
+    assert_key_state(q, "a", WQ_STATE_WAITING, no, no, 999);
     add(q, "a");
     step(t, 1);
-    assert_key_state(q, "a", WQ_KEY_WAITING | WQ_KEY_READY, ages ? 1 : no, no,
-                     998);
+    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_READY, ages ? 1 : no,
+                     no, 998);
     wq_item *item = take(q);
     step(t, 1);
-    assert_key_state(q, "a", WQ_KEY_WAITING | WQ_KEY_HELD, no, ages ? 1 : no,
-                     997);
+    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD, no,
+                     ages ? 1 : no, 997);
     add(q, "a");
     step(t, 1);
-    assert_key_state(q, "a", WQ_KEY_WAITING | WQ_KEY_HELD | WQ_KEY_DIRTY,
+    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD | WQ_STATE_DIRTY,
                      ages ? 1 : no, ages ? 2 : no, 996);
     step(t, 996); /* the deadline merges into what is DIRTY */
-    assert_key_state(q, "a", WQ_KEY_HELD | WQ_KEY_DIRTY, ages ? 997 : no,
+    assert_key_state(q, "a", WQ_STATE_HELD | WQ_STATE_DIRTY, ages ? 997 : no,
                      ages ? 998 : no, no);
     finish(q, item);
-    assert_key_state(q, "a", WQ_KEY_READY, ages ? 997 : no, no, no);
+    assert_key_state(q, "a", WQ_STATE_READY, ages ? 997 : no, no, no);
     item = take(q);
     step(t, 2);
-    assert_key_state(q, "a", WQ_KEY_HELD, no, ages ? 2 : no, no);
+    assert_key_state(q, "a", WQ_STATE_HELD, no, ages ? 2 : no, no);
     finish(q, item);
     assert_key_state(q, "a", 0, no, no, no);
 }
 
 /* O-32 */
-TEST(state_of_a_key_is_told_in_all_its_facets)
+TEST(state_of_a_key_is_told_in_all_its_states)
 {
     walk_through_states(*state, true);
 }
@@ -521,29 +522,32 @@ TEST(state_of_a_key_is_told_without_ages_where_they_are_not_kept)
 }
 
 /* O-32 */
-TEST(backoff_is_a_facet_of_a_deadline)
+TEST(backoff_is_a_state_of_a_deadline)
 {
     struct timed *t = *state;
     wq_queue     *q = t->q;
 
     assert_err(wq_add_rate_limited(q, wq_str("a")), WQ_OK);
-    assert_key_state(q, "a", WQ_KEY_WAITING | WQ_KEY_BACKOFF, -1, -1, 5 * MS);
+    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_BACKOFF, -1, -1,
+                     5 * MS);
     assert_int_equal(look(q, "a").requeues, 1);
     assert_err(wq_add_rate_limited(q, wq_str("a")), WQ_OK);
     assert_int_equal(look(q, "a").requeues, 2);
     add(q, "a");
-    assert_key_state(q, "a", WQ_KEY_WAITING | WQ_KEY_BACKOFF | WQ_KEY_READY, 0,
+    assert_key_state(q, "a",
+                     WQ_STATE_WAITING | WQ_STATE_BACKOFF | WQ_STATE_READY, 0,
                      -1, 5 * MS);
     (void)take(q);
     add(q, "a");
-    assert_key_state(
-        q, "a", WQ_KEY_WAITING | WQ_KEY_BACKOFF | WQ_KEY_HELD | WQ_KEY_DIRTY, 0,
-        0, 5 * MS);
+    assert_key_state(q, "a",
+                     WQ_STATE_WAITING | WQ_STATE_BACKOFF | WQ_STATE_HELD |
+                         WQ_STATE_DIRTY,
+                     0, 0, 5 * MS);
     add_after(t, "a", 1); /* an earlier one that is no backoff */
-    assert_key_state(q, "a", WQ_KEY_WAITING | WQ_KEY_HELD | WQ_KEY_DIRTY, 0, 0,
-                     1);
+    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD | WQ_STATE_DIRTY,
+                     0, 0, 1);
     assert_err(wq_cancel_after(q, wq_str("a")), WQ_OK);
-    assert_key_state(q, "a", WQ_KEY_HELD | WQ_KEY_DIRTY, 0, 0, -1);
+    assert_key_state(q, "a", WQ_STATE_HELD | WQ_STATE_DIRTY, 0, 0, -1);
     assert_int_equal(look(q, "a").requeues, 2);
     assert_err(wq_forget(q, wq_str("a")), WQ_OK);
     assert_int_equal(look(q, "a").requeues, 0);
@@ -612,7 +616,7 @@ TEST(deadline_that_has_passed_shows_as_ready)
 
     add_after(t, "a", 10);
     step(t, 12);
-    assert_key_state(t->q, "a", WQ_KEY_READY, 2, -1, -1);
+    assert_key_state(t->q, "a", WQ_STATE_READY, 2, -1, -1);
 }
 
 /* ---- wq_each() ---------------------------------------------------------- */
@@ -630,7 +634,7 @@ static void
 assert_same(const wq_key_info *a, const wq_key_info *b)
 {
     assert_int_equal(a->size, b->size);
-    assert_int_equal(a->facets, b->facets);
+    assert_int_equal(a->state, b->state);
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->requeues, b->requeues);
     assert_int_equal(a->ready_ns, b->ready_ns);
@@ -652,7 +656,7 @@ note(void *ctx, wq_key key, const wq_key_info *info)
         walk->seen[i] = walk->seen[i - 1];
     walk->seen[i] = letter;
     /* Nobody else is there: one look says what the other does. */
-    assert_err(wq_key_state(walk->q, key, &again), WQ_OK);
+    assert_err(wq_read_key(walk->q, key, &again), WQ_OK);
     assert_same(&again, info);
     if (walk->removes)
         (void)wq_remove(walk->q, key);
@@ -660,11 +664,11 @@ note(void *ctx, wq_key key, const wq_key_info *info)
 }
 
 static void
-assert_walk(wq_queue *q, unsigned facets, const char *letters)
+assert_walk(wq_queue *q, unsigned states, const char *letters)
 {
     struct walk walk = {.q = q};
 
-    assert_err(wq_each(q, facets, note, &walk), WQ_OK);
+    assert_err(wq_each(q, states, note, &walk), WQ_OK);
     assert_string_equal(walk.seen, letters);
 }
 
@@ -686,19 +690,19 @@ make_all_kinds(struct timed *t)
 }
 
 /* O-33 */
-TEST(walk_visits_the_keys_with_the_facets_asked_for)
+TEST(walk_visits_the_keys_with_the_states_asked_for)
 {
     struct timed *t = *state;
 
     assert_walk(t->q, 0, "");
     make_all_kinds(t);
     assert_walk(t->q, 0, "bdhrwx");
-    assert_walk(t->q, WQ_KEY_READY, "rx");
-    assert_walk(t->q, WQ_KEY_HELD, "dh");
-    assert_walk(t->q, WQ_KEY_DIRTY, "d");
-    assert_walk(t->q, WQ_KEY_WAITING, "bwx");
-    assert_walk(t->q, WQ_KEY_BACKOFF, "b");
-    assert_walk(t->q, WQ_KEY_DIRTY | WQ_KEY_WAITING, "bdwx");
+    assert_walk(t->q, WQ_STATE_READY, "rx");
+    assert_walk(t->q, WQ_STATE_HELD, "dh");
+    assert_walk(t->q, WQ_STATE_DIRTY, "d");
+    assert_walk(t->q, WQ_STATE_WAITING, "bwx");
+    assert_walk(t->q, WQ_STATE_BACKOFF, "b");
+    assert_walk(t->q, WQ_STATE_DIRTY | WQ_STATE_WAITING, "bdwx");
     add_how(t->q, "q", WQ_ADD(.throttle_ns = 1 * S));
     wq_item *item = NULL;
     while (wq_get_within(t->q, 0, &item) == WQ_OK)
@@ -714,8 +718,8 @@ TEST(walk_sees_deadlines_that_have_passed_as_ready)
     add_after(t, "a", 10);
     add_after(t, "b", 11);
     step(t, 10);
-    assert_walk(t->q, WQ_KEY_READY, "a");
-    assert_walk(t->q, WQ_KEY_WAITING, "b");
+    assert_walk(t->q, WQ_STATE_READY, "a");
+    assert_walk(t->q, WQ_STATE_WAITING, "b");
 }
 
 /* O-33 */
@@ -766,7 +770,7 @@ TEST(visit_can_remove_keys)
     assert_err(wq_each(t->q, 0, note, &walk), WQ_OK);
     assert_string_equal(walk.seen, "bdhrwx");
     assert_walk(t->q, 0, "dh"); /* what is held stays so */
-    assert_walk(t->q, WQ_KEY_DIRTY, "");
+    assert_walk(t->q, WQ_STATE_DIRTY, "");
 }
 
 static bool
@@ -778,7 +782,7 @@ work_on_it(void *ctx, wq_key key, const wq_key_info *info)
     (void)info;
     assert_err(wq_add(q, key), WQ_OK);
     finish(q, item);
-    assert_err(wq_each(q, WQ_KEY_HELD, never, NULL), WQ_OK);
+    assert_err(wq_each(q, WQ_STATE_HELD, never, NULL), WQ_OK);
     return true;
 }
 
@@ -832,7 +836,7 @@ TEST(walk_visits_each_of_many_keys_once)
         assert_int_equal(census.times[i], 1);
 
     memset(&census, 0, sizeof census);
-    assert_err(wq_each(t->q, WQ_KEY_WAITING, count, &census), WQ_OK);
+    assert_err(wq_each(t->q, WQ_STATE_WAITING, count, &census), WQ_OK);
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(census.times[i], i % 3 == 0);
 }
@@ -911,14 +915,14 @@ WQ_TESTS(with_ages(new_queue_has_nothing_to_count),
          test(backend_that_cannot_tell_says_so),
          with_ages(depth_is_told_by_priority),
          with_ages(depths_fill_in_no_more_than_there_is_room_for),
-         with_ages(state_of_a_key_is_told_in_all_its_facets),
+         with_ages(state_of_a_key_is_told_in_all_its_states),
          with_time(state_of_a_key_is_told_without_ages_where_they_are_not_kept),
-         with_ages(backoff_is_a_facet_of_a_deadline),
+         with_ages(backoff_is_a_state_of_a_deadline),
          with_ages(absent_key_may_have_failures),
          with_ages(priority_is_that_of_the_next_hand_out),
          with_ages(fence_is_that_of_the_loan),
          with_ages(deadline_that_has_passed_shows_as_ready),
-         with_ages(walk_visits_the_keys_with_the_facets_asked_for),
+         with_ages(walk_visits_the_keys_with_the_states_asked_for),
          with_ages(walk_sees_deadlines_that_have_passed_as_ready),
          with_ages(visit_can_end_the_walk),
          with_ages(visit_can_end_a_long_walk), with_ages(visit_can_remove_keys),

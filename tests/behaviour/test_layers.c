@@ -478,7 +478,7 @@ static void
 assert_lacks_verbs(wq_queue *q)
 {
     const wq_key key = wq_str("foo");
-    wq_counts    counts = {.size = sizeof counts};
+    wq_stats     counts = {.size = sizeof counts};
     wq_key_info  info = {.size = sizeof info};
     wq_depth     depth;
     size_t       n;
@@ -488,9 +488,9 @@ assert_lacks_verbs(wq_queue *q)
     assert_err(wq_add_one(q, key, WQ_ADD(.priority = 1)), WQ_ENOTSUP);
     assert_err(wq_remove(q, key), WQ_ENOTSUP);
     assert_err(wq_cancel_after(q, key), WQ_ENOTSUP);
-    assert_err(wq_stats(q, &counts), WQ_ENOTSUP);
-    assert_err(wq_depths(q, &depth, 1, &n), WQ_ENOTSUP);
-    assert_err(wq_key_state(q, key, &info), WQ_ENOTSUP);
+    assert_err(wq_read_stats(q, &counts), WQ_ENOTSUP);
+    assert_err(wq_read_depths(q, &depth, 1, &n), WQ_ENOTSUP);
+    assert_err(wq_read_key(q, key, &info), WQ_ENOTSUP);
     assert_err(wq_each(q, 0, visit_none, NULL), WQ_ENOTSUP);
     assert_err(wq_dump(q, wq_write_file, stderr), WQ_ENOTSUP);
     errno = 0;

@@ -2,7 +2,7 @@
 /* test_metrics.c: what is a sink told, and when?
  *
  * On a fake clock, so that every duration is exact. What happens once is seen
- * by a sink of the test's own; what can be asked for, through wq_stats() too;
+ * by a sink of the test's own; what can be asked for, through wq_read_stats() too;
  * and the scene of client-go's own test also in the registry's text.
  */
 #include "metered.h"

@@ -142,22 +142,22 @@ close_queue(void **state)
     return 0;
 }
 
-static wq_counts
+static wq_stats
 counts(void)
 {
-    wq_counts c = {.size = sizeof c};
+    wq_stats c = {.size = sizeof c};
 
-    assert_err(wq_stats(q, &c), WQ_OK);
+    assert_err(wq_read_stats(q, &c), WQ_OK);
     return c;
 }
 
 static unsigned
-facets_of(const char *key)
+states_of(const char *key)
 {
     wq_key_info info = {.size = sizeof info};
 
-    assert_err(wq_key_state(q, wq_str(key), &info), WQ_OK);
-    return info.facets;
+    assert_err(wq_read_key(q, wq_str(key), &info), WQ_OK);
+    return info.state;
 }
 
 /* ---- merged, ordered, counted -------------------------------------------- */
@@ -174,13 +174,13 @@ TEST(key_added_twice_is_handed_out_once)
 /* whoever asks. */
 TEST(key_added_twice_counts_once)
 {
-    const wq_counts before = counts();
+    const wq_stats before = counts();
 
     add(q, "foo");
     add(q, "foo");
     add(q, "bar");
     assert_int_equal(wq_len(q), 2);
-    const wq_counts after = counts();
+    const wq_stats after = counts();
     assert_int_equal(after.adds, before.adds + 2);
     assert_int_equal(after.merged, before.merged + 1);
     assert_int_equal(after.ready, 2);
@@ -198,7 +198,7 @@ TEST(key_added_while_it_holds_it_comes_once_more_after_done)
     add(q, "foo");
     getter_finds_nothing(WQ_ETIMEDOUT);
     assert_int_equal(wq_len(q), 0);
-    assert_int_equal(facets_of("foo"), WQ_KEY_HELD | WQ_KEY_DIRTY);
+    assert_int_equal(states_of("foo"), WQ_STATE_HELD | WQ_STATE_DIRTY);
     getter_finishes(item);
     getter_works_on("foo");
     getter_finds_nothing(WQ_ETIMEDOUT);
@@ -297,7 +297,7 @@ TEST(key_can_be_taken_by_who_added_it)
 TEST(key_can_be_looked_at_and_removed)
 {
     add(q, "foo");
-    assert_int_equal(facets_of("foo"), WQ_KEY_READY);
+    assert_int_equal(states_of("foo"), WQ_STATE_READY);
     add(q, "bar");
     assert_err(wq_remove(q, wq_str("bar")), WQ_OK);
     getter_works_on("foo");

@@ -90,7 +90,7 @@ TEST(debounce_of_a_ready_key_leaves_it_ready)
 
     add(t->q, "foo");
     assert_added(debounce(t, S, 0), WQ_ADDED_MERGED);
-    assert_facets(t->q, "foo", WQ_KEY_READY);
+    assert_states(t->q, "foo", WQ_STATE_READY);
     work_on(t->q, "foo");
     step(t, HOUR);
     assert_none_due(t);
@@ -117,9 +117,9 @@ TEST(debounce_of_a_held_key_waits_meanwhile)
     add(t->q, "foo");
     wq_item *foo = take_key(t->q, "foo");
     assert_added(debounce(t, S, 0), WQ_ADDED_SCHEDULED);
-    assert_facets(t->q, "foo", WQ_KEY_HELD | WQ_KEY_WAITING);
+    assert_states(t->q, "foo", WQ_STATE_HELD | WQ_STATE_WAITING);
     step(t, S);
-    assert_facets(t->q, "foo", WQ_KEY_HELD | WQ_KEY_DIRTY);
+    assert_states(t->q, "foo", WQ_STATE_HELD | WQ_STATE_DIRTY);
     assert_added(debounce(t, S, 0), WQ_ADDED_MERGED);
     finish(t->q, foo);
     work_on(t->q, "foo");
@@ -303,7 +303,7 @@ TEST(throttled_key_added_while_held_waits)
     (void)throttle(t, 10 * S);
     wq_item *foo = take_key(t->q, "foo");
     assert_added(throttle(t, 10 * S), WQ_ADDED_SCHEDULED);
-    assert_facets(t->q, "foo", WQ_KEY_HELD | WQ_KEY_WAITING);
+    assert_states(t->q, "foo", WQ_STATE_HELD | WQ_STATE_WAITING);
     finish(t->q, foo);
     assert_due_in(t, "foo", 10 * S);
 }
@@ -372,13 +372,13 @@ TEST(retry_of_a_throttled_key_does_not_prolong_its_quiet_time)
 }
 
 /* O-54: a key that nothing is asked for is not there for anybody to see. */
-TEST(quiet_key_has_no_facet)
+TEST(quiet_key_has_no_state)
 {
     struct timed *t = *state;
 
     (void)throttle(t, 10 * S);
     work_on(t->q, "foo");
-    assert_facets(t->q, "foo", 0);
+    assert_states(t->q, "foo", 0);
     assert_int_equal(counts_of(t->q).waiting, 0);
     assert_err(wq_remove(t->q, wq_str("foo")), WQ_ENOTFOUND);
     assert_err(wq_cancel_after(t->q, wq_str("foo")), WQ_ENOTFOUND);
@@ -486,7 +486,7 @@ WQ_TESTS(
     with_time(plain_run_neither_prolongs_nor_begins_a_quiet_time),
     with_time(plain_run_beside_a_throttled_wait_changes_nothing),
     with_time(retry_of_a_throttled_key_does_not_prolong_its_quiet_time),
-    with_time(quiet_key_has_no_facet),
+    with_time(quiet_key_has_no_state),
     with_time(throttled_key_that_is_removed_before_its_hand_out_is_not_quiet),
     test(shutdown_is_not_held_up_by_quiet_keys),
     test(throttled_key_that_waits_outlives_the_shutdown_if_told_to),

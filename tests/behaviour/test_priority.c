@@ -523,7 +523,7 @@ TEST(order_without_remove_keeps_its_ready_keys)
     add_at(q, 3, "foo");
     assert_err(wq_add_after(q, wq_str("foo"), HOUR), WQ_OK);
     assert_err(wq_remove(q, wq_str("foo")), WQ_ENOTSUP);
-    assert_facets(q, "foo", WQ_KEY_READY | WQ_KEY_WAITING);
+    assert_states(q, "foo", WQ_STATE_READY | WQ_STATE_WAITING);
     assert_err(wq_cancel_after(q, wq_str("foo")), WQ_OK);
     assert_err(wq_add_after(q, wq_str("bar"), HOUR), WQ_OK);
     assert_err(wq_remove(q, wq_str("bar")), WQ_OK);
@@ -544,8 +544,8 @@ TEST(order_that_refuses_in_the_middle_keeps_what_was_before)
 
     assert_err(wq_add_with(q, WQ_ADD(.priority = 1), keys, 3), WQ_EFULL);
     assert_int_equal(wq_len(q), 1);
-    assert_facets(q, "b", 0);
-    assert_facets(q, "c", 0);
+    assert_states(q, "b", 0);
+    assert_states(q, "c", 0);
     work_on_at(q, "a", 1);
     assert_none_ready(q, WQ_ETIMEDOUT);
     wq_destroy(q);

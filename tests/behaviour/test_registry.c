@@ -122,7 +122,7 @@ TEST(counters_and_gauges_are_those_of_the_queue)
     struct told told;
     void       *handle = begin(&told, "pods");
 
-    told.counts = (wq_counts){
+    told.counts = (wq_stats){
         .ready = 3,
         .held = 5,
         .dirty = 2,
@@ -246,16 +246,16 @@ TEST(queues_of_one_name_are_added_up)
  * text. */
 TEST(counters_of_a_queue_stay_when_it_is_destroyed_and_gauges_do_not)
 {
-    struct told     told;
-    const wq_depth  five = {.priority = 5, .keys = 4};
-    const wq_counts at_the_end = {.ready = 4,
-                                  .waiting = 2,
-                                  .unfinished_ns = 9,
-                                  .longest_ns = 9,
-                                  .adds = 100,
-                                  .merged = 30,
-                                  .retries = 20,
-                                  .drops = 10};
+    struct told    told;
+    const wq_depth five = {.priority = 5, .keys = 4};
+    const wq_stats at_the_end = {.ready = 4,
+                                 .waiting = 2,
+                                 .unfinished_ns = 9,
+                                 .longest_ns = 9,
+                                 .adds = 100,
+                                 .merged = 30,
+                                 .retries = 20,
+                                 .drops = 10};
 
     for (int life = 1; life <= 3; life++) {
         void *handle = begin(&told, "pods");

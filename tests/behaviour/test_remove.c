@@ -34,7 +34,7 @@ TEST(removed_key_is_not_handed_out_and_the_others_keep_their_places)
     assert_int_equal(wq_len(t->q), 2);
     assert_int_equal(depth_at(t->q, 5), 0);
     assert_int_equal(counts_of(t->q).removed, 2);
-    assert_facets(t->q, "b", 0);
+    assert_states(t->q, "b", 0);
     work_on(t->q, "a");
     work_on(t->q, "c");
     assert_none_due(t);
@@ -75,7 +75,7 @@ TEST(waiting_key_that_is_removed_does_not_come)
 
     add_after(t, "a", S);
     assert_err(take_back(t, "a"), WQ_OK);
-    assert_facets(t->q, "a", 0);
+    assert_states(t->q, "a", 0);
     assert_int_equal(counts_of(t->q).waiting, 0);
     assert_int_equal(counts_of(t->q).removed, 0); /* it never became READY */
     step(t, S);
@@ -118,7 +118,7 @@ TEST(dirty_key_that_is_removed_does_not_come_again)
     add_at(t->q, 3, "a");
     add_after(t, "a", S);
     assert_err(take_back(t, "a"), WQ_OK);
-    assert_facets(t->q, "a", WQ_KEY_HELD);
+    assert_states(t->q, "a", WQ_STATE_HELD);
     assert_err(take_back(t, "a"), WQ_ESTATE);
     assert_key(a, "a");
     finish(t->q, a);
@@ -219,7 +219,7 @@ TEST(cancelled_deadline_does_not_come)
     add_after(t, "b", 2 * S);
     assert_err(cancel(t, "a"), WQ_OK);
     assert_err(cancel(t, "a"), WQ_ENOTFOUND);
-    assert_facets(t->q, "a", 0);
+    assert_states(t->q, "a", 0);
     assert_due_in(t, "b", 2 * S);
     assert_none_due(t);
 }
@@ -232,7 +232,7 @@ TEST(cancel_leaves_a_ready_key_ready)
     add_after(t, "a", S);
     add(t->q, "a");
     assert_err(cancel(t, "a"), WQ_OK);
-    assert_facets(t->q, "a", WQ_KEY_READY);
+    assert_states(t->q, "a", WQ_STATE_READY);
     work_on(t->q, "a");
     step(t, S);
     assert_none_due(t);
@@ -249,7 +249,7 @@ TEST(cancel_leaves_a_held_key_held_and_dirty)
     add(t->q, "a");
     add_after(t, "a", S);
     assert_err(cancel(t, "a"), WQ_OK);
-    assert_facets(t->q, "a", WQ_KEY_HELD | WQ_KEY_DIRTY);
+    assert_states(t->q, "a", WQ_STATE_HELD | WQ_STATE_DIRTY);
     finish(t->q, a);
     work_on(t->q, "a");
     step(t, S);

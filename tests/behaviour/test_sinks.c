@@ -81,7 +81,7 @@ TEST(several_sinks_hear_the_same)
     finish(t->q, item);
     assert_err(wq_add_rate_limited(t->q, wq_str("foo")), WQ_OK);
     for (int i = 0; i < 3; i++) {
-        const wq_counts now = stats(t->q);
+        const wq_stats now = stats(t->q);
         assert_told(all[i].latency, 7);
         assert_told(all[i].work, 9);
         assert_told(all[i].limited, 5);
@@ -339,7 +339,7 @@ static void
 call_back(struct recorder *r, enum recorder_call call)
 {
     static _Thread_local bool inside;
-    wq_counts                 counts = {.size = sizeof counts};
+    wq_stats                  counts = {.size = sizeof counts};
     wq_key_info               info = {.size = sizeof info};
     wq_depth                  depth;
     size_t                    n;
@@ -348,9 +348,9 @@ call_back(struct recorder *r, enum recorder_call call)
     if (inside)
         return;
     inside = true;
-    assert_err(wq_stats(r->q, &counts), WQ_OK);
-    assert_err(wq_key_state(r->q, wq_str("foo"), &info), WQ_OK);
-    assert_err(wq_depths(r->q, &depth, 1, &n), WQ_OK);
+    assert_err(wq_read_stats(r->q, &counts), WQ_OK);
+    assert_err(wq_read_key(r->q, wq_str("foo"), &info), WQ_OK);
+    assert_err(wq_read_depths(r->q, &depth, 1, &n), WQ_OK);
     (void)wq_len(r->q);
     (void)wq_num_requeues(r->q, wq_str("foo"));
     if (wq_add_str(r->q, "from the sink") == WQ_OK)
@@ -388,7 +388,7 @@ TEST(sinks_may_call_the_queue)
     assert_err(wq_done_key(t->q, wq_str("foo")), WQ_OK);
     assert_err(wq_shutdown_with_drain_within(t->q, 0), WQ_OK);
     for (int i = 0; i < 2; i++) {
-        const wq_counts now = stats(t->q);
+        const wq_stats now = stats(t->q);
         assert_sums(&all[i], &now);
         assert_adds_up(&now);
     }

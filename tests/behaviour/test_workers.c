@@ -17,20 +17,20 @@
 
 /* What the callbacks of a test share. */
 struct room {
-    wq_queue    *q;
-    wq_workers  *pool;
-    struct stage handlers; /* held, unless opened */
-    struct stage reports;  /* on_stuck(): likewise */
-    struct tally drops;
-    wq_result    result;
-    atomic_int   most;         /* handlers that were running at the same time */
-    atomic_int   now;          /* and are */
-    atomic_int   wrong;        /* what a callback found wrong: a line number */
-    atomic_llong running_ns;   /* what on_stuck() was told */
-    atomic_int   drop_why;     /* what on_drop() was told */
-    atomic_uint  drop_retries; /* likewise */
-    char         names[4][32]; /* of threads, by the last byte of the key */
-    wq_workers_counts last;    /* the stats when it ended */
+    wq_queue        *q;
+    wq_workers      *pool;
+    struct stage     handlers; /* held, unless opened */
+    struct stage     reports;  /* on_stuck(): likewise */
+    struct tally     drops;
+    wq_result        result;
+    atomic_int       most;  /* handlers that were running at the same time */
+    atomic_int       now;   /* and are */
+    atomic_int       wrong; /* what a callback found wrong: a line number */
+    atomic_llong     running_ns;   /* what on_stuck() was told */
+    atomic_int       drop_why;     /* what on_drop() was told */
+    atomic_uint      drop_retries; /* likewise */
+    char             names[4][32]; /* of threads, by the last byte of the key */
+    wq_workers_stats last;         /* the stats when it ended */
 };
 
 static struct room
@@ -106,17 +106,17 @@ end(struct room *room)
     open_stage(&room->reports);
     assert_err(wq_workers_stop(room->pool), WQ_OK);
     room->last.size = sizeof room->last;
-    assert_err(wq_workers_stats(room->pool, &room->last), WQ_OK);
+    assert_err(wq_workers_read_stats(room->pool, &room->last), WQ_OK);
     assert_err(wq_workers_destroy(room->pool), WQ_OK);
     assert_int_equal(room->wrong, 0);
 }
 
-static wq_workers_counts
+static wq_workers_stats
 stats(struct room *room)
 {
-    wq_workers_counts counts = {.size = sizeof counts};
+    wq_workers_stats counts = {.size = sizeof counts};
 
-    assert_err(wq_workers_stats(room->pool, &counts), WQ_OK);
+    assert_err(wq_workers_read_stats(room->pool, &counts), WQ_OK);
     return counts;
 }
 
@@ -215,12 +215,12 @@ TEST(start_accepts_older_and_newer_configs)
 /* PW-01: NULL pools. */
 TEST(null_pools_are_refused)
 {
-    wq_workers_counts counts = {.size = sizeof counts};
+    wq_workers_stats counts = {.size = sizeof counts};
 
     assert_err(wq_workers_stop(NULL), WQ_EINVAL);
     assert_err(wq_workers_drain(NULL, 0), WQ_EINVAL);
     assert_err(wq_workers_resize(NULL, 1), WQ_EINVAL);
-    assert_err(wq_workers_stats(NULL, &counts), WQ_EINVAL);
+    assert_err(wq_workers_read_stats(NULL, &counts), WQ_EINVAL);
     assert_int_equal(wq_workers_count(NULL), 0);
     assert_err(wq_workers_destroy(NULL), WQ_OK);
 }
@@ -337,9 +337,9 @@ TEST(key_added_while_it_is_handled_is_handled_once_more_and_not_meanwhile)
 static wq_result
 use_everything(void *ctx, const wq_item *item)
 {
-    struct room      *room = ctx;
-    wq_workers_counts counts = {.size = sizeof counts};
-    wq_item          *other;
+    struct room     *room = ctx;
+    wq_workers_stats counts = {.size = sizeof counts};
+    wq_item         *other;
 
     if (item->key.len != 3 || wq_shutting_down(room->q))
         return wq_result_done(); /* one that it added itself */
@@ -354,7 +354,7 @@ use_everything(void *ctx, const wq_item *item)
     wq_interrupt(room->q);
     if (wq_workers_resize(room->pool, 3) || wq_workers_resize(room->pool, 1) ||
         wq_workers_count(room->pool) != 1 ||
-        wq_workers_stats(room->pool, &counts) || counts.busy < 1)
+        wq_workers_read_stats(room->pool, &counts) || counts.busy < 1)
         room->wrong = __LINE__;
     wq_shutdown(room->q);
     tally_add(&room->handlers.begun, 1);
@@ -1294,20 +1294,20 @@ TEST(stats_say_what_is_and_was)
 /* PW-21 */
 TEST(stats_fill_in_as_far_as_the_size_reaches)
 {
-    struct room       room = make_room(*state);
-    wq_workers_counts counts = {.size = offsetof(wq_workers_counts, busy),
-                                .busy = 77};
+    struct room      room = make_room(*state);
+    wq_workers_stats counts = {.size = offsetof(wq_workers_stats, busy),
+                               .busy = 77};
 
     start(&room, &(wq_workers_config){.threads = 2});
-    assert_err(wq_workers_stats(room.pool, &counts), WQ_OK);
+    assert_err(wq_workers_read_stats(room.pool, &counts), WQ_OK);
     assert_int_equal(counts.threads, 2);
     assert_int_equal(counts.busy, 77);
-    assert_int_equal(counts.size, offsetof(wq_workers_counts, busy));
+    assert_int_equal(counts.size, offsetof(wq_workers_stats, busy));
     counts.size = 0;
-    assert_err(wq_workers_stats(room.pool, &counts), WQ_EINVAL);
+    assert_err(wq_workers_read_stats(room.pool, &counts), WQ_EINVAL);
     counts.size = 9;
-    assert_err(wq_workers_stats(room.pool, &counts), WQ_EINVAL);
-    assert_err(wq_workers_stats(room.pool, NULL), WQ_EINVAL);
+    assert_err(wq_workers_read_stats(room.pool, &counts), WQ_EINVAL);
+    assert_err(wq_workers_read_stats(room.pool, NULL), WQ_EINVAL);
     end(&room);
 }
 

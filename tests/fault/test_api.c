@@ -534,11 +534,11 @@ batch_is_in(void *unused)
     expect_all_in_order(0);
     for (size_t i = 0; i < batch; i++) {
         wq_key_info info = {.size = sizeof info};
-        assert_int_equal(wq_key_state(ctx.q, batch_keys[i], &info), WQ_OK);
-        assert_int_equal(info.facets & (WQ_KEY_READY | WQ_KEY_WAITING),
+        assert_int_equal(wq_read_key(ctx.q, batch_keys[i], &info), WQ_OK);
+        assert_int_equal(info.state & (WQ_STATE_READY | WQ_STATE_WAITING),
                          how.debounce_ns || how.after_ns || how.rate_limited
-                             ? WQ_KEY_WAITING
-                             : WQ_KEY_READY);
+                             ? WQ_STATE_WAITING
+                             : WQ_STATE_READY);
         assert_int_equal(info.priority, how.priority);
     }
 }
@@ -609,11 +609,11 @@ op_remove(void *unused)
 static void
 one_is_removed(void *unused)
 {
-    wq_counts c = {.size = sizeof c};
+    wq_stats c = {.size = sizeof c};
 
     (void)unused;
     expect_sound();
-    assert_int_equal(wq_stats(ctx.q, &c), WQ_OK);
+    assert_int_equal(wq_read_stats(ctx.q, &c), WQ_OK);
     assert_int_equal(c.removed, 1);
     assert_int_equal(c.ready, ctx.pending - 1);
 }

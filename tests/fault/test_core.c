@@ -631,7 +631,7 @@ TEST(looking_needs_no_memory_and_changes_nothing)
 {
     const wq_key    wait0 = wq_str("wait0");
     struct counting mem;
-    wq_counts       counts;
+    wq_stats        counts;
     wq_depth        depths[4];
     wq_key_info     info;
     wq_key          key;

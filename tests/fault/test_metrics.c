@@ -118,10 +118,10 @@ TEST(create_without_memory_leaves_no_sink_open)
 static void
 nothing_told(void *unused)
 {
-    wq_counts counts = {.size = sizeof counts};
+    wq_stats counts = {.size = sizeof counts};
 
     (void)unused;
-    assert_err(wq_stats(ctx.q, &counts), WQ_OK);
+    assert_err(wq_read_stats(ctx.q, &counts), WQ_OK);
     assert_int_equal(counts.adds + counts.retries + counts.waiting, 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ctx.all[i].calls[RECORDER_CHANGED], 0);
@@ -245,16 +245,16 @@ TEST(walk_without_memory_visits_nothing)
 static wq_err
 op_look(void *unused)
 {
-    wq_counts   counts = {.size = sizeof counts};
+    wq_stats    counts = {.size = sizeof counts};
     wq_key_info info = {.size = sizeof info};
     wq_depth    depth;
     size_t      n;
-    wq_err      err = wq_stats(ctx.q, &counts);
+    wq_err      err = wq_read_stats(ctx.q, &counts);
 
     (void)unused;
     if (!err)
-        err = wq_depths(ctx.q, &depth, 1, &n);
-    return err ? err : wq_key_state(ctx.q, wq_str("foo"), &info);
+        err = wq_read_depths(ctx.q, &depth, 1, &n);
+    return err ? err : wq_read_key(ctx.q, wq_str("foo"), &info);
 }
 
 static void
@@ -279,12 +279,12 @@ TEST(looking_needs_no_memory)
 
 /* ---- keys that cannot be taken in --------------------------------------- */
 
-static wq_counts
+static wq_stats
 stats(void)
 {
-    wq_counts c = {.size = sizeof c};
+    wq_stats c = {.size = sizeof c};
 
-    assert_err(wq_stats(ctx.q, &c), WQ_OK);
+    assert_err(wq_read_stats(ctx.q, &c), WQ_OK);
     assert_int_equal(c.adds,
                      c.gets + c.removed + c.displaced + c.ready + c.dirty);
     for (int i = 0; i < 2; i++) {
@@ -299,7 +299,7 @@ stats(void)
 TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
 {
     struct counting    mem;
-    wq_key_info        info = {.size = sizeof info, .facets = 77};
+    wq_key_info        info = {.size = sizeof info, .state = 77};
     static char        new_key[100]; /* it needs a block of its own */
     struct wq__memory *m;
 
@@ -317,14 +317,14 @@ TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
     wq__lock_release(&m->lock);
 
     counting_fail(&mem, 1, COUNTING_FROM_NOW);
-    const wq_counts before = stats();
+    const wq_stats before = stats();
     assert_int_equal(wq_len(ctx.q), 3); /* each counts singly there */
-    assert_err(wq_key_state(ctx.q, wq_str("foo"), &info), WQ_ENOMEM);
-    assert_int_equal(info.facets, 77);
+    assert_err(wq_read_key(ctx.q, wq_str("foo"), &info), WQ_ENOMEM);
+    assert_int_equal(info.state, 77);
     counting_heal(&mem);
     assert_err(wq_add_str(ctx.q, "foo"),
                WQ_OK); /* tells, as questions do not */
-    const wq_counts after = stats();
+    const wq_stats after = stats();
     assert_true(after.adds >= before.adds); /* counts never go down */
     assert_int_equal(after.adds, 2);
     assert_int_equal(after.merged, 2);

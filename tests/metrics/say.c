@@ -46,11 +46,11 @@ say_text(wq_text format)
         told_init(&told[i]);
         told[i].depths = depths;
         told[i].depths_len = PRIORITIES;
-        told[i].counts = (wq_counts){.ready = 3,
-                                     .waiting = 2,
-                                     .adds = 9,
-                                     .unfinished_ns = 1500,
-                                     .longest_ns = 1000};
+        told[i].counts = (wq_stats){.ready = 3,
+                                    .waiting = 2,
+                                    .adds = 9,
+                                    .unfinished_ns = 1500,
+                                    .longest_ns = 1000};
         if (sink->open(sink->self, &told[i].base, names[i], &handles[i]))
             return check(0, "no memory");
         for (int64_t ns = 1; ns < INT64_C(5000000000000); ns *= 7)

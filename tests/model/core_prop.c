@@ -118,7 +118,7 @@ struct trace {
 struct walk {
     bool    under_way;
     wq__ref cursor;
-    bool    stayed[MODEL_KEYS]; /* it had a facet all the time */
+    bool    stayed[MODEL_KEYS]; /* it had a state all the time */
     int     seen[MODEL_KEYS];   /* how often */
 };
 
@@ -348,7 +348,7 @@ as_how(const struct model_how *how)
         [MODEL_KEEP] = WQ_IF_WAITING_KEEP,
         [MODEL_MERGE] = WQ_IF_WAITING_MERGE,
         [MODEL_REPLACE] = WQ_IF_WAITING_REPLACE,
-        [MODEL_DROP] = WQ_IF_WAITING_DROP,
+        [MODEL_DROP] = WQ_IF_WAITING_IGNORE,
     };
     struct wq__how core = {
         .kind = WQ__ADD_NOW,
@@ -755,17 +755,17 @@ perform_done_many(struct world *w, int which, int how)
 /* ---- looking ------------------------------------------------------------ */
 
 static unsigned
-facets_of(const struct world *w, int n)
+states_of(const struct world *w, int n)
 {
     const struct model_key *k = &w->model.keys[n];
-    unsigned                facets = 0;
+    unsigned                states = 0;
 
-    facets |= model_is_ready(&w->model, n) ? WQ_KEY_READY : 0;
-    facets |= k->held ? WQ_KEY_HELD : 0;
-    facets |= k->dirty ? WQ_KEY_DIRTY : 0;
-    facets |= k->waiting ? WQ_KEY_WAITING : 0;
-    facets |= k->waiting && k->backoff ? WQ_KEY_BACKOFF : 0;
-    return facets;
+    states |= model_is_ready(&w->model, n) ? WQ_STATE_READY : 0;
+    states |= k->held ? WQ_STATE_HELD : 0;
+    states |= k->dirty ? WQ_STATE_DIRTY : 0;
+    states |= k->waiting ? WQ_STATE_WAITING : 0;
+    states |= k->waiting && k->backoff ? WQ_STATE_BACKOFF : 0;
+    return states;
 }
 
 static int64_t
@@ -779,10 +779,10 @@ static void
 compare_info(struct world *w, int n, const wq_key_info *info)
 {
     const struct model_key *k = &w->model.keys[n];
-    const unsigned          facets = facets_of(w, n);
-    const bool              wanted = facets & (WQ_KEY_READY | WQ_KEY_DIRTY);
+    const unsigned          states = states_of(w, n);
+    const bool              wanted = states & (WQ_STATE_READY | WQ_STATE_DIRTY);
 
-    equal(w, "facets of a key", facets, info->facets);
+    equal(w, "states of a key", states, info->state);
     equal(w, "priority of a key", model_priority(&w->model, n), info->priority);
     equal(w, "how long a key is READY",
           w->ages && wanted ? age(k->since, w->now) : -1, info->ready_ns);
@@ -803,10 +803,10 @@ compare_keys(struct world *w)
         wq__core_look(&w->core, key_of(n), hash_of(w, n), w->now, &info);
         compare_info(w, n, &info);
         const unsigned inside =
-            wq__core_facets(&w->core, key_of(n), hash_of(w, n));
+            wq__core_states(&w->core, key_of(n), hash_of(w, n));
         equal(w, "WAITING, inside", w->model.keys[n].waiting,
               (inside & WQ__WAITING) != 0);
-        equal(w, "BACKOFF, inside", (info.facets & WQ_KEY_BACKOFF) != 0,
+        equal(w, "BACKOFF, inside", (info.state & WQ_STATE_BACKOFF) != 0,
               (inside & WQ__BACKOFF) != 0);
     }
 }
@@ -839,7 +839,7 @@ compare_counts(struct world *w)
 {
     const struct model *m = &w->model;
     int64_t             sum = 0, longest = 0;
-    wq_counts           counts = {0};
+    wq_stats            counts = {0};
 
     for (int n = 0; n < w->keys; n++) {
         const int64_t held = m->keys[n].held ? age(m->keys[n].got, w->now) : 0;
@@ -904,14 +904,14 @@ enum { ALL_FACETS = 31 };
 
 /* Go on by `budget` slots; false: that was the last one. */
 static bool
-walk_on(struct world *w, wq__ref *cursor, size_t budget, unsigned facets,
+walk_on(struct world *w, wq__ref *cursor, size_t budget, unsigned states,
         int *seen)
 {
     wq_key      key;
     wq_key_info info;
 
     while (
-        wq__core_walk(&w->core, cursor, &budget, facets, w->now, &key, &info)) {
+        wq__core_walk(&w->core, cursor, &budget, states, w->now, &key, &info)) {
         const int n = number_of(w, key);
         if (!check(w, n >= 0, "key met on a walk", 0, n))
             return false;
@@ -921,24 +921,24 @@ walk_on(struct world *w, wq__ref *cursor, size_t budget, unsigned facets,
     return budget == 0 && !w->report->text[0];
 }
 
-/* O-33: while nothing happens, every key with one of the facets is met once. */
+/* O-33: while nothing happens, every key with one of the states is met once. */
 static void
-walk_all(struct world *w, size_t budget, unsigned facets)
+walk_all(struct world *w, size_t budget, unsigned states)
 {
     int     seen[MODEL_KEYS] = {0};
     wq__ref cursor = 0;
 
-    while (walk_on(w, &cursor, budget, facets, seen))
+    while (walk_on(w, &cursor, budget, states, seen))
         ;
     for (int n = 0; n < w->keys; n++)
-        equal(w, "visits of a key", (facets_of(w, n) & facets) != 0, seen[n]);
+        equal(w, "visits of a key", (states_of(w, n) & states) != 0, seen[n]);
 }
 
 static void
 note_who_stays(struct world *w)
 {
     for (int n = 0; w->walk.under_way && n < w->keys; n++)
-        w->walk.stayed[n] &= facets_of(w, n) != 0;
+        w->walk.stayed[n] &= states_of(w, n) != 0;
 }
 
 static void
@@ -966,8 +966,8 @@ perform_walk(struct world *w, int how)
     const uint64_t calls = w->mem.calls;
 
     if (how % 4 == 0) {
-        const unsigned facets = how < 64 ? 1U << how / 4 % 5 : ALL_FACETS;
-        walk_all(w, 1 + (size_t)how / 8 % 3, facets);
+        const unsigned states = how < 64 ? 1U << how / 4 % 5 : ALL_FACETS;
+        walk_all(w, 1 + (size_t)how / 8 % 3, states);
     } else {
         if (!w->walk.under_way)
             begin_walk(w);

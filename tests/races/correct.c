@@ -230,7 +230,7 @@ static void *
 scrape(void *arg)
 {
     struct pool *p = arg;
-    wq_counts    counts = {.size = sizeof counts};
+    wq_stats     counts = {.size = sizeof counts};
     char        *text;
     size_t       len;
 
@@ -238,7 +238,7 @@ scrape(void *arg)
         CHECK(wq_registry_text(p->registry, WQ_TEXT_OPENMETRICS, &text, &len) ==
               WQ_OK);
         free(text);
-        CHECK(wq_stats(p->q, &counts) == WQ_OK);
+        CHECK(wq_read_stats(p->q, &counts) == WQ_OK);
         poll(NULL, 0, 1);
     }
     return NULL;
@@ -247,10 +247,10 @@ scrape(void *arg)
 static void
 run_pool(void)
 {
-    struct pool       p = {0};
-    wq_workers       *pool;
-    wq_workers_counts counts = {.size = sizeof counts};
-    const unsigned    n = number / 4;
+    struct pool      p = {0};
+    wq_workers      *pool;
+    wq_workers_stats counts = {.size = sizeof counts};
+    const unsigned   n = number / 4;
 
     CHECK(wq_registry_create(&p.registry) == WQ_OK);
     CHECK(wq_metrics_set_default(wq_registry_sink(p.registry)) == WQ_OK);
@@ -272,7 +272,7 @@ run_pool(void)
         if (i == n / 2)
             CHECK(wq_workers_resize(pool, THREADS - 1) == WQ_OK &&
                   wq_workers_resize(pool, THREADS + 1) == WQ_OK &&
-                  wq_workers_stats(pool, &counts) == WQ_OK);
+                  wq_workers_read_stats(pool, &counts) == WQ_OK);
     }
     CHECK(wq_workers_drain(pool, WQ_FOREVER) == WQ_OK);
     pthread_join(scraper, NULL);

@@ -163,12 +163,12 @@ stop_watchdog(struct crowd *dog)
 /* ---- laws --------------------------------------------------------------- */
 
 /* One snapshot, and what holds at every moment. */
-static inline wq_counts
+static inline wq_stats
 look(wq_queue *q)
 {
-    wq_counts c = {.size = sizeof c};
+    wq_stats c = {.size = sizeof c};
 
-    expect_err("stats", WQ_OK, wq_stats(q, &c));
+    expect_err("stats", WQ_OK, wq_read_stats(q, &c));
     expect_equal("adds", c.gets + c.removed + c.displaced + c.ready + c.dirty,
                  c.adds);
     expect_equal("gets", c.dones + c.held, c.gets);

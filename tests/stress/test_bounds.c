@@ -167,7 +167,7 @@ look_all_the_time(void *unused)
 {
     (void)unused;
     while (!atomic_load(&stop)) {
-        const wq_counts c = look(q);
+        const wq_stats c = look(q);
         expect_at_most("known keys", plan.max_len,
                        c.ready + c.held + c.waiting);
         expect_equal("dirty", 0, c.dirty);

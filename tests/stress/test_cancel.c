@@ -111,7 +111,7 @@ count(void *ctx, wq_key key, const wq_key_info *info)
 static void
 ask(struct dice *dice)
 {
-    wq_counts     counts = {.size = sizeof counts};
+    wq_stats      counts = {.size = sizeof counts};
     struct pollfd event = {.fd = wq_fd(q), .events = POLLIN};
     size_t        seen = 0;
     uint64_t      n;
@@ -121,7 +121,7 @@ ask(struct dice *dice)
         (void)wq_len(q);
         break;
     case 1:
-        (void)wq_stats(q, &counts);
+        (void)wq_read_stats(q, &counts);
         break;
     case 2:
         (void)wq_each(q, 0, count, &seen);

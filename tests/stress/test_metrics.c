@@ -4,13 +4,13 @@
  * Producers add a few keys in every way there is, workers get them in every way
  * and say done, or fail; meanwhile others look. In the end
  *
- *   - what a sink was told of changes, added up, is what wq_stats() says;
+ *   - what a sink was told of changes, added up, is what wq_read_stats() says;
  *   - it was told one latency a get and one work a done: nothing twice, nothing
  *     not at all;
  *
  * and at every moment
  *
- *   - a snapshot of wq_stats() is consistent in itself;
+ *   - a snapshot of wq_read_stats() is consistent in itself;
  *   - a walk visits a key that is there all the while exactly once.
  *
  * WQ_STRESS_SECONDS says how long the whole program takes (about a second a
@@ -191,7 +191,7 @@ consume(void *number)
 /* ---- who looks ---------------------------------------------------------- */
 
 static void
-check_counts(const wq_counts *c, wq_counts *before)
+check_counts(const wq_stats *c, wq_stats *before)
 {
     expect_equal("adds of a snapshot",
                  c->gets + c->removed + c->displaced + c->ready + c->dirty,
@@ -211,11 +211,11 @@ check_counts(const wq_counts *c, wq_counts *before)
 static void *
 look_on(void *unused)
 {
-    wq_counts before = {0};
+    wq_stats before = {0};
 
     while (!atomic_load(&stop)) {
-        wq_counts c = {.size = sizeof c};
-        expect_equal("stats", WQ_OK, wq_stats(q, &c));
+        wq_stats c = {.size = sizeof c};
+        expect_equal("stats", WQ_OK, wq_read_stats(q, &c));
         check_counts(&c, &before);
     }
     return unused;
@@ -259,7 +259,7 @@ create(void)
 static void
 check_sums(const struct recorder *r)
 {
-    const wq_counts *last = &r->last;
+    const wq_stats *last = &r->last;
 
     expect_equal("depth", last->ready + last->dirty, (uint64_t)r->sum.depth);
     expect_equal("adds", last->adds, r->sum.adds);
@@ -356,9 +356,9 @@ TEST(key_that_many_add_is_counted_once)
     for (uintptr_t i = 0; i < 3; i++)
         threads[i] = start(add_the_same, i);
     while (wq__time_now() < end) {
-        wq_counts c = {.size = sizeof c};
+        wq_stats c = {.size = sizeof c};
         expect_equal("len", 1, wq_len(q));
-        expect_equal("stats", WQ_OK, wq_stats(q, &c));
+        expect_equal("stats", WQ_OK, wq_read_stats(q, &c));
         expect_equal("ready", 1, c.ready);
         expect_equal("adds", 1, c.adds);
     }
@@ -412,7 +412,7 @@ count(void *ctx, wq_key key, const wq_key_info *info)
     char           text[40] = {0};
     unsigned       number;
 
-    expect(info->facets != 0, "a visited key has facets", 1, 0);
+    expect(info->state != 0, "a visited key has states", 1, 0);
     if (key.len <= sizeof(uint64_t))
         return true;
     memcpy(text, key.data, key.len);

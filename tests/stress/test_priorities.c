@@ -239,12 +239,12 @@ look_all_the_time(void *unused)
 {
     (void)unused;
     while (!atomic_load(&stop)) {
-        wq_depth        depths[LEVELS + 1];
-        size_t          n = 0;
-        const wq_counts c = look(q);
+        wq_depth       depths[LEVELS + 1];
+        size_t         n = 0;
+        const wq_stats c = look(q);
 
         expect_at_most("known keys", KEYS, c.ready + c.held);
-        expect_err("depths", WQ_OK, wq_depths(q, depths, LEVELS + 1, &n));
+        expect_err("depths", WQ_OK, wq_read_depths(q, depths, LEVELS + 1, &n));
         expect_at_most("priorities in use", LEVELS, n);
         for (size_t i = 0; i < n; i++)
             expect_at_most("depth", KEYS, depths[i].keys); /* not below 0 */
@@ -268,7 +268,7 @@ expect_all_seen(void)
 static void
 expect_nothing_left(void)
 {
-    const wq_counts c = look(q);
+    const wq_stats c = look(q);
 
     expect_equal("left", 0, c.ready + c.held + c.dirty + c.waiting);
     expect_equal("delivered", delivered, c.gets);

@@ -214,9 +214,9 @@ resize(void *arg)
 static uint64_t
 count_results(const wq_workers *pool)
 {
-    wq_workers_counts counts = {.size = sizeof counts};
+    wq_workers_stats counts = {.size = sizeof counts};
 
-    assert_err(wq_workers_stats(pool, &counts), WQ_OK);
+    assert_err(wq_workers_read_stats(pool, &counts), WQ_OK);
     assert_int_equal(counts.busy, 0);
     assert_int_equal(counts.threads, 0);
     assert_int_equal(counts.errors, 0);
@@ -326,9 +326,9 @@ raise_flag(void *ctx, const wq_item *item)
 static size_t
 count_threads(const wq_workers *pool)
 {
-    wq_workers_counts counts = {.size = sizeof counts};
+    wq_workers_stats counts = {.size = sizeof counts};
 
-    (void)wq_workers_stats(pool, &counts);
+    (void)wq_workers_read_stats(pool, &counts);
     return counts.threads;
 }
 

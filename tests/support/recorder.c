@@ -40,9 +40,9 @@ static void
 on_close(void *handle)
 {
     struct recorder *r = handle;
-    wq_counts        last = {.size = sizeof last};
+    wq_stats         last = {.size = sizeof last};
 
-    (void)wq_stats(r->q, &last);
+    (void)wq_read_stats(r->q, &last);
     begin(r, RECORDER_CLOSE);
     r->last = last;
     r->order = 1 + atomic_fetch_add(&closes, 1);

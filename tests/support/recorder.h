@@ -8,7 +8,7 @@
  *     assert_int_equal(r.latency.ns[0], 50);
  *
  * It keeps every duration it is told, the sums of all changes, and what
- * wq_stats() says when the queue ends. A `hook` is called from each of its
+ * wq_read_stats() says when the queue ends. A `hook` is called from each of its
  * functions, to do what the test wants a sink to do.
  *
  * Threads: it may be told by any number of them; it is read when they are done,
@@ -58,7 +58,7 @@ struct recorder {
     wq_change       sum;      /* of all changes */
     size_t          empty;    /* changes in which nothing had changed */
     struct series   latency, work, limited;
-    wq_counts       last;  /* what wq_stats() said in close() */
+    wq_stats        last;  /* what wq_read_stats() said in close() */
     size_t          order; /* when close() was called: 1, 2, ... of all */
 };
 

@@ -61,7 +61,7 @@ told_shutting_down(const wq_queue *q)
 }
 
 static wq_err
-told_stats(wq_queue *q, wq_counts *out)
+told_stats(wq_queue *q, wq_stats *out)
 {
     struct told *told = told_of(q);
     const size_t size = out->size;
@@ -84,12 +84,12 @@ told_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
 }
 
 static wq_err
-told_each(wq_queue *q, unsigned facets, wq_visit visit, void *ctx)
+told_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
 {
     const struct told *told = told_of(q);
 
     for (size_t i = 0; i < told->keys_len; i++)
-        if (told->keys[i].info.facets & facets &&
+        if (told->keys[i].info.state & states &&
             !visit(ctx, told->keys[i].key, &told->keys[i].info))
             return WQ_OK;
     return told->each_err;

@@ -6,7 +6,7 @@
  *     struct told told;
  *     told_init(&told);
  *     told.counts.ready = 7;
- *     wq_stats(&told.base, ...)           says 7
+ *     wq_read_stats(&told.base, ...)           says 7
  *     told.backend.depths = NULL;         and of priorities it knows nothing
  *
  * Threads: those of the test see to it that nobody writes while others read.
@@ -25,7 +25,7 @@ struct told {
     wq_queue               base;
     wq_backend             backend; /* its own: verbs can be taken away */
     const char            *name;
-    wq_counts              counts;
+    wq_stats               counts;
     wq_err                 stats_err; /* what stats() answers */
     const wq_depth        *depths;
     size_t                 depths_len;

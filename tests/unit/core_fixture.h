@@ -175,9 +175,9 @@ look_at(const char *s, int64_t now)
 }
 
 static inline void
-expect_facets(const char *s, unsigned facets)
+expect_states(const char *s, unsigned states)
 {
-    assert_int_equal(look_at(s, 0).facets, facets);
+    assert_int_equal(look_at(s, 0).state, states);
 }
 
 /* It waits until `at`. */
@@ -187,10 +187,10 @@ expect_deadline(const char *s, int64_t at)
     assert_int_equal(look_at(s, 0).wait_ns, at);
 }
 
-static inline wq_counts
+static inline wq_stats
 counts_at(int64_t now)
 {
-    wq_counts counts = {0};
+    wq_stats counts = {0};
     wq__core_stats(&f.core, now, &counts);
     return counts;
 }

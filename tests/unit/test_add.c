@@ -117,7 +117,7 @@ TEST(key_put_off_by_its_backoff_takes_its_priority_along)
     back_off("foo", 50);
     add("foo", 8, WQ_ADDED_DIRTY);
     done(item);
-    expect_facets("foo", WQ_KEY_WAITING | WQ_KEY_BACKOFF);
+    expect_states("foo", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
     assert_int_equal(counts_at(0).displaced, 1);
     pass_to(50);
     assert_int_equal(get("foo")->priority, 8);
@@ -142,7 +142,7 @@ TEST(keep_runs_the_key_now_and_then)
 {
     add_at("foo", 50, WQ_ADDED_SCHEDULED);
     assert_int_equal(add_if(WQ_IF_WAITING_KEEP, 0), WQ_ADDED_NEW);
-    expect_facets("foo", WQ_KEY_READY | WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_READY | WQ_STATE_WAITING);
     assert_int_equal(add_at_if(WQ_IF_WAITING_KEEP, 60), WQ_ADDED_KEPT);
     assert_int_equal(add_at_if(WQ_IF_WAITING_KEEP, 40), WQ_ADDED_SOONER);
     expect_deadline("foo", 40);
@@ -155,12 +155,12 @@ TEST(merge_makes_one_run_of_two_at_the_earlier_time)
     assert_int_equal(add_at_if(WQ_IF_WAITING_MERGE, 60), WQ_ADDED_KEPT);
     assert_int_equal(add_at_if(WQ_IF_WAITING_MERGE, 40), WQ_ADDED_SOONER);
     assert_int_equal(add_if(WQ_IF_WAITING_MERGE, 0), WQ_ADDED_NEW);
-    expect_facets("foo", WQ_KEY_READY);
+    expect_states("foo", WQ_STATE_READY);
     assert_int_equal(add_at_if(WQ_IF_WAITING_MERGE, 30), WQ_ADDED_MERGED);
-    expect_facets("foo", WQ_KEY_READY);
+    expect_states("foo", WQ_STATE_READY);
     pass_to(100);
     done(get("foo"));
-    expect_facets("foo", 0);
+    expect_states("foo", 0);
 }
 
 TEST(merge_while_held_makes_dirty_and_ends_the_deadline)
@@ -169,7 +169,7 @@ TEST(merge_while_held_makes_dirty_and_ends_the_deadline)
     get("foo");
     add_at("foo", 50, WQ_ADDED_SCHEDULED);
     assert_int_equal(add_if(WQ_IF_WAITING_MERGE, 0), WQ_ADDED_DIRTY);
-    expect_facets("foo", WQ_KEY_HELD | WQ_KEY_DIRTY);
+    expect_states("foo", WQ_STATE_HELD | WQ_STATE_DIRTY);
     assert_int_equal(add_at_if(WQ_IF_WAITING_MERGE, 30), WQ_ADDED_MERGED);
 }
 
@@ -191,7 +191,7 @@ TEST(replace_takes_the_last_time_be_it_earlier_or_later)
     expect_deadline("foo", 20);
     assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 20), WQ_ADDED_KEPT);
     assert_int_equal(add_if(WQ_IF_WAITING_REPLACE, 0), WQ_ADDED_NEW);
-    expect_facets("foo", WQ_KEY_READY);
+    expect_states("foo", WQ_STATE_READY);
 }
 
 /* O-52: one run, when the last add says. */
@@ -199,7 +199,7 @@ TEST(replace_puts_off_a_key_that_is_ready)
 {
     add("foo", 7, WQ_ADDED_NEW);
     assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 80), WQ_ADDED_LATER);
-    expect_facets("foo", WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_WAITING);
     assert_int_equal(counts_at(0).displaced, 1);
     pass_to(79);
     assert_int_equal(wq__core_len(&f.core), 0);
@@ -207,7 +207,7 @@ TEST(replace_puts_off_a_key_that_is_ready)
     wq_item *item = get("foo");
     assert_int_equal(item->priority, 7);
     done(item);
-    expect_facets("foo", 0);
+    expect_states("foo", 0);
 }
 
 /* O-52 */
@@ -218,9 +218,9 @@ TEST(replace_puts_off_a_key_that_is_dirty)
     add("foo", 3, WQ_ADDED_DIRTY);
     add_at("foo", 50, WQ_ADDED_SCHEDULED);
     assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 50), WQ_ADDED_LATER);
-    expect_facets("foo", WQ_KEY_HELD | WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_HELD | WQ_STATE_WAITING);
     done(item);
-    expect_facets("foo", WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_WAITING);
     pass_to(50);
     item = get("foo");
     assert_int_equal(item->priority, 3);
@@ -237,7 +237,7 @@ TEST(key_that_is_put_off_is_later_whatever_its_deadline_was)
         add("foo", 0, WQ_ADDED_NEW);
         assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, deadlines[i]),
                          WQ_ADDED_LATER);
-        expect_facets("foo", WQ_KEY_WAITING);
+        expect_states("foo", WQ_STATE_WAITING);
         expect_deadline("foo", deadlines[i]);
         assert_int_equal(cancel("foo", 0), WQ_OK);
     }
@@ -266,9 +266,9 @@ TEST(replace_by_the_same_deadline_keeps_the_place)
 TEST(drop_leaves_a_key_that_waits_alone)
 {
     add_at("foo", 50, WQ_ADDED_SCHEDULED);
-    assert_int_equal(add_if(WQ_IF_WAITING_DROP, 5), WQ_ADDED_KEPT);
-    assert_int_equal(add_at_if(WQ_IF_WAITING_DROP, 20), WQ_ADDED_KEPT);
-    expect_facets("foo", WQ_KEY_WAITING);
+    assert_int_equal(add_if(WQ_IF_WAITING_IGNORE, 5), WQ_ADDED_KEPT);
+    assert_int_equal(add_at_if(WQ_IF_WAITING_IGNORE, 20), WQ_ADDED_KEPT);
+    expect_states("foo", WQ_STATE_WAITING);
     expect_deadline("foo", 50);
     assert_int_equal(look_at("foo", 0).priority, 0);
     assert_int_equal(counts_at(0).merged, 0);
@@ -278,7 +278,7 @@ TEST(policies_do_nothing_to_a_key_that_does_not_wait)
 {
     static const wq_if_waiting all[] = {WQ_IF_WAITING_KEEP, WQ_IF_WAITING_MERGE,
                                         WQ_IF_WAITING_REPLACE,
-                                        WQ_IF_WAITING_DROP};
+                                        WQ_IF_WAITING_IGNORE};
 
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(add_if(all[i], 0), WQ_ADDED_NEW);
@@ -293,13 +293,13 @@ TEST(policies_do_nothing_to_a_key_that_does_not_wait)
 TEST(backoff_is_what_the_deadline_was_set_by_last)
 {
     back_off("foo", 50);
-    expect_facets("foo", WQ_KEY_WAITING | WQ_KEY_BACKOFF);
+    expect_states("foo", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
     assert_int_equal(add_at_if(WQ_IF_WAITING_KEEP, 60), WQ_ADDED_KEPT);
-    expect_facets("foo", WQ_KEY_WAITING | WQ_KEY_BACKOFF);
+    expect_states("foo", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
     assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 50), WQ_ADDED_KEPT);
-    expect_facets("foo", WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_WAITING);
     back_off("foo", 40);
-    expect_facets("foo", WQ_KEY_WAITING | WQ_KEY_BACKOFF);
+    expect_states("foo", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
 }
 
 /* ---- room --------------------------------------------------------------- */
@@ -375,7 +375,7 @@ TEST(lowest_level_makes_room_and_there_the_first_in_line)
     assert_int_not_equal(pick.victim, 0);
     assert_int_equal(pick.victim_key.len, 4);
     assert_memory_equal(pick.victim_key.data, "low1", 4);
-    expect_facets("low1", 0);
+    expect_states("low1", 0);
     wq__core_bury(&f.core, pick.victim);
     assert_int_equal(counts_at(0).displaced, 1);
     assert_int_equal(counts_at(0).drops, 1);
@@ -394,10 +394,10 @@ TEST(no_key_makes_room_for_one_of_lower_priority)
     assert_int_equal(add_one(HOW(.displace = true), "new"), WQ_EFULL);
     assert_int_equal(add_one(HOW(.displace = true, .priority = 1), "new"),
                      WQ_OK);
-    expect_facets("a", 0);
+    expect_states("a", 0);
     assert_int_equal(add_one(HOW(.displace = true, .priority = 1), "more"),
                      WQ_OK);
-    expect_facets("new", 0);
+    expect_states("new", 0);
     get("b");
     get("more");
 }
@@ -467,8 +467,8 @@ TEST(key_that_a_batch_leaves_alone_is_not_displaced_by_it)
                      WQ_OK);
     assert_int_equal(picks[1].added, WQ_ADDED_KEPT);
     wq__core_bury(&f.core, picks[0].victim);
-    expect_facets("old1", WQ_KEY_READY | WQ_KEY_WAITING | WQ_KEY_BACKOFF);
-    expect_facets("old2", 0);
+    expect_states("old1", WQ_STATE_READY | WQ_STATE_WAITING | WQ_STATE_BACKOFF);
+    expect_states("old2", 0);
 }
 
 /* O-55: they never fit; and what is too much is told. */
@@ -611,10 +611,10 @@ TEST(held_key_loses_what_was_asked_for_meanwhile_and_no_more)
     add("foo", 3, WQ_ADDED_DIRTY);
     add_at("foo", 50, WQ_ADDED_SCHEDULED);
     assert_int_equal(take_back("foo", 0), WQ_OK);
-    expect_facets("foo", WQ_KEY_HELD);
+    expect_states("foo", WQ_STATE_HELD);
     assert_int_equal(take_back("foo", 0), WQ_ESTATE);
     done(item);
-    expect_facets("foo", 0);
+    expect_states("foo", 0);
 }
 
 /* O-57: a deadline alone is taken back, and is not counted. */
@@ -623,7 +623,7 @@ TEST(removal_of_a_key_that_only_waits_is_not_counted)
     add_at("foo", 50, WQ_ADDED_SCHEDULED);
     assert_int_equal(take_back("foo", 0), WQ_OK);
     assert_int_equal(counts_at(0).removed, 0);
-    expect_facets("foo", 0);
+    expect_states("foo", 0);
 }
 
 /* O-57 */
@@ -637,7 +637,7 @@ TEST(plug_in_that_gives_nothing_back_is_not_asked)
     add("foo", 0, WQ_ADDED_NEW);
     add_at("foo", 50, WQ_ADDED_SCHEDULED);
     assert_int_equal(take_back("foo", 0), WQ_ENOTSUP);
-    expect_facets("foo", WQ_KEY_READY | WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_READY | WQ_STATE_WAITING);
     get("foo");
     add("foo", 0, WQ_ADDED_DIRTY);
     assert_int_equal(take_back("foo", 0), WQ_OK);
@@ -653,7 +653,7 @@ TEST(cancel_ends_the_deadline_and_nothing_else)
     assert_int_equal(cancel("foo", 0), WQ_ENOTFOUND);
     back_off("foo", 50);
     assert_int_equal(cancel("foo", 0), WQ_OK);
-    expect_facets("foo", WQ_KEY_READY);
+    expect_states("foo", WQ_STATE_READY);
     done(get("foo"));
     add_at("foo", 50, WQ_ADDED_SCHEDULED);
     assert_int_equal(cancel("foo", 0), WQ_OK);

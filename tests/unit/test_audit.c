@@ -13,7 +13,7 @@
 #include "core/inside.h"
 #include "unit/lifo.h"
 
-/* A core in which every facet occurs:
+/* A core in which every state occurs:
  *
  *     ready1 ready2   READY          held   HELD
  *     wait1  wait2    WAITING        dirty  HELD+DIRTY
@@ -151,9 +151,9 @@ TEST(auditor_sees_a_key_dirty_but_not_held)
           "a key is DIRTY but not HELD");
 }
 
-TEST(auditor_sees_a_record_without_any_facet)
+TEST(auditor_sees_a_record_without_any_state)
 {
-    SPOIL(rec_of("ready1")->flags, 0, "a record without any facet was kept");
+    SPOIL(rec_of("ready1")->flags, 0, "a record without any state was kept");
 }
 
 TEST(auditor_sees_a_wrong_hash_in_the_record)
@@ -574,7 +574,7 @@ TEST(auditor_sees_a_plug_in_that_lost_a_key)
 
 WQ_TESTS(audit_test(auditor_sees_a_key_ready_and_held),
          audit_test(auditor_sees_a_key_dirty_but_not_held),
-         audit_test(auditor_sees_a_record_without_any_facet),
+         audit_test(auditor_sees_a_record_without_any_state),
          audit_test(auditor_sees_a_wrong_hash_in_the_record),
          audit_test(auditor_sees_a_loan_that_names_no_record),
          audit_test(auditor_sees_a_loan_that_names_another_record),

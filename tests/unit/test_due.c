@@ -32,9 +32,9 @@ static void
 expect_due(const char *s, int64_t at)
 {
     pass_to(at - 1);
-    assert_false(look_at(s, at - 1).facets & WQ_KEY_READY);
+    assert_false(look_at(s, at - 1).state & WQ_STATE_READY);
     pass_to(at);
-    assert_true(look_at(s, at).facets & WQ_KEY_READY);
+    assert_true(look_at(s, at).state & WQ_STATE_READY);
 }
 
 /* ---- debounce ----------------------------------------------------------- */
@@ -51,7 +51,7 @@ TEST(debounced_key_runs_after_the_last_of_a_series)
     expect_due("foo", 24);
     assert_int_equal(debounce("foo", 30, 10, 0), WQ_ADDED_MERGED);
     run_at(30, "foo");
-    expect_facets("foo", 0);
+    expect_states("foo", 0);
     assert_int_equal(f.core.paces.live, 0);
 }
 
@@ -79,7 +79,7 @@ TEST(debounce_without_end_waits_for_ever)
 {
     assert_int_equal(debounce("foo", 5, INT64_MAX, 0), WQ_ADDED_SCHEDULED);
     pass_to(INT64_MAX - 1);
-    expect_facets("foo", WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_WAITING);
 }
 
 /* O-53: it has a deadline of its own beside the loan. */
@@ -89,7 +89,7 @@ TEST(debounced_key_that_is_held_runs_again)
     wq_item *item = get("foo");
     assert_int_equal(debounce("foo", 0, 10, 0), WQ_ADDED_SCHEDULED);
     pass_to(10);
-    expect_facets("foo", WQ_KEY_HELD | WQ_KEY_DIRTY);
+    expect_states("foo", WQ_STATE_HELD | WQ_STATE_DIRTY);
     done_at(10, item);
     run_at(10, "foo");
 }
@@ -130,7 +130,7 @@ TEST(debounce_before_a_backoff_ends_it)
     f.core.respect = true;
     back_off("foo", 50);
     assert_int_equal(debounce("foo", 0, 10, 0), WQ_ADDED_SOONER);
-    expect_facets("foo", WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_WAITING);
     add("foo", 0, WQ_ADDED_NEW);
 }
 
@@ -165,7 +165,7 @@ TEST(throttled_key_is_left_alone_from_the_hand_out_on)
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
     assert_int_equal(throttle("foo", 10, 100), WQ_ADDED_MERGED);
     run_at(50, "foo");
-    expect_facets("foo", 0);
+    expect_states("foo", 0);
     assert_int_equal(throttle("foo", 60, 100), WQ_ADDED_SCHEDULED);
     assert_int_equal(throttle("foo", 70, 100), WQ_ADDED_KEPT);
     expect_due("foo", 150);
@@ -185,7 +185,7 @@ TEST(throttled_key_that_is_held_waits_too)
     assert_int_equal(throttle("foo", 0, 100), WQ_ADDED_NEW);
     wq_item *item = get_at(0, "foo");
     assert_int_equal(throttle("foo", 10, 100), WQ_ADDED_SCHEDULED);
-    expect_facets("foo", WQ_KEY_HELD | WQ_KEY_WAITING);
+    expect_states("foo", WQ_STATE_HELD | WQ_STATE_WAITING);
     done_at(20, item);
     expect_due("foo", 100);
 }
@@ -341,7 +341,7 @@ TEST(cancelled_throttle_leaves_the_key_alone_nevertheless)
     run_at(0, "foo");
     assert_int_equal(throttle("foo", 10, 100), WQ_ADDED_SCHEDULED);
     assert_int_equal(cancel("foo", 20), WQ_OK);
-    expect_facets("foo", 0);
+    expect_states("foo", 0);
     assert_int_equal(cancel("foo", 20), WQ_ENOTFOUND);
     assert_int_equal(take_back("foo", 20), WQ_ENOTFOUND);
     assert_int_equal(throttle("foo", 30, 100), WQ_ADDED_SCHEDULED);

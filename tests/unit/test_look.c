@@ -7,16 +7,16 @@
 
 #include "unit/core_fixture.h"
 
-enum { ALL = 31 }; /* every wq_facet */
+enum { ALL = 31 }; /* every wq_state */
 
 /* ---- one key ------------------------------------------------------------ */
 
 /* O-32 */
-TEST(absent_key_has_no_facet)
+TEST(absent_key_has_no_state)
 {
     const wq_key_info info = look_at("nobody", 5);
 
-    assert_int_equal(info.facets, 0);
+    assert_int_equal(info.state, 0);
     assert_int_equal(info.priority, 0);
     assert_int_equal(info.ready_ns, -1);
     assert_int_equal(info.held_ns, -1);
@@ -154,14 +154,14 @@ struct walk {
 
 /* False: that was the last. */
 static bool
-walk_on(struct walk *walk, size_t budget, unsigned facets)
+walk_on(struct walk *walk, size_t budget, unsigned states)
 {
     wq_key      key;
     wq_key_info info;
 
-    while (wq__core_walk(&f.core, &walk->cursor, &budget, facets, 0, &key,
+    while (wq__core_walk(&f.core, &walk->cursor, &budget, states, 0, &key,
                          &info)) {
-        assert_true(info.facets & facets);
+        assert_true(info.state & states);
         walk->seen[number_of(key)]++;
     }
     return budget == 0;
@@ -197,7 +197,7 @@ TEST(walk_over_nothing_meets_nothing)
 }
 
 /* O-33 */
-TEST(walk_meets_only_keys_with_a_facet_that_was_asked_for)
+TEST(walk_meets_only_keys_with_a_state_that_was_asked_for)
 {
     struct walk walk = {0};
 
@@ -208,8 +208,8 @@ TEST(walk_meets_only_keys_with_a_facet_that_was_asked_for)
     back_off(name_of(3), 50);
     (void)add_how(HOW(.kind = WQ__ADD_THROTTLE, .span = 9, .priority = 1),
                   name_of(4), 0);
-    done(get(name_of(4))); /* left alone: no facet */
-    while (walk_on(&walk, 3, WQ_KEY_HELD | WQ_KEY_BACKOFF))
+    done(get(name_of(4))); /* left alone: no state */
+    while (walk_on(&walk, 3, WQ_STATE_HELD | WQ_STATE_BACKOFF))
         ;
     assert_int_equal(walk.seen[0], 1);
     assert_int_equal(walk.seen[1], 0);
@@ -273,7 +273,7 @@ TEST(walk_goes_on_in_a_block_that_was_cut_anew)
     assert_true(kept > 0);
 }
 
-WQ_TESTS(core_test(absent_key_has_no_facet),
+WQ_TESTS(core_test(absent_key_has_no_state),
          core_test(priority_of_a_key_is_the_one_that_comes_next),
          core_test(deadline_that_never_comes_is_never_nearer),
          core_test(key_that_waited_is_ready_since_its_deadline),
@@ -281,6 +281,6 @@ WQ_TESTS(core_test(absent_key_has_no_facet),
          core_test(depths_count_ready_and_dirty_keys_of_every_priority_in_use),
          core_test(walk_with_any_budget_meets_every_key_once),
          core_test(walk_over_nothing_meets_nothing),
-         core_test(walk_meets_only_keys_with_a_facet_that_was_asked_for),
+         core_test(walk_meets_only_keys_with_a_state_that_was_asked_for),
          core_test(key_that_stays_is_met_once_while_others_come_and_go),
          core_test(walk_goes_on_in_a_block_that_was_cut_anew));

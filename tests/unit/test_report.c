@@ -293,22 +293,22 @@ TEST(sink_hears_of_a_key_in_the_inbox_before_the_add_returns)
 /* O-30: what is in the inbox is looked at before the answer. */
 TEST(stats_take_the_inbox_in)
 {
-    wq_counts   counts = {.size = sizeof counts};
+    wq_stats    counts = {.size = sizeof counts};
     wq_key_info info = {.size = sizeof info};
     wq_depth    depth;
     size_t      n;
 
     hand_over("foo");
     assert_int_equal(rec.sum.adds, 0); /* nobody has seen it yet */
-    assert_err(wq_stats(q, &counts), WQ_OK);
+    assert_err(wq_read_stats(q, &counts), WQ_OK);
     assert_int_equal(counts.ready, 1);
     assert_int_equal(counts.adds, 1);
     assert_int_equal(rec.sum.adds, 0); /* a question tells nobody */
     hand_over("bar");
-    assert_err(wq_key_state(q, wq_str("bar"), &info), WQ_OK);
-    assert_int_equal(info.facets, WQ_KEY_READY);
+    assert_err(wq_read_key(q, wq_str("bar"), &info), WQ_OK);
+    assert_int_equal(info.state, WQ_STATE_READY);
     hand_over("baz");
-    assert_err(wq_depths(q, &depth, 1, &n), WQ_OK);
+    assert_err(wq_read_depths(q, &depth, 1, &n), WQ_OK);
     assert_int_equal(depth.keys, 3);
 }
 
@@ -515,7 +515,7 @@ TEST(walk_holds_the_lock_for_a_bounded_number_of_keys)
     /* Keys that are looked at in vain count, too. */
     timepiece.nows = timepiece.watches = 0;
     walk = (struct walk){0};
-    assert_err(wq_each(q, WQ_KEY_HELD, count, &walk), WQ_OK);
+    assert_err(wq_each(q, WQ_STATE_HELD, count, &walk), WQ_OK);
     assert_int_equal(walk.visits, 0);
     assert_true(timepiece.watches >= MANY / LOOKED_AT);
 }

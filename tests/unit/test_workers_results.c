@@ -198,11 +198,11 @@ on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
 }
 
 /* One key through a pool with this config; then the pool is gone. */
-static wq_workers_counts
+static wq_workers_stats
 play(struct tape *t, wq_workers_config *config)
 {
-    wq_workers       *pool;
-    wq_workers_counts counts = {.size = sizeof counts};
+    wq_workers      *pool;
+    wq_workers_stats counts = {.size = sizeof counts};
 
     config->size = sizeof *config;
     config->threads = 1;
@@ -212,7 +212,7 @@ play(struct tape *t, wq_workers_config *config)
     assert_err(wq_add_str(&t->base, "foo"), WQ_OK);
     tally_await(&t->dones, 1);
     assert_err(wq_workers_stop(pool), WQ_OK);
-    assert_err(wq_workers_stats(pool, &counts), WQ_OK);
+    assert_err(wq_workers_read_stats(pool, &counts), WQ_OK);
     assert_err(wq_workers_destroy(pool), WQ_OK);
     wq_destroy(&t->base);
     return counts;
@@ -291,7 +291,7 @@ TEST(key_retried_less_often_than_allowed_is_retried)
     open_tape(&t, &full);
     t.result = wq_result_retry();
     t.requeues = 2;
-    const wq_workers_counts counts =
+    const wq_workers_stats counts =
         play(&t, &(wq_workers_config){.on_drop = on_drop, .max_retries = 3});
     assert_string_equal(t.text, "handler limited done ");
     assert_int_equal(counts.retried, 1);
@@ -308,7 +308,7 @@ TEST(max_retries_does_not_count_against_done_and_after)
         open_tape(&t, &full);
         t.result = (wq_result){good[i], 7};
         t.requeues = 5;
-        const wq_workers_counts counts = play(
+        const wq_workers_stats counts = play(
             &t, &(wq_workers_config){.on_drop = on_drop, .max_retries = 3});
         assert_int_equal(counts.dropped, 0);
     }
@@ -330,7 +330,7 @@ TEST(key_that_cannot_come_back_goes_to_on_drop_with_the_reason)
             t.result = way == 0 ? wq_result_retry() : wq_result_after(7);
             t.add_err = errors[i];
             t.requeues = 4;
-            const wq_workers_counts counts =
+            const wq_workers_stats counts =
                 play(&t, &(wq_workers_config){.on_drop = on_drop});
             (void)snprintf(verbs, sizeof verbs,
                            way == 0 ? "handler limited drop:4:%d done "
@@ -360,7 +360,7 @@ TEST(drops_are_counted_even_if_nobody_wants_to_know)
 
     open_tape(&t, &full);
     t.result = wq_result_drop();
-    const wq_workers_counts counts = play(&t, &(wq_workers_config){0});
+    const wq_workers_stats counts = play(&t, &(wq_workers_config){0});
     assert_string_equal(t.text, "handler done ");
     assert_int_equal(counts.dropped, 1);
 }
@@ -378,7 +378,7 @@ TEST(get_that_fails_is_tried_again)
         open_tape(&t, &full);
         t.get_failures = 3;
         t.get_err = errors[i];
-        const wq_workers_counts counts = play(&t, &(wq_workers_config){0});
+        const wq_workers_stats counts = play(&t, &(wq_workers_config){0});
         assert_int_equal(counts.errors, 3);
         assert_int_equal(counts.done, 1);
     }
@@ -460,7 +460,7 @@ TEST(done_that_fails_otherwise_is_counted_only)
         open_tape(&t, &full);
         t.done_failures = 1;
         t.done_err = errors[i];
-        const wq_workers_counts counts =
+        const wq_workers_stats counts =
             play(&t, &(wq_workers_config){.on_drop = on_drop});
         assert_string_equal(t.text, "handler forget done ");
         assert_int_equal(counts.errors, 1);

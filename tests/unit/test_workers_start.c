@@ -76,9 +76,9 @@ tear_down(struct bench *b)
 static size_t
 count_workers(struct bench *b)
 {
-    wq_workers_counts counts = {.size = sizeof counts};
+    wq_workers_stats counts = {.size = sizeof counts};
 
-    assert_err(wq_workers_stats(b->pool, &counts), WQ_OK);
+    assert_err(wq_workers_read_stats(b->pool, &counts), WQ_OK);
     return counts.threads;
 }
 

@@ -148,8 +148,8 @@ is_enough(const struct runner *runner, const struct halt *halt)
         return counted >= halt->count;
     uint64_t all = settled;
     if (halt->what == HALT_DONE) { /* of those that are to come, too */
-        wq_counts counts = {.size = sizeof counts};
-        if (runner->open > 0 || wq_stats(runner->q, &counts) != WQ_OK)
+        wq_stats counts = {.size = sizeof counts};
+        if (runner->open > 0 || wq_read_stats(runner->q, &counts) != WQ_OK)
             return false;
         all += counts.known;
     }
@@ -231,9 +231,9 @@ ending_signal(struct runner *runner, int number)
 static bool
 queue_is_empty(struct runner *runner)
 {
-    wq_counts counts = {.size = sizeof counts};
+    wq_stats counts = {.size = sizeof counts};
 
-    return wq_stats(runner->q, &counts) == WQ_OK && counts.known == 0;
+    return wq_read_stats(runner->q, &counts) == WQ_OK && counts.known == 0;
 }
 
 bool

@@ -158,11 +158,11 @@ find_run(const struct walk *w, struct runner *runner, const struct run *run)
 
     if (!matches(w->keys, run->key))
         return;
-    (void)wq_key_state(view_queue(runner), run->key, &info);
+    (void)wq_read_key(view_queue(runner), run->key, &info);
     found(w->keys,
           &(struct keys_row){
               .state = KEYS_RUNNING,
-              .again = info.facets & WQ_KEY_DIRTY,
+              .again = info.state & WQ_STATE_DIRTY,
               .attempt = run->attempt,
               .slot = run->slot,
               .priority = run->priority,
@@ -187,9 +187,9 @@ is_running(const struct walk *w, wq_key key)
 static enum keys_state
 state_of(const wq_key_info *info)
 {
-    if (!(info->facets & WQ_KEY_WAITING) || info->facets & WQ_KEY_READY)
+    if (!(info->state & WQ_STATE_WAITING) || info->state & WQ_STATE_READY)
         return KEYS_READY;
-    return info->facets & WQ_KEY_BACKOFF ? KEYS_RETRYING : KEYS_WAITING;
+    return info->state & WQ_STATE_BACKOFF ? KEYS_RETRYING : KEYS_WAITING;
 }
 
 static bool
@@ -200,7 +200,7 @@ visit(void *walk, wq_key key, const wq_key_info *info)
     const int64_t         now_ns = w->view->now_ns;
 
     if (!(w->keys->wanted & state) || !matches(w->keys, key) ||
-        (info->facets & WQ_KEY_HELD && is_running(w, key)))
+        (info->state & WQ_STATE_HELD && is_running(w, key)))
         return true;
     found(w->keys,
           &(struct keys_row){
@@ -232,14 +232,14 @@ keys_may_look(const struct keys_ration *ration, const struct view *view)
 }
 
 static unsigned
-facets(unsigned wanted)
+states(unsigned wanted)
 {
     unsigned set = 0;
 
     if (wanted & KEYS_READY)
-        set |= WQ_KEY_READY | WQ_KEY_HELD;
+        set |= WQ_STATE_READY | WQ_STATE_HELD;
     if (wanted & (KEYS_WAITING | KEYS_RETRYING))
-        set |= WQ_KEY_WAITING;
+        set |= WQ_STATE_WAITING;
     return set;
 }
 
@@ -259,8 +259,8 @@ keys_look(struct keys *keys, struct runner *runner, const struct view *view,
     if (keys->wanted & KEYS_RUNNING)
         for (size_t i = 0; i < w.n_runs; i++)
             find_run(&w, runner, w.runs[i]);
-    if (facets(keys->wanted))
-        err = wq_each(view_queue(runner), facets(keys->wanted), visit, &w);
+    if (states(keys->wanted))
+        err = wq_each(view_queue(runner), states(keys->wanted), visit, &w);
     sort(keys);
     keys->taken_ns = view->now_ns;
     ration->until_ns = view->now_ns + KEYS_REST * (clock_ns() - begun_ns);

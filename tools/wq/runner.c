@@ -219,7 +219,7 @@ bring_back(struct runner *runner, const struct run *run, int64_t after_ns)
         ending_fatal(runner, STATUS_ERROR);
         return 0;
     }
-    if (wq_key_state(runner->q, run->key, &info) != WQ_OK || info.wait_ns < 0)
+    if (wq_read_key(runner->q, run->key, &info) != WQ_OK || info.wait_ns < 0)
         return 0;
     return info.wait_ns;
 }
@@ -612,13 +612,13 @@ start_next(struct runner *runner)
 static void
 wake_when_due(struct runner *runner)
 {
-    wq_counts counts = {.size = sizeof counts};
-    int64_t   in_ns = WQ_FOREVER;
+    wq_stats counts = {.size = sizeof counts};
+    int64_t  in_ns = WQ_FOREVER;
 
     if (runner->paced || runner->running >= runner->slots ||
         runner->phase >= PHASE_DRAINING || output_congested(runner->output))
         return;
-    if (wq_stats(runner->q, &counts) == WQ_OK)
+    if (wq_read_stats(runner->q, &counts) == WQ_OK)
         in_ns = counts.ready ? 0 : counts.next_ns;
     if (in_ns < WQ_FOREVER)
         wake_after(runner, in_ns);

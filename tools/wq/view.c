@@ -8,9 +8,9 @@ void
 view_take(struct runner *runner, struct view *out)
 {
     const struct options *options = runner->options;
-    wq_counts             counts = {.size = sizeof counts};
+    wq_stats              counts = {.size = sizeof counts};
 
-    (void)wq_stats(runner->q, &counts); /* zero if it cannot tell */
+    (void)wq_read_stats(runner->q, &counts); /* zero if it cannot tell */
     *out = (struct view){
         .now_ns = loop_refresh(runner->loop),
         .started_ns = runner->started_ns,

@@ -70,7 +70,7 @@ void view_take(struct runner *runner, struct view *out);
  * until the loop goes on. */
 struct run *const *view_runs(struct runner *runner, size_t *n);
 
-/* For walks over keys (wq_each(), wq_key_state()) and for /metrics. */
+/* For walks over keys (wq_each(), wq_read_key()) and for /metrics. */
 wq_queue             *view_queue(struct runner *runner);
 wq_registry          *view_registry(struct runner *runner);
 const struct options *view_options(struct runner *runner);
