@@ -45,7 +45,9 @@ typedef struct wq_stats {
 
     uint64_t adds;    /* keys that became READY or DIRTY; a deadline that comes
                          counts when it comes. client-go's adds */
-    uint64_t merged;  /* adds that found the key READY or DIRTY already */
+    uint64_t merged;  /* adds that needed no run of their own: the key was
+                         READY or DIRTY already, or one deadline serves several
+                         of them (debounced adds, say) */
     uint64_t retries; /* calls of wq_add_after() and wq_add_rate_limited(), and
                          adds with a delay: client-go's retries */
     uint64_t gets;    /* keys handed out */
@@ -54,6 +56,13 @@ typedef struct wq_stats {
     uint64_t displaced; /* READY or DIRTY keys that made room for others
                            (WQ_OVERFLOW_DROP_OLDEST), or were put off
                            (WQ_IF_WAITING_REPLACE, WQ_RETRY_RESPECT) */
+    uint64_t overdue; /* keys handed out before their turn, because they had
+                         been READY for max_ready_ns */
+    bool     paused;  /* see wq_pause() */
+    size_t   bytes;   /* of all known keys, if there is a max_bytes; else 0 */
+    size_t   groups;  /* groups of the known keys; 0: the queue has none */
+    size_t   offered; /* READY keys that could be handed out now: not while the
+                         queue is paused, nor more than group_max_held allows */
     uint64_t drops; /* keys that nobody will see: overflow, deadlines dropped
                        by a shutdown, keys given up by the queue
                        (wq_config.max_retries; what a worker pool gives up
@@ -113,6 +122,8 @@ typedef struct wq_key_info {
     int64_t  held_ns;  /* HELD: for how long; -1: not, or not known */
     int64_t  wait_ns;  /* WAITING: how much longer; -1: not */
     uint64_t fence;    /* HELD: of this hand-out; else 0 */
+    wq_key   group;    /* its group, a part of the key that was asked for, or of
+                          the visited one; NULL: the queue has no groups */
 } wq_key_info;
 
 /* Fill in *out, as far as out->size reaches. A key that the queue does not know
