@@ -307,8 +307,9 @@ typedef struct wq_config {
      * keys take turns, one key each, so that a group with 100,000 keys delays
      * the only key of another group by one hand-out per group. Returns a part of
      * the key's own bytes, which may be empty (keys without a group are one
-     * group, too), and always the same one for a key. Called by adds, without a
-     * lock. wq_group_before_slash() is ready-made. NULL: no groups. */
+     * group, too), and always the same one for a key. Called without a lock, by
+     * adds, wq_read_key() and wq_each(). wq_group_before_slash() is ready-made.
+     * NULL: no groups. */
     wq_key (*group)(void *ctx, wq_key key);
     void *group_ctx; /* its first argument */
     /* How many keys of a group may be HELD at a time; 1: a group is serial.

@@ -300,7 +300,7 @@ wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
 }
 
 /* A key that the index does not find belongs at `place`. */
-static inline wq_err
+__attribute__((always_inline)) static inline wq_err
 add_absent(struct wq__core *c, wq_key key, uint32_t hash, size_t place,
            uint32_t level, int64_t now)
 {

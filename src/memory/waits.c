@@ -112,7 +112,10 @@ wq__memory_flush(wq_queue *q, int64_t timeout_ns)
         wq__gate_leave(m);
         return err;
     }
-    w.turn = wq__core_begin_flush(&m->core);
+    if (timeout_ns)
+        w.turn = wq__core_begin_flush(&m->core);
+    else
+        w.what = IDLE; /* that is all it can find out */
     return wait_and_leave(m, &w, timeout_ns);
 }
 
