@@ -18,6 +18,8 @@ exclusion      src/core/core.c       unit_core              s/^    if (rec->flag
 dirty          src/core/core.c       unit_core              s/^    if (rec->flags & WQ__DIRTY) {/    if (0) {/
 merge          src/core/core.c       unit_core              s/^    if (wq__rec_is_wanted(rec)) {/    if (0) {/
 respect        src/core/core.c       behaviour_rate_limiting s/return c->respect \&\& rec->flags/return 0 \&\& rec->flags/
+deferred       src/core/add.c        unit_add               s/tally.deferred++/tally.displaced++/
+deferred-done  src/core/core.c       unit_add               s/tally.deferred++/tally.displaced++/
 sooner         src/core/add.c        behaviour_delay        s/if (at >= wq__core_entry(c, ref)->at/if (at < wq__core_entry(c, ref)->at/
 stale-done     src/core/loans.h      unit_loans             s/ == item \&\& loan->rec ? loan/ == item ? loan/
 loan-foreign   src/core/loans.h      unit_loans             s/return &loan->item == item \&\& loan->rec/return loan->rec/

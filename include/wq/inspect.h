@@ -25,7 +25,7 @@ extern "C" {
 /* Numbers of a queue. The first group is about this moment, the second counts
  * since the queue was made and never goes down.
  *
- *     adds = gets + removed + displaced + ready + dirty
+ *     adds = gets + removed + displaced + deferred + ready + dirty
  */
 typedef struct wq_stats {
     size_t size; /* sizeof(wq_stats); set by the caller */
@@ -51,8 +51,9 @@ typedef struct wq_stats {
     uint64_t gets;    /* keys handed out */
     uint64_t dones;   /* loans that ended */
     uint64_t removed; /* READY or DIRTY keys that wq_remove() took out */
-    uint64_t displaced; /* READY or DIRTY keys that made room for others
-                           (WQ_OVERFLOW_DROP_OLDEST), or were put off
+    uint64_t displaced; /* READY keys that made room for other keys
+                           (WQ_OVERFLOW_DROP_OLDEST) */
+    uint64_t deferred;  /* READY or DIRTY keys that were put off to a deadline
                            (WQ_IF_WAITING_REPLACE, WQ_RETRY_RESPECT) */
     uint64_t drops; /* keys that nobody will see: overflow, deadlines dropped
                        by a shutdown, keys given up by the queue

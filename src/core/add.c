@@ -80,7 +80,7 @@ put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
     mark_deadline(rec, add->how->backoff ? WQ__BACKOFF : 0);
     wq__core_defer_to_deadline(c, ref);
     wq__core_unwant(c, ref);
-    c->tally.displaced++;
+    c->tally.deferred++;
     return WQ_ADDED_LATER;
 }
 

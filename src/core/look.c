@@ -160,5 +160,6 @@ wq__core_stats(const struct wq__core *c, int64_t now, wq_stats *out)
     out->dones = t->dones;
     out->removed = t->removed;
     out->displaced = t->displaced;
+    out->deferred = t->deferred;
     out->drops = t->drops;
 }

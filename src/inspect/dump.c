@@ -77,6 +77,7 @@ add_queue(struct wq__text *t, wq_queue *q, const wq_stats *counts)
     count_field(t, "dones", counts->dones);
     count_field(t, "removed", counts->removed);
     count_field(t, "displaced", counts->displaced);
+    count_field(t, "deferred", counts->deferred);
     count_field(t, "drops", counts->drops);
     wq__text_str(t, "}\n");
     wq__text_flush(t);

@@ -65,12 +65,13 @@ dump(void)
 /* O-34: what is not kept, or does not apply, is left out. */
 TEST(first_line_is_the_queue)
 {
-    assert_string_equal(
-        dump(), "{\"queue\":null,\"ready\":0,\"held\":0,\"dirty\":0,"
-                "\"waiting\":0,\"known\":0,\"sleeping\":0,"
-                "\"shutting_down\":false,"
-                "\"adds\":0,\"merged\":0,\"retries\":0,\"gets\":0,"
-                "\"dones\":0,\"removed\":0,\"displaced\":0,\"drops\":0}\n");
+    assert_string_equal(dump(),
+                        "{\"queue\":null,\"ready\":0,\"held\":0,\"dirty\":0,"
+                        "\"waiting\":0,\"known\":0,\"sleeping\":0,"
+                        "\"shutting_down\":false,"
+                        "\"adds\":0,\"merged\":0,\"retries\":0,\"gets\":0,"
+                        "\"dones\":0,\"removed\":0,\"displaced\":0,"
+                        "\"deferred\":0,\"drops\":0}\n");
 
     told.name = "a \"queue\"\n";
     told.counts = (wq_stats){
@@ -91,6 +92,7 @@ TEST(first_line_is_the_queue)
         .dones = 13,
         .removed = 14,
         .displaced = 15,
+        .deferred = 18,
         .drops = 16,
     };
     assert_string_equal(
@@ -101,7 +103,7 @@ TEST(first_line_is_the_queue)
         "\"longest_ns\":8,\"shutting_down\":true,"
         "\"adds\":18446744073709551615,\"merged\":10,\"retries\":11,"
         "\"gets\":12,\"dones\":13,\"removed\":14,\"displaced\":15,"
-        "\"drops\":16}\n");
+        "\"deferred\":18,\"drops\":16}\n");
 }
 
 /* O-34 */

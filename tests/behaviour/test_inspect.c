@@ -48,7 +48,7 @@ TEST(new_queue_has_nothing_to_count)
     assert_int_equal(c.longest_ns, 0);
     assert_false(c.shutting_down);
     assert_int_equal(c.adds + c.merged + c.retries + c.gets + c.dones +
-                         c.removed + c.displaced + c.drops,
+                         c.removed + c.displaced + c.deferred + c.drops,
                      0);
 }
 
@@ -157,7 +157,8 @@ TEST(backoff_that_puts_a_key_off_is_counted)
     assert_err(wq_add_rate_limited(t->q, wq_str("a")), WQ_OK);
     finish(t->q, item); /* not READY: it backs off */
     wq_stats c = stats(t->q);
-    assert_int_equal(c.displaced, 1);
+    assert_int_equal(c.deferred, 1);
+    assert_int_equal(c.displaced, 0);
     assert_int_equal(c.drops, 0);
     assert_int_equal(c.ready + c.dirty, 0);
     assert_int_equal(c.waiting, 1);

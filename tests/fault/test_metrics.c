@@ -285,8 +285,8 @@ stats(void)
     wq_stats c = {.size = sizeof c};
 
     assert_err(wq_read_stats(ctx.q, &c), WQ_OK);
-    assert_int_equal(c.adds,
-                     c.gets + c.removed + c.displaced + c.ready + c.dirty);
+    assert_int_equal(c.adds, c.gets + c.removed + c.displaced + c.deferred +
+                                 c.ready + c.dirty);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ctx.all[i].sum.adds, c.adds);
         assert_int_equal(ctx.all[i].sum.depth, c.ready + c.dirty);

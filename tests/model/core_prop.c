@@ -863,6 +863,7 @@ compare_counts(struct world *w)
     equal(w, "dones", (long long)m->dones, (long long)counts.dones);
     equal(w, "removed", (long long)m->removed, (long long)counts.removed);
     equal(w, "displaced", (long long)m->displaced, (long long)counts.displaced);
+    equal(w, "deferred", (long long)m->deferred, (long long)counts.deferred);
     equal(w, "drops", (long long)m->drops, (long long)counts.drops);
 }
 

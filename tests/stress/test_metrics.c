@@ -194,7 +194,8 @@ static void
 check_counts(const wq_stats *c, wq_stats *before)
 {
     expect_equal("adds of a snapshot",
-                 c->gets + c->removed + c->displaced + c->ready + c->dirty,
+                 c->gets + c->removed + c->displaced + c->deferred + c->ready +
+                     c->dirty,
                  c->adds);
     expect_equal("held in a snapshot", c->gets - c->dones, c->held);
     expect(c->dirty <= c->held, "dirty ones are held", c->held, c->dirty);
