@@ -69,6 +69,7 @@ destroy-lock   src/memory/gate.c     stress_destroy         s/^    wq__gate_ente
 layer-drain    src/layer/delaying.c  behaviour_layers_full  s/^        d->inner->backend->shutdown(d->inner);.*/        (void)0;/
 cancel         src/port/cancel.h     stress_cancel          s/PTHREAD_CANCEL_DISABLE/PTHREAD_CANCEL_ENABLE/
 cancel-join    src/port/thread.c     behaviour_cancellation s/const int state = wq__cancel_off();/const int state = PTHREAD_CANCEL_ENABLE;/
+base64-bits    src/text/escape.c     unit_text              s/bits >> 12 \& 63/bits >> 12 \& 31/
 cancel-write   src/front/inspect.c   behaviour_dump         s/wq__cancel_off();/PTHREAD_CANCEL_ENABLE;/
 time-seconds   src/port/time.h       unit_port              s/return seconds < most ? seconds : most;/return seconds;/
 ring-limit     src/memory/inbox.h    unit_inbox             s/in->head + WQ__INBOX_CELLS;/in->head + WQ__INBOX_CELLS + 1;/

@@ -166,10 +166,11 @@ WQ_API wq_err wq_write_file(void *file, const char *text, size_t len);
  * queue, each other one about a key, by wq_each():
  *
  *     {"queue":"pods","ready":2,"held":1,"dirty":0,"waiting":1,...}
- *     {"key":"default/nginx","states":["ready"],"priority":0,"ready_ns":1500}
+ *     {"key":"default/nginx","states":["READY"],"priority":0,"ready_ns":1500}
  *
- * A key that is not UTF-8 has replacement characters in "key", and all its
- * bytes in "key_hex".
+ * A key that is not UTF-8 has replacement characters (U+FFFD) in "key", and all
+ * its bytes in "key_base64" (RFC 4648, with padding), as in the output of the
+ * command wq.
  *
  *     wq_dump(q, wq_write_file, stderr);
  *

@@ -130,15 +130,15 @@ TEST(each_key_has_a_line)
     told.keys_len = 2;
     assert_string_equal(
         strchr(dump(), '\n'),
-        "\n{\"key\":\"default/nginx\",\"states\":[\"ready\"],\"priority\":0,"
+        "\n{\"key\":\"default/nginx\",\"states\":[\"READY\"],\"priority\":0,"
         "\"ready_ns\":1500}\n"
-        "{\"key\":\"b\",\"states\":[\"held\",\"dirty\",\"waiting\",\"backoff\"]"
+        "{\"key\":\"b\",\"states\":[\"HELD\",\"DIRTY\",\"WAITING\",\"BACKOFF\"]"
         ",\"priority\":-5,\"requeues\":3,\"ready_ns\":0,\"held_ns\":2,"
         "\"wait_ns\":1,\"fence\":9}\n");
 }
 
 /* O-34 */
-TEST(key_that_is_not_text_is_also_told_in_hex)
+TEST(key_that_is_not_utf8_is_also_written_in_base64)
 {
     const wq_key_info info = {
         .state = WQ_STATE_READY, .ready_ns = -1, .held_ns = -1, .wait_ns = -1};
@@ -151,9 +151,9 @@ TEST(key_that_is_not_text_is_also_told_in_hex)
     told.keys_len = 2;
     assert_string_equal(
         strchr(dump(), '\n'),
-        "\n{\"key\":\"\\u0000\xef\xbf\xbd\",\"key_hex\":\"00ff\",\"states\":"
-        "[\"ready\"],\"priority\":0}\n"
-        "{\"key\":\"a\\\"\\n\\u0000\",\"states\":[\"ready\"],\"priority\":0}"
+        "\n{\"key\":\"\\u0000\xef\xbf\xbd\",\"key_base64\":\"AP8=\",\"states\":"
+        "[\"READY\"],\"priority\":0}\n"
+        "{\"key\":\"a\\\"\\n\\u0000\",\"states\":[\"READY\"],\"priority\":0}"
         "\n");
 }
 
@@ -175,8 +175,8 @@ TEST(long_keys_are_told_in_full)
         assert_true(key.key.len > 100 || out.writes == 2);
     }
     key.key.len = WQ_KEY_MAX;
-    assert_non_null(strstr(dump(), "\"key_hex\":\"00070e15"));
-    assert_true(out.len > 3 * (size_t)WQ_KEY_MAX);
+    assert_non_null(strstr(dump(), "\"key_base64\":\"AAcOFRwj"));
+    assert_true(out.len > 2 * (size_t)WQ_KEY_MAX);
 }
 
 /* O-34 */
@@ -261,7 +261,7 @@ TEST(dump_to_a_file_is_no_cancellation_point)
 #define dump_test(name) test_with(name, begin, NULL)
 
 WQ_TESTS(dump_test(first_line_is_the_queue), dump_test(each_key_has_a_line),
-         dump_test(key_that_is_not_text_is_also_told_in_hex),
+         dump_test(key_that_is_not_utf8_is_also_written_in_base64),
          dump_test(long_keys_are_told_in_full),
          dump_test(write_that_fails_ends_the_dump),
          dump_test(dump_passes_on_what_the_queue_says),
