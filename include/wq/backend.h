@@ -77,7 +77,7 @@ typedef struct wq_backend {
     /* What they fill in is complete, of this release's size, and zero. */
     wq_err (*stats)(wq_queue *q, wq_stats *out);
     wq_err (*depths)(wq_queue *q, wq_depth *out, size_t max, size_t *n);
-    wq_err (*key_state)(wq_queue *q, wq_key key, wq_key_info *out);
+    wq_err (*key_info)(wq_queue *q, wq_key key, wq_key_info *out);
     wq_err (*each)(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
     const char *(*queue_name)(wq_queue *q); /* NULL: it has none */
 } wq_backend;
@@ -110,7 +110,7 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * drain, interrupt; the second also add_after. wq_get_many(), wq_done_many()
  * and wq_next() go one by one through get and done. All other verbs return
  * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
- * stats, depths, key_state, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
+ * stats, depths, key_info, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
  * returns WQ_ENOTSUP for add_rate_limited and forget. A layer has no queue_name.
  *
  * The first adds due keys to `inner` at the start of its verbs, all but

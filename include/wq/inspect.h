@@ -104,7 +104,7 @@ enum wq_state {
 /* What the queue knows about a key. */
 typedef struct wq_key_info {
     size_t   size;     /* sizeof(wq_key_info); set by the caller */
-    unsigned state;    /* enum wq_state; 0: absent */
+    unsigned states;   /* enum wq_state, or'ed; 0: absent */
     int      priority; /* READY, DIRTY: it will be handed out with; else that of
                           its deadline; else the one it is held with */
     unsigned requeues; /* wq_num_requeues() */

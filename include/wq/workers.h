@@ -283,18 +283,18 @@ WQ_API unsigned wq_workers_count(const wq_workers *pool);
 
 /* What a pool is doing, and has done since it was started. */
 typedef struct wq_workers_stats {
-    size_t   size;      /* sizeof(wq_workers_stats); set by the caller */
-    size_t   threads;   /* workers there are */
-    size_t   busy;      /* of these, how many are working on a key */
-    uint64_t done;      /* results: done */
-    uint64_t retried;   /* retry, and the key was added */
-    uint64_t postponed; /* after, and the key was added */
-    uint64_t dropped;   /* keys that went to on_drop(), whatever the result */
-    uint64_t errors;    /* gets and dones that failed, each attempt */
+    size_t   size;    /* sizeof(wq_workers_stats); set by the caller */
+    size_t   threads; /* workers there are */
+    size_t   busy;    /* of these, how many are working on a key */
+    uint64_t done;    /* results: done */
+    uint64_t retried; /* retry, and the key was added */
+    uint64_t delayed; /* after, and the key was added */
+    uint64_t dropped; /* keys that went to on_drop(), whatever the result */
+    uint64_t errors;  /* gets and dones that failed, each attempt */
 } wq_workers_stats;
 
 /* Fill in *out, as far as out->size reaches. Every handler that returned is in
- * one of done, retried, postponed and dropped. The numbers are taken one after
+ * one of done, retried, delayed and dropped. The numbers are taken one after
  * the other while the workers work on.
  *
  *     wq_workers_stats counts = {.size = sizeof counts};

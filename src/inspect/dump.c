@@ -128,7 +128,7 @@ add_key(void *ctx, wq_key key, const wq_key_info *info)
     struct wq__text *t = ctx;
 
     add_key_bytes(t, key);
-    add_states(t, info->state);
+    add_states(t, info->states);
     name_field(t, "priority");
     wq__text_i64(t, info->priority);
     if (info->requeues)

@@ -63,7 +63,7 @@ wq__memory_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
 /* ---- keys --------------------------------------------------------------- */
 
 wq_err
-wq__memory_key_state(wq_queue *q, wq_key key, wq_key_info *out)
+wq__memory_key_info(wq_queue *q, wq_key key, wq_key_info *out)
 {
     struct wq__memory *m = wq__memory_of(q);
     const uint32_t     hash = wq__core_hash(&m->core, key);

@@ -127,7 +127,7 @@ info_of(wq_queue *q, const char *key)
 static inline void
 assert_states(wq_queue *q, const char *key, unsigned states)
 {
-    assert_int_equal(info_of(q, key).state, states);
+    assert_int_equal(info_of(q, key).states, states);
 }
 
 #endif

@@ -111,13 +111,13 @@ TEST(each_key_has_a_line)
 {
     const struct told_key keys[] = {
         {{"default/nginx", 13},
-         {.state = WQ_STATE_READY,
+         {.states = WQ_STATE_READY,
           .ready_ns = 1500,
           .held_ns = -1,
           .wait_ns = -1}},
         {{"b", 1},
-         {.state = WQ_STATE_HELD | WQ_STATE_DIRTY | WQ_STATE_WAITING |
-                   WQ_STATE_BACKOFF,
+         {.states = WQ_STATE_HELD | WQ_STATE_DIRTY | WQ_STATE_WAITING |
+                    WQ_STATE_BACKOFF,
           .priority = -5,
           .requeues = 3,
           .ready_ns = 0,
@@ -141,7 +141,7 @@ TEST(each_key_has_a_line)
 TEST(key_that_is_not_utf8_is_also_written_in_base64)
 {
     const wq_key_info info = {
-        .state = WQ_STATE_READY, .ready_ns = -1, .held_ns = -1, .wait_ns = -1};
+        .states = WQ_STATE_READY, .ready_ns = -1, .held_ns = -1, .wait_ns = -1};
     const struct told_key keys[] = {
         {{"\0\xff", 2}, info},
         {{"a\"\n\0", 4}, info},
@@ -162,7 +162,7 @@ TEST(key_that_is_not_utf8_is_also_written_in_base64)
 TEST(long_keys_are_told_in_full)
 {
     static char     bytes[WQ_KEY_MAX];
-    struct told_key key = {.info = {.state = WQ_STATE_READY}};
+    struct told_key key = {.info = {.states = WQ_STATE_READY}};
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7);
@@ -185,7 +185,7 @@ TEST(write_that_fails_ends_the_dump)
     struct told_key keys[5];
 
     for (int i = 0; i < 5; i++)
-        keys[i] = (struct told_key){{"key", 3}, {.state = WQ_STATE_READY}};
+        keys[i] = (struct told_key){{"key", 3}, {.states = WQ_STATE_READY}};
     told.keys = keys;
     told.keys_len = 5;
     for (unsigned n = 1; n <= 6; n++) {

@@ -413,7 +413,7 @@ count(void *ctx, wq_key key, const wq_key_info *info)
     char           text[40] = {0};
     unsigned       number;
 
-    expect(info->state != 0, "a visited key has states", 1, 0);
+    expect(info->states != 0, "a visited key has states", 1, 0);
     if (key.len <= sizeof(uint64_t))
         return true;
     memcpy(text, key.data, key.len);
