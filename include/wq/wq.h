@@ -169,7 +169,7 @@ typedef struct wq_limiter wq_limiter; /* see limiter.h */
 typedef struct wq_metrics wq_metrics; /* see metrics.h */
 
 /* Where the queue's memory comes from. Called under the queue's lock: must not
- * call back into the queue. `free` gets the size that was asked for.
+ * call back into the queue. `free` gets the size that was requested.
  */
 typedef struct wq_allocator {
     size_t size;                                /* sizeof(wq_allocator) */
@@ -248,8 +248,8 @@ typedef enum wq_overflow {
     WQ_OVERFLOW_DROP_OLDEST,
 } wq_overflow;
 
-/* How a queue is made. Zero means the stated default, so fill in only what you
- * need; WQ_CONFIG(.order = &mine) does the rest in C. In C++ set `size` by
+/* How a queue is created. Zero means the stated default, so fill in only what
+ * you need; WQ_CONFIG(.order = &mine) does the rest in C. In C++ set `size` by
  * hand. The structs pointed to are copied; what they point to must outlive
  * the queue.
  */
