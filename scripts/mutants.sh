@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 table='
 exclusion      src/core/core.c       unit_core              s/^    if (rec->flags & WQ__HELD) {/    if (0) {/
-dirty          src/core/core.c       unit_core              s/^    if (rec->flags & WQ__DIRTY) {/    if (0) {/
+dirty          src/core/core.c       unit_core              s/^    if (rec->flags & (WQ__DIRTY | WQ__REMOVING)) {/    if (0) {/
 merge          src/core/core.c       unit_core              s/^    if (wq__rec_is_wanted(rec)) {/    if (0) {/
 respect        src/core/core.c       behaviour_rate_limiting s/return c->respect \&\& rec->flags/return 0 \&\& rec->flags/
 deferred       src/core/add.c        unit_add               s/tally.deferred++/tally.displaced++/
@@ -30,7 +30,7 @@ level-order    src/core/levels.c     unit_levels            s/priority > l->at/p
 level-hold     src/core/core.c       unit_levels            s/^    wq__levels_hold(levels, level);/    (void)0;/
 lazy-top       src/core/levels.h     unit_levels            s/return l->at\[top\].first ? top/return 1 ? top/
 batch-undo     src/core/add.c        fault_core             s/^        drop_picks(c, picks, n);/        (void)0;/
-victim         src/core/add.c        behaviour_bounds       s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
+victim         src/core/room.c       behaviour_bounds       s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
 quiet          src/core/core.c       behaviour_pace         s/pace->until = wq__span_add(now, pace->next_span);/pace->until = now;/
 max-wait       src/core/add.c        behaviour_pace         s/earlier(at, wq__core_pace(c, ref)->latest)/at/
 ties           src/core/heap.c       unit_heap              s/a->seq < b->seq/a->seq > b->seq/
@@ -43,13 +43,13 @@ give-back      src/core/slab.c       unit_slab              s/if (c->spare \&\& 
 spare          src/core/slab.c       unit_slab              s/if (c->spare \&\& c->spare->live == 0) {/if (c->blocks > 1) {/
 walk           src/core/slab.c       unit_slab              s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
 wake           src/memory/gate.c     unit_memory            s/^        wq__wake(wake);/        (void)wake;/
-last-look      src/memory/gate.c     unit_falling_asleep    s/^    return wq__core_len(&m->core) + (pending < most ? pending : most);/    return wq__core_len(\&m->core) + 0 * pending * most;/
+last-look      src/memory/gate.c     unit_falling_asleep    s/^    return wq__core_offers(&m->core) + (pending < most ? pending : most);/    return wq__core_offers(\&m->core) + 0 * pending * most;/
 publish        src/memory/gate.c     unit_falling_asleep    /^let_go(/,/^}/{/^    publish_rouse_from(m);/d;}
 beacon-dim     src/memory/gate.c     behaviour_fd           s/        wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);/        (void)0;/
 beacon-sleep   src/memory/gate.c     behaviour_fd           s/    if ((m->watched \&\& !m->lit) || wq__gate_tells(m))/    if (wq__gate_tells(m))/
 beacon-fork    src/port/beacon.c     behaviour_fork_signals s/return b->forks == forks;/return true;/
 keeper         src/memory/gate.c     behaviour_delay        s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
-promise        src/memory/gate.c     behaviour_bounds       s/^    m->promised -= p.promised;/    (void)0;/
+promise        src/memory/gate.c     behaviour_bounds       s/^    m->promised.keys -= p.promised.keys;/    (void)0;/
 room           src/memory/gate.c     behaviour_bounds       s/^    wake = take_producers(m, wake);/    (void)take_producers;/
 rouse          src/memory/adds.c     unit_memory            s/if (position < from \&\& !has_lost_spinner(m, position, from))/if (from + 1)/
 spinner-all    src/memory/gate.c     unit_spin              s/return m->inbox.head + (ready < WQ__SPARED ? WQ__SPARED - ready : 0);/return WQ__ROUSE_NOBODY;/

@@ -80,6 +80,12 @@ typedef struct wq_backend {
     wq_err (*key_info)(wq_queue *q, wq_key key, wq_key_info *out);
     wq_err (*each)(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
     const char *(*queue_name)(wq_queue *q); /* NULL: it has none */
+    wq_err (*remove_wait)(wq_queue *q, wq_key key, int64_t timeout_ns);
+    wq_err (*flush)(wq_queue *q, int64_t timeout_ns);
+    wq_err (*flush_key)(wq_queue *q, wq_key key, int64_t timeout_ns);
+    wq_err (*wait_idle)(wq_queue *q, int64_t timeout_ns);
+    wq_err (*pause)(wq_queue *q);
+    wq_err (*resume)(wq_queue *q);
 } wq_backend;
 
 /* The part of a queue that the library sees. First member of a backend's own

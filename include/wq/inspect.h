@@ -46,7 +46,9 @@ typedef struct wq_stats {
 
     uint64_t adds;    /* keys that became READY or DIRTY; a deadline counts when
                          it passes. client-go's adds */
-    uint64_t merged;  /* adds of keys that were READY or DIRTY already */
+    uint64_t merged;  /* adds that needed no run of their own: the key was
+                         READY or DIRTY already, or one deadline serves several
+                         of them (for example debounced adds) */
     uint64_t retries; /* calls of wq_add_after() and wq_add_rate_limited(), and
                          adds with a delay: client-go's retries */
     uint64_t gets;    /* keys handed out */
@@ -56,10 +58,17 @@ typedef struct wq_stats {
                            (WQ_OVERFLOW_DROP_OLDEST) */
     uint64_t deferred;  /* READY or DIRTY keys that were put off to a deadline
                            (WQ_IF_WAITING_REPLACE, WQ_RETRY_RESPECT) */
+    uint64_t overdue;   /* keys handed out before their turn, because they had
+                           been READY for max_ready_ns */
+    bool     paused;    /* see wq_pause() */
+    size_t   bytes;     /* of all known keys, if there is a max_bytes; else 0 */
+    size_t   groups;    /* groups of the known keys; 0: the queue has none */
+    size_t   offered;   /* READY keys that can be handed out now: none while
+                           paused, no more than group_max_held allows */
     uint64_t drops;     /* keys dropped: displaced by an overflow, WAITING at a
-                       shutdown, given up by the queue (wq_config.max_retries;
-                       keys that a worker pool drops are in
-                       wq_workers_read_stats()) */
+                           shutdown, given up by the queue
+                           (wq_config.max_retries; keys that a worker pool drops
+                           are in wq_workers_read_stats()) */
 } wq_stats;
 
 /* Read the stats into *out, as far as out->size reaches: one consistent
@@ -118,6 +127,8 @@ typedef struct wq_key_info {
     int64_t  held_ns;  /* HELD: for how long; -1: not HELD, or not kept */
     int64_t  wait_ns;  /* WAITING: until its deadline; -1: not WAITING */
     uint64_t fence;    /* HELD: of this hand-out; else 0 */
+    wq_key   group;    /* its group, a part of the key that was asked for, or of
+                          the visited one; NULL: the queue has no groups */
 } wq_key_info;
 
 /* Read the key info of `key` into *out, as far as out->size reaches. A key that

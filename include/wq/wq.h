@@ -156,7 +156,10 @@ wq_u64(const uint64_t *n)
  * after that.
  */
 typedef struct wq_item {
-    wq_key   key;      /* valid until done; the bytes are not terminated */
+    /* Valid until done. A NUL byte follows the key, which len does not count:
+     * printf("%s", (const char *)item->key.data) works for keys without NUL
+     * bytes of their own. */
+    wq_key   key;
     int      priority; /* it was handed out with */
     uint32_t slot;     /* internal */
     uint64_t fence;    /* grows with every hand-out of this key */
@@ -219,6 +222,11 @@ typedef enum wq_waiting {
     WQ_WAITING_DROP, /* it drops them, as client-go does. The default */
     WQ_WAITING_KEEP, /* it keeps them: they are handed out when their deadlines
                         pass; gets and drains wait for them */
+    /* It makes them READY at once, in the order of their deadlines: they are
+     * handed out and drained. Keys in BACKOFF are dropped: they failed a moment
+     * ago, and would fail again. */
+    WQ_WAITING_FLUSH,
+    WQ_WAITING_FLUSH_ALL, /* as FLUSH, and keys in BACKOFF become READY, too */
 } wq_waiting;
 
 /* Where wq_add_rate_limited() differs from client-go; any of them, or'ed. */
@@ -242,9 +250,10 @@ typedef enum wq_overflow {
     /* It blocks until there is room. A worker that adds new keys to the queue
      * it serves can block itself for ever. */
     WQ_OVERFLOW_BLOCK,
-    /* It displaces a READY key: of those with the lowest priority, the one that
-     * has been READY for longest. WQ_EFULL if that priority is higher than the
-     * new key's, or if no key is READY. */
+    /* It displaces READY keys: of those with the lowest priority, the one that
+     * has been READY for longest; in a queue with groups, the oldest of the
+     * group that has most READY keys of that priority. WQ_EFULL if that
+     * priority is higher than the new key's, or if too few keys are READY. */
     WQ_OVERFLOW_DROP_OLDEST,
 } wq_overflow;
 
@@ -294,7 +303,32 @@ typedef struct wq_config {
      * callbacks have locks of their own, which this does not cover; nor does it
      * cover malloc: use an `allocator` of bounded time. */
     bool real_time;
+    /* Bound the keys that the queue knows by their bytes, too: the sum of their
+     * lengths. A single key that is longer never fits (WQ_EFULL). 0: any. */
+    size_t max_bytes;
+    /* Fairness: the group of a key. Within a priority, the groups that have
+     * READY keys take turns, one key each, so that a group with 100,000 keys
+     * delays the only key of another group by one hand-out per group. Returns a
+     * part of the key's own bytes, which may be empty (keys without a group are
+     * one group, too), and always the same one for a key. Called by adds,
+     * without a lock. wq_group_before_slash() is one. NULL: no groups. */
+    wq_key (*group)(void *ctx, wq_key key);
+    void *group_ctx; /* its first argument */
+    /* How many keys of a group may be HELD at a time; 1: a group is serial.
+     * 0: any number. */
+    size_t group_max_held;
+    /* Ageing: a key that has been READY for so long is handed out before all
+     * keys that became READY after it, whatever their priorities and groups. So
+     * after max_ready_ns, only keys that became READY before it are handed out
+     * before a key of the lowest priority. Reads the clock at every add, get
+     * and done, as `ages`. 0: priorities alone decide. */
+    int64_t max_ready_ns;
 } wq_config;
+
+/* A wq_config.group: the bytes before the first '/', as in "namespace/name". A
+ * key without a '/' belongs to the empty group.  Since: 0.1.  [O-80]
+ */
+WQ_API wq_key wq_group_before_slash(void *ctx, wq_key key);
 
 #ifndef __cplusplus
 #define WQ_CONFIG(...) (&(wq_config){.size = sizeof(wq_config), __VA_ARGS__})
@@ -318,8 +352,10 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              `waiting`, `retry` or `overflow` has a value that is not one of
  *              its own; `limiter` belongs to another queue or limiter; an
  *              overflow policy or on_overflow without a max_len;
- *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST cannot be combined with an order;
- *              `real_time`, and the system has no priority inheritance;
+ *   WQ_ENOTSUP an order cannot be combined with WQ_OVERFLOW_DROP_OLDEST,
+ *              max_bytes, a group or max_ready_ns, nor a group_max_held with
+ *              max_ready_ns; `real_time`, and the system has no priority
+ *              inheritance;
  *   WQ_ENOMEM  no memory;
  *   WQ_EIO     the system gave no random numbers (the hash is keyed);
  *   what open() of a sink returned.
@@ -542,6 +578,27 @@ WQ_API wq_err wq_remove(wq_queue *q, wq_key key);
  */
 WQ_API wq_err wq_cancel_after(wq_queue *q, wq_key key);
 
+/* wq_remove(), and wait until no worker holds the key: only then may the caller
+ * free what the key stands for. The kernel's cancel_work_sync().
+ *
+ * Until the worker that holds the key says done, all that is asked for the key
+ * is taken back, too: the retry of that very worker, and adds of other threads.
+ * When the function has returned WQ_OK, no worker holds the key, and none will
+ * unless it is added again later.
+ *
+ * Returns WQ_OK            the queue does not know the key (any more);
+ *         WQ_ETIMEDOUT     a worker still holds it after `timeout_ns` (0: asks
+ *                          once); what was asked before the call is taken back;
+ *         WQ_ESTATE        the calling thread got this key and has not said
+ *                          done: it would wait for itself. Nothing was done;
+ *         WQ_EINTERRUPTED  wq_destroy() was called meanwhile;
+ *         WQ_EINVAL        also for a negative timeout; else as wq_remove().
+ * Threads: any but the worker that holds the key.  Blocks: at most
+ * `timeout_ns`.  Cost: as wq_remove().  Since: 0.1.  [O-84]
+ */
+WQ_API WQ_NODISCARD wq_err wq_remove_wait(wq_queue *q, wq_key key,
+                                          int64_t timeout_ns);
+
 /* -------------------------------------------------------------- failures -- */
 
 /* The work on `key` succeeded, or the caller stops retrying: the limiter
@@ -665,6 +722,69 @@ WQ_API wq_err wq_done_key(wq_queue *q, wq_key key);
  * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.  [Q-03 Q-12]
  */
 WQ_API size_t wq_len(wq_queue *q);
+
+/* ------------------------------------------------- waiting and pausing -- */
+
+/* Wait until every key that is READY, HELD or DIRTY now has been worked on,
+ * even if new ones keep coming. The queue goes on as before. Someone must keep
+ * calling get and done. A key that is removed, dropped or put off meanwhile is
+ * not waited for; nor is a deadline that has not come when the call begins.
+ *
+ * When several threads call it at the same time, so that more than three of
+ * them wait for different keys, a later one may wait for keys that were added a
+ * little after its call.
+ *
+ * Returns WQ_OK;
+ *   WQ_ETIMEDOUT     not so within `timeout_ns` on the queue's clock (0: asks
+ *                    once; WQ_FOREVER: without limit);
+ *   WQ_ESTATE        the calling thread got a key and has not said done: it
+ *                    would wait for itself;
+ *   WQ_EINTERRUPTED  wq_destroy() was called meanwhile;
+ *   WQ_ENOMEM        out of memory while merging pending adds;
+ *   WQ_EINVAL        NULL queue, negative timeout;
+ *   WQ_ENOTSUP       not supported by this backend.
+ * Threads: any but a worker that holds an item.  Blocks: at most `timeout_ns`.
+ * Cost: O(1), and O(HELD keys) at the beginning.  Since: 0.1.  [O-81]
+ */
+WQ_API WQ_NODISCARD wq_err wq_flush(wq_queue *q, int64_t timeout_ns);
+
+/* Wait until there is a moment at which no key is READY, HELD or DIRTY. Keys
+ * that wait for a deadline do not count. When the function returns, new keys
+ * may have come.
+ *
+ * Returns as wq_flush().
+ * Threads, Blocks: as wq_flush().  Since: 0.1.  [O-82]
+ */
+WQ_API WQ_NODISCARD wq_err wq_wait_idle(wq_queue *q, int64_t timeout_ns);
+
+/* wq_flush() of one key: until what was asked for `key` before the call is
+ * done, however often it is asked for later. Returns at once if it is neither
+ * READY nor HELD; a deadline that has not come is not waited for.
+ *
+ * Returns as wq_flush(), WQ_ESTATE only if the calling thread got this very
+ * key; WQ_EINVAL, WQ_ETOOLONG for a bad key. Threads, Blocks: as wq_flush().
+ * Since: 0.1.  [O-83]
+ */
+WQ_API WQ_NODISCARD wq_err wq_flush_key(wq_queue *q, wq_key key,
+                                        int64_t timeout_ns);
+
+/* Hand out nothing until wq_resume(). Adds go on, and so do workers that hold a
+ * key; gets wait, and wq_fd() is not readable. A second pause is harmless, and
+ * one wq_resume() ends both.
+ *
+ * A shutdown, with or without drain, ends the pause: the keys that are READY
+ * are handed out then. To leave them alone, stop the workers first.
+ *
+ * Returns WQ_OK; WQ_ESHUTDOWN: there is nothing to pause any more; WQ_EINVAL:
+ * NULL; WQ_ENOTSUP.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-85]
+ */
+WQ_API wq_err wq_pause(wq_queue *q);
+
+/* End a pause. Returns WQ_OK also if there is none; WQ_EINVAL; WQ_ENOTSUP.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-85]
+ */
+WQ_API wq_err wq_resume(wq_queue *q);
 
 /* ------------------------------------------------------------- shutdown -- */
 

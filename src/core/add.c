@@ -17,10 +17,6 @@ struct add {
     const struct wq__how *how;
     uint32_t              level; /* of its priority; held */
     wq__ref               paces; /* spare ones, a list by their first bytes */
-    bool                  searches; /* victims are being looked for */
-    int                   searched; /* lines up to this priority were looked at,
-                                       its own as far as */
-    wq__ref               victim;   /* the next one; 0: it has no more */
 };
 
 /* ---- what an add of a kind does to a record ------------------------------ */
@@ -33,6 +29,14 @@ mark_deadline(struct wq__rec *rec, unsigned flag)
     wq__rec_set(rec, flag);
 }
 
+/* A deadline that the key has serves the add. */
+static wq_added
+join_deadline(struct wq__core *c, wq__ref ref, uint32_t level)
+{
+    c->tally.merged++;
+    return wq__core_keep_deadline(c, ref, level);
+}
+
 /* An earlier deadline serves an add for `at`: then it is put off no further. */
 static wq_added
 serve(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
@@ -40,7 +44,7 @@ serve(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
     if (wq__core_rec(c, ref)->flags & WQ__DEBOUNCED &&
         at < wq__core_pace(c, ref)->latest)
         wq__core_pace(c, ref)->latest = at;
-    return wq__core_keep_deadline(c, ref, level); /* L5 */
+    return join_deadline(c, ref, level); /* L5 */
 }
 
 /* One deadline meets another. */
@@ -48,7 +52,7 @@ static wq_added
 move_deadline(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
 {
     const int64_t  old = wq__core_entry(c, ref)->at;
-    const wq_added kept = wq__core_keep_deadline(c, ref, level);
+    const wq_added kept = join_deadline(c, ref, level);
 
     if (at == old)
         return kept;
@@ -80,6 +84,7 @@ put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
     mark_deadline(rec, add->how->backoff ? WQ__BACKOFF : 0);
     wq__core_defer_to_deadline(c, ref);
     wq__core_unwant(c, ref);
+    c->tally.merged++;
     c->tally.deferred++;
     return WQ_ADDED_LATER;
 }
@@ -101,8 +106,10 @@ schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
         mark_deadline(rec, backoff);
         return WQ_ADDED_SCHEDULED;
     }
-    if (how->waiting == WQ_IF_WAITING_IGNORE)
+    if (how->waiting == WQ_IF_WAITING_IGNORE) {
+        c->tally.merged++;
         return WQ_ADDED_KEPT;
+    }
     if (at >= wq__core_entry(c, ref)->at &&
         how->waiting != WQ_IF_WAITING_REPLACE)
         return serve(c, ref, add->level, at);
@@ -119,9 +126,11 @@ take_over(struct wq__core *c, const struct add *add, wq__ref ref,
     const uint32_t level = higher(c, wq__core_entry(c, ref)->level, add->level);
     const wq_err   err = wq__core_want(c, ref, level, how->now, what);
 
-    if (!err)
-        wq__core_meet_deadline(c, ref, how->now);
-    return err;
+    if (err)
+        return err;
+    wq__core_meet_deadline(c, ref, how->now);
+    c->tally.merged++;
+    return WQ_OK;
 }
 
 /* Work now. */
@@ -134,17 +143,25 @@ want_now(struct wq__core *c, const struct add *add, wq__ref ref, wq_added *what)
     if (wq__rec_waits(rec) && how->waiting != WQ_IF_WAITING_KEEP) {
         if (how->waiting != WQ_IF_WAITING_IGNORE)
             return take_over(c, add, ref, what);
+        c->tally.merged++;
         *what = WQ_ADDED_KEPT;
         return WQ_OK;
     }
     if ((how->respect || c->respect) && wq__rec_backs_off(rec)) {
-        *what = wq__core_keep_deadline(c, ref, add->level);
+        *what = join_deadline(c, ref, add->level);
         return WQ_OK;
     }
     return wq__core_want(c, ref, add->level, how->now, what);
 }
 
 /* ---- pace --------------------------------------------------------------- */
+
+/* Does the key back off, so that the pace of adds does not count? */
+static bool
+respects_backoff(const struct wq__core *c, const struct wq__rec *rec)
+{
+    return c->respect && rec->flags & WQ__BACKOFF;
+}
 
 /* What is remembered about a key that has an entry in the heap; new if need
  * be. */
@@ -183,7 +200,7 @@ begin_series(struct wq__core *c, struct add *add, wq__ref ref, int64_t at)
     if (wq__rec_waits(rec)) {
         const int64_t old = wq__core_entry(c, ref)->at;
         if (at >= old)
-            return wq__core_keep_deadline(c, ref, add->level); /* L5 */
+            return join_deadline(c, ref, add->level); /* L5 */
         latest = earlier(latest, old);
         what = move_deadline(c, ref, add->level, at);
     } else {
@@ -203,6 +220,8 @@ debounce(struct wq__core *c, struct add *add, wq__ref ref)
 
     if (wq__rec_is_wanted(rec))
         return wq__core_merge(c, ref, add->level);
+    if (respects_backoff(c, rec))
+        return join_deadline(c, ref, add->level);
     if (rec->flags & WQ__DEBOUNCED)
         return move_deadline(c, ref, add->level,
                              earlier(at, wq__core_pace(c, ref)->latest));
@@ -255,7 +274,9 @@ throttle(struct wq__core *c, struct add *add, wq__ref ref, wq_added *what)
     int64_t until;
 
     if (is_quiet(c, ref, add->how->now, &until))
-        *what = schedule(c, add, ref, until);
+        *what = respects_backoff(c, wq__core_rec(c, ref))
+                    ? join_deadline(c, ref, add->level)
+                    : schedule(c, add, ref, until);
     else
         err = want_now(c, add, ref, what);
     if (err)
@@ -271,6 +292,7 @@ static wq_err
 commit(struct wq__core *c, struct add *add, struct wq__pick *pick)
 {
     if (pick->skip) {
+        c->tally.merged++;
         pick->added = WQ_ADDED_KEPT;
         return WQ_OK;
     }
@@ -290,109 +312,6 @@ commit(struct wq__core *c, struct add *add, struct wq__pick *pick)
     default:
         return want_now(c, add, pick->ref, &pick->added);
     }
-}
-
-/* ---- room --------------------------------------------------------------- */
-
-/* How many READY keys could make room: not above the add's priority, and not
- * named by it. */
-static size_t
-displaceable(const struct wq__core *c, const struct add *add,
-             const struct wq__pick *picks, size_t n)
-{
-    const struct wq__levels *l = &c->ready.levels;
-    size_t                   len = 0;
-
-    for (uint32_t i = 0; i < l->heap_len; i++)
-        if (!wq__core_is_higher(c, l->heap[i], add->level))
-            len += l->at[l->heap[i]].len;
-    for (size_t i = 0; i < n; i++) {
-        if (!picks[i].ref)
-            continue;
-        struct wq__rec *rec = wq__core_rec(c, picks[i].ref);
-        /* a key that is named twice is counted once */
-        if (rec->flags & WQ__PICKED && rec->flags & WQ__READY &&
-            !wq__core_is_higher(c, rec->level, add->level))
-            len--;
-        wq__rec_clear(rec, WQ__PICKED);
-    }
-    for (size_t i = 0; i < n; i++)
-        if (picks[i].ref)
-            wq__rec_set(wq__core_rec(c, picks[i].ref), WQ__PICKED);
-    return len;
-}
-
-/* From `ref` on, the first in line that the add does not name; 0: none. */
-static wq__ref
-unnamed_from(const struct wq__core *c, wq__ref ref)
-{
-    while (ref && wq__core_rec(c, ref)->flags & WQ__PICKED)
-        ref = wq__core_rec(c, ref)->next;
-    return ref;
-}
-
-/* Look for victims in the lowest line that was not looked at. There is one. */
-static void
-search_next_line(const struct wq__core *c, struct add *add)
-{
-    const struct wq__levels *l = &c->ready.levels;
-    const struct wq__level  *lowest = NULL;
-
-    for (uint32_t i = 0; i < l->heap_len; i++) {
-        const struct wq__level *level = &l->at[l->heap[i]];
-        if (level->first &&
-            (!add->searches || level->priority > add->searched) &&
-            (!lowest || level->priority < lowest->priority))
-            lowest = level;
-    }
-    assert(lowest);
-    add->searches = true;
-    add->searched = lowest->priority;
-    add->victim = unnamed_from(c, lowest->first);
-}
-
-/* Of the lowest line that has keys which the add does not name, the first. Such
- * keys do not come or move while an add is under way, so that each line is
- * walked along once, however many victims there are. */
-static wq__ref
-next_victim(const struct wq__core *c, struct add *add)
-{
-    while (!add->victim)
-        search_next_line(c, add);
-    const wq__ref ref = add->victim;
-    add->victim = unnamed_from(c, wq__core_rec(c, ref)->next);
-    return ref;
-}
-
-/* A READY key goes, and leaves its record for the caller to look at. */
-static void
-displace(struct wq__core *c, struct add *add, struct wq__pick *pick)
-{
-    const wq__ref         ref = next_victim(c, add);
-    const struct wq__rec *rec = wq__core_rec(c, ref);
-
-    wq__core_unwant(c, ref);
-    if (rec->wait)
-        wq__core_stop_waiting(c, ref);
-    wq__index_remove(&c->index, rec->hash, ref);
-    c->tally.displaced++;
-    c->tally.drops++;
-    pick->victim = ref;
-    pick->victim_key = wq__rec_key(rec);
-}
-
-/* Is there room for the keys that are new, or can there be? They are in the
- * index already. */
-static wq_err
-check_room(struct wq__core *c, const struct add *add,
-           const struct wq__pick *picks, size_t n, size_t made)
-{
-    if (!c->max_len || c->index.len <= c->max_len || !made)
-        return WQ_OK;
-    const size_t over = c->index.len - c->max_len;
-    if (made > c->max_len || !add->how->displace)
-        return WQ_EFULL;
-    return over <= displaceable(c, add, picks, n) ? WQ_OK : WQ_EFULL;
 }
 
 /* ---- preparing ---------------------------------------------------------- */
@@ -448,21 +367,6 @@ reserve(struct wq__core *c, struct add *add, size_t n)
     return err;
 }
 
-/* The marks are for those who look for a victim. */
-static void
-mark_picks(struct wq__core *c, const struct add *add, struct wq__pick *picks,
-           size_t n, bool picked)
-{
-    for (size_t i = 0; add->how->displace && i < n; i++) {
-        if (!picks[i].ref)
-            continue;
-        if (picked)
-            wq__rec_set(wq__core_rec(c, picks[i].ref), WQ__PICKED);
-        else
-            wq__rec_clear(wq__core_rec(c, picks[i].ref), WQ__PICKED);
-    }
-}
-
 /* Records that were made for the first `n` picks, and not used, go. */
 static void
 drop_picks(struct wq__core *c, const struct wq__pick *picks, size_t n)
@@ -472,33 +376,35 @@ drop_picks(struct wq__core *c, const struct wq__pick *picks, size_t n)
             wq__core_forget_if_bare(c, picks[i].ref);
 }
 
-/* A record for each key. WQ_ENOMEM: as before. */
+/* A record for each key; *made: what new ones need. WQ_ENOMEM: as before;
+ * WQ_EFULL: they never fit. */
 static wq_err
 pick_records(struct wq__core *c, const wq_key *keys, struct wq__pick *picks,
-             size_t n, size_t *made)
+             size_t n, struct wq__space *made)
 {
     enum { AHEAD = 4 }; /* keys; a slot that is far away takes some 100 ns */
 
-    *made = 0;
+    *made = (struct wq__space){0};
     for (size_t i = 0; i < n; i++) {
         struct wq__pick *pick = &picks[i];
 
         if (i + AHEAD < n)
             wq__index_foresee(&c->index, picks[i + AHEAD].hash);
-        pick->victim = 0;
         pick->made = false;
         if (pick->skip) {
             pick->ref = wq__index_find(&c->index, keys[i], pick->hash);
             continue;
         }
-        const wq_err err = wq__core_find_or_make(c, keys[i], pick->hash,
-                                                 &pick->ref, &pick->made);
+        const wq_err err = wq__core_find_or_make(c, keys[i], pick);
         if (err) {
             drop_picks(c, picks, i);
             return err;
         }
-        *made += pick->made;
-        if (c->max_len && *made > c->max_len) { /* they never fit */
+        if (!pick->made)
+            continue;
+        made->keys++;
+        made->bytes += keys[i].len;
+        if (!wq__core_ever_fits(c, *made)) {
             drop_picks(c, picks, i + 1);
             return WQ_EFULL;
         }
@@ -512,15 +418,7 @@ static wq_err
 commit_all(struct wq__core *c, struct add *add, struct wq__pick *picks,
            size_t n)
 {
-    size_t over = 0;
-
-    if (c->max_len && c->index.len > c->max_len)
-        over = c->index.len - c->max_len;
     for (size_t i = 0; i < n; i++) {
-        if (over && picks[i].made) {
-            displace(c, add, &picks[i]);
-            over--;
-        }
         const wq_err err = commit(c, add, &picks[i]);
         if (err)
             return err;
@@ -530,22 +428,25 @@ commit_all(struct wq__core *c, struct add *add, struct wq__pick *picks,
 
 static wq_err
 add_picks(struct wq__core *c, struct add *add, const wq_key *keys,
-          struct wq__pick *picks, size_t n, size_t *needs)
+          struct wq__pick *picks, size_t n, struct wq__space *needs,
+          wq__ref *victims)
 {
-    size_t made;
-    wq_err err = pick_records(c, keys, picks, n, &made);
+    struct wq__space made;
+    wq_err           err = pick_records(c, keys, picks, n, &made);
 
     if (needs)
         *needs = made;
     if (err)
         return err;
-    mark_picks(c, add, picks, n, true);
-    err = check_room(c, add, picks, n, made);
+    if (made.keys)
+        err = wq__core_make_room(c, add->how, add->level, picks, n, victims);
+    if (err) {
+        drop_picks(c, picks, n);
+        return err;
+    }
     if (needs)
-        *needs = err ? made : 0;
-    if (!err)
-        err = commit_all(c, add, picks, n);
-    mark_picks(c, add, picks, n, false);
+        *needs = (struct wq__space){0};
+    err = commit_all(c, add, picks, n);
     if (err)
         drop_picks(c, picks, n);
     return err;
@@ -554,10 +455,12 @@ add_picks(struct wq__core *c, struct add *add, const wq_key *keys,
 wq_err
 wq__core_add_with(struct wq__core *c, const struct wq__how *how,
                   const wq_key *keys, struct wq__pick *picks, size_t n,
-                  size_t *needs)
+                  struct wq__space *needs, wq__ref *victims)
 {
     struct add add = {.how = how};
 
+    if (victims)
+        *victims = 0;
     if (c->shutting_down)
         return WQ_ESHUTDOWN;
     if (how->kind == WQ__ADD_AT && how->waiting == WQ_IF_WAITING_REPLACE &&
@@ -566,7 +469,7 @@ wq__core_add_with(struct wq__core *c, const struct wq__how *how,
     wq_err err = reserve(c, &add, n);
     if (err)
         return err;
-    err = add_picks(c, &add, keys, picks, n, needs);
+    err = add_picks(c, &add, keys, picks, n, needs, victims);
     give_up(c, &add);
     wq__levels_release(&c->ready.levels, add.level);
     return err;
@@ -595,7 +498,7 @@ wq__core_add_after(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
     const struct wq__how how = {
         .kind = WQ__ADD_AT, .now = now, .backoff = backoff};
     struct wq__pick pick = {.hash = hash, .at = at};
-    const wq_err    err = wq__core_add_with(c, &how, &key, &pick, 1, NULL);
+    const wq_err err = wq__core_add_with(c, &how, &key, &pick, 1, NULL, NULL);
 
     if (!err)
         *what = pick.added;

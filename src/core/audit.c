@@ -18,7 +18,8 @@ record(const struct wq__core *c, wq__ref ref)
 
 /* A record by itself: states that exclude each other, and counts of them. */
 struct census {
-    size_t ready, held, dirty, waiting, quiet;
+    size_t ready, held, dirty, waiting, quiet, bytes;
+    size_t turns[WQ__TURNS]; /* runs that are owed, by their turn's mark */
 };
 
 static const char *
@@ -34,6 +35,9 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
     n->dirty += dirty;
     n->waiting += rec->wait != 0;
     n->quiet += (rec->flags & WQ__QUIET) != 0;
+    n->bytes += wq__rec_len(rec);
+    n->turns[wq__rec_turn(rec)] += ready || held;
+    n->turns[wq__rec_next_turn(rec)] += dirty;
     if (ready && held)
         return "L2: a key is READY and HELD";
     if (dirty && !held)
@@ -46,8 +50,12 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
         return "a key is to be left alone, for no time";
     if (rec->flags & WQ__PICKED)
         return "an add has left its mark";
-    if (!(rec->flags & WQ__STAMPED) != !c->ages)
-        return "a record has a stamp without need, or none";
+    if ((rec->flags & WQ__PREFIX) != c->prefix)
+        return "a record has other parts than the others";
+    if (rec->flags & WQ__REMOVING && !held)
+        return "a key is to be removed at done, and is not HELD";
+    if (((const char *)wq__rec_bytes(rec))[wq__rec_len(rec)])
+        return "no NUL follows a key";
     if (wq__hash(&c->hasher, wq__rec_key(rec)) != rec->hash)
         return "a record's hash is not its key's";
     return NULL;
@@ -72,6 +80,26 @@ check_loan(const struct wq__core *c, wq__ref ref)
         return "a loan shows another key than its record's";
     if (loan->item.fence > c->fence)
         return "a fence from the future";
+    return NULL;
+}
+
+/* What each turn owes; while none is closed, all is of the open one. */
+static const char *
+check_turns(const struct wq__core *c, const struct census *n)
+{
+    const struct wq__flush *f = &c->flush;
+
+    if (f->turn - f->first >= WQ__TURNS)
+        return "more turns are under way than marks tell apart";
+    for (unsigned mark = 0; mark < WQ__TURNS; mark++) {
+        const bool closed =
+            ((mark - f->first) % WQ__TURNS) < f->turn - f->first;
+        if (mark != wq__flush_mark(f) &&
+            n->turns[mark] != (closed ? f->owed[mark] : 0))
+            return "the runs that a flush waits for were miscounted";
+    }
+    if (f->first != f->turn && f->owed[f->first % WQ__TURNS] == 0)
+        return "a flush waits for nothing";
     return NULL;
 }
 
@@ -112,7 +140,9 @@ check_index(const struct wq__core *c)
         return "QUIET keys were miscounted";
     if (c->max_len && len > c->max_len)
         return "there are more keys than the bound allows";
-    return NULL;
+    if (c->max_bytes && (n.bytes != c->bytes || n.bytes > c->max_bytes))
+        return "keys' bytes were miscounted, or are more than the bound allows";
+    return check_turns(c, &n);
 }
 
 /* The line of a level, from the first to the last. */
@@ -140,16 +170,63 @@ check_line(const struct wq__core *c, uint32_t number)
     return NULL;
 }
 
+/* Every group has the keys it counts. */
+static const char *
+check_groups(const struct wq__core *c)
+{
+    const struct wq__groups *g = &c->ready.groups;
+    size_t                   ready = 0, held = 0, records = 0;
+
+    for (uint32_t i = 1; i < g->cap; i++) {
+        if (!g->at[i])
+            continue;
+        ready += g->at[i]->ready;
+        held += g->at[i]->held;
+        records += g->at[i]->records;
+        if (g->max_held && g->at[i]->held > g->max_held)
+            return "more keys of a group are HELD than the bound allows";
+    }
+    if (ready != c->ready.len || held != c->loans.live ||
+        records != c->index.len)
+        return "the groups' keys were miscounted";
+    return wq__groups_check(g);
+}
+
+/* READY keys by age: each of them once. */
+static const char *
+check_age_list(const struct wq__core *c)
+{
+    const struct wq__ready *r = &c->ready;
+    size_t                  len = 0;
+    wq__ref                 last = 0;
+
+    if (!(r->special & WQ__AGEING))
+        return NULL;
+    for (wq__ref ref = r->oldest; ref; len++) {
+        struct wq__rec *rec = wq__core_rec(c, ref);
+        if (!(rec->flags & WQ__READY) || wq__rec_age(rec)->older != last ||
+            len > r->len)
+            return "the list of READY keys by age is broken";
+        last = ref;
+        ref = wq__rec_age(rec)->newer;
+    }
+    return len == r->len && last == r->newest
+               ? NULL
+               : "the list of READY keys by age was cut";
+}
+
 static const char *
 check_ready(const struct wq__core *c)
 {
     const struct wq__ready  *r = &c->ready;
     const struct wq__levels *l = &r->levels;
 
-    if (r->has_plug_in)
+    if (r->special & WQ__PLUG_IN)
         return r->plug_in.len(r->plug_in.self) == r->len
                    ? NULL
                    : "the wq_order and the queue differ on what is READY";
+    if (r->special & WQ__GROUPED)
+        return check_groups(c);
     for (uint32_t i = 0; i < l->fresh; i++) {
         const char *broken = i && !l->at[i].holders ? NULL : check_line(c, i);
         if (broken)
@@ -158,17 +235,32 @@ check_ready(const struct wq__core *c)
     return NULL;
 }
 
+/* The bytes of READY keys, if they are counted. */
+static size_t
+ready_bytes(const struct wq__core *c)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; c->max_bytes && i < c->index.cap; i++) {
+        const wq__ref ref = c->index.slots[i].ref;
+        if (ref && record(c, ref)->flags & WQ__READY)
+            sum += wq__rec_len(record(c, ref));
+    }
+    return sum;
+}
+
 /* Every level has the keys it counts: READY, DIRTY, WAITING. */
 static const char *
 check_holders(const struct wq__core *c)
 {
     const struct wq__levels *l = &c->ready.levels;
-    size_t                   len = 0, dirty = 0, holders = 0, waiting = 0;
+    size_t len = 0, dirty = 0, holders = 0, waiting = 0, bytes = 0;
 
     for (uint32_t i = 0; i < l->fresh; i++) {
         if (i && !l->at[i].holders)
             continue;
         len += l->at[i].len;
+        bytes += l->at[i].bytes;
         dirty += l->at[i].dirty;
         holders += i ? l->at[i].holders : l->at[i].len + l->at[i].dirty;
     }
@@ -176,6 +268,8 @@ check_holders(const struct wq__core *c)
         waiting += c->waiting.entries[i].level != 0;
     if (len != c->ready.len || dirty != c->dirty)
         return "the levels' keys were miscounted";
+    if (bytes != ready_bytes(c))
+        return "the bytes of the levels' READY keys were miscounted";
     if (holders != len + dirty + waiting)
         return "a level is held by nobody, or not by somebody";
     return wq__levels_check(l);
@@ -286,6 +380,8 @@ wq__core_check(const struct wq__core *c)
     const char *broken = check_index(c);
     if (!broken)
         broken = check_ready(c);
+    if (!broken)
+        broken = check_age_list(c);
     if (!broken)
         broken = check_holders(c);
     if (!broken)

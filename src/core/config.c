@@ -23,18 +23,20 @@ has_known_values(const wq_config *config)
     const unsigned known =
         WQ_RETRY_ONCE | WQ_RETRY_FAILURES_ONLY | WQ_RETRY_RESPECT;
 
-    return (config->waiting == WQ_WAITING_DROP ||
-            config->waiting == WQ_WAITING_KEEP) &&
+    return config->waiting >= WQ_WAITING_DROP &&
+           config->waiting <= WQ_WAITING_FLUSH_ALL &&
            !(config->retry & ~known) &&
            config->overflow >= WQ_OVERFLOW_REFUSE &&
-           config->overflow <= WQ_OVERFLOW_DROP_OLDEST;
+           config->overflow <= WQ_OVERFLOW_DROP_OLDEST &&
+           config->max_ready_ns >= 0 &&
+           (config->group || (!config->group_max_held && !config->group_ctx));
 }
 
 /* A policy for a bound that is not there is a mistake. */
 static bool
 is_bound(const wq_config *config)
 {
-    return config->max_len ||
+    return config->max_len || config->max_bytes ||
            (config->overflow == WQ_OVERFLOW_REFUSE && !config->on_overflow);
 }
 
@@ -51,9 +53,12 @@ wq__config_read(const wq_config *config, struct wq__config *out)
         if (!read_order(user->order, &out->order))
             return WQ_EINVAL;
         user->order = &out->order;
-        if (user->overflow == WQ_OVERFLOW_DROP_OLDEST)
+        if (user->overflow == WQ_OVERFLOW_DROP_OLDEST || user->group ||
+            user->max_ready_ns || user->max_bytes)
             return WQ_ENOTSUP; /* an order need not know who is the oldest */
     }
+    if (user->group_max_held && user->max_ready_ns)
+        return WQ_ENOTSUP; /* the oldest key may be of a group that is blocked */
     if (user->allocator) {
         if (!read_allocator(user->allocator, &out->allocator))
             return WQ_EINVAL;
@@ -68,5 +73,6 @@ wq__config_asks_for_more_than_layers(const wq_config *config)
     return config->order || config->retry ||
            config->waiting != WQ_WAITING_DROP ||
            (config->name && *config->name) || config->metrics || config->ages ||
-           config->max_len || config->real_time;
+           config->max_len || config->max_bytes || config->group ||
+           config->max_ready_ns || config->real_time;
 }

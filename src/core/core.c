@@ -9,6 +9,18 @@
 #include "core/mem.h"
 #include "core/span.h"
 
+/* What a new record is marked with, and whether a done has to look at more than
+ * its record: after every change of the things they depend on. */
+static void
+open_turn(struct wq__core *c)
+{
+    const unsigned turn = wq__flush_mark(&c->flush);
+
+    c->fresh_flags = (uint16_t)(c->prefix | turn * (WQ__TURN / 3));
+    c->looks_at_done = c->ages || c->ready.special & WQ__GROUPED ||
+                       wq__flush_is_under_way(&c->flush);
+}
+
 /* ---- records ------------------------------------------------------------ */
 
 static bool
@@ -20,13 +32,13 @@ is_inline(size_t len)
 static wq_err
 copy_long_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
 {
-    void *copy = wq__mem_alloc(&c->mem, key.len);
+    unsigned char *copy = wq__mem_alloc(&c->mem, key.len + 1);
     if (!copy)
         return WQ_ENOMEM;
 
     memcpy(copy, key.data, key.len);
+    copy[key.len] = '\0';
     memcpy(wq__rec_key_at(rec), &copy, sizeof copy);
-    wq__rec_set(rec, WQ__LONG);
     return WQ_OK;
 }
 
@@ -36,20 +48,22 @@ copy_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
 {
     if (!is_inline(key.len))
         return copy_long_key(c, rec, key);
-    memcpy(wq__rec_key_at(rec), key.data, key.len);
+    unsigned char *at = wq__rec_key_at(rec);
+    memcpy(at, key.data, key.len);
+    at[key.len] = '\0';
     return WQ_OK;
 }
 
 static void
 free_long_key(struct wq__core *c, const struct wq__rec *rec)
 {
-    wq__mem_free(&c->mem, (void *)wq__rec_bytes(rec), wq__rec_len(rec));
+    wq__mem_free(&c->mem, (void *)wq__rec_bytes(rec), wq__rec_len(rec) + 1);
 }
 
 static inline void
 free_record(struct wq__core *c, wq__ref ref, struct wq__rec *rec)
 {
-    if (rec->flags & WQ__LONG)
+    if (wq__rec_is_long(rec))
         free_long_key(c, rec);
     rec->flags = 0; /* wq__core_walk() looks at freed records, too */
     rec->wait = 0;
@@ -66,9 +80,8 @@ make_record(struct wq__core *c, wq_key key, uint32_t hash, size_t *place,
     if (err)
         return err;
 
-    const unsigned stamped = c->ages ? WQ__STAMPED : 0;
-    const size_t   size = offsetof(struct wq__rec, bytes) + stamped +
-                        (is_inline(key.len) ? key.len : sizeof(void *));
+    const size_t size = offsetof(struct wq__rec, bytes) + c->prefix +
+                        (is_inline(key.len) ? key.len + 1 : sizeof(void *));
     wq__ref         ref;
     struct wq__rec *rec = wq__slab_alloc(&c->recs, size, &ref);
     if (!rec)
@@ -78,10 +91,10 @@ make_record(struct wq__core *c, wq_key key, uint32_t hash, size_t *place,
     rec->wait = 0;
     rec->level = 0;
     rec->len_less_1 = (uint16_t)(key.len - 1);
-    rec->flags = (uint16_t)stamped;
+    rec->flags = c->fresh_flags;
     err = copy_key(c, rec, key);
     if (err) {
-        free_record(c, ref, rec);
+        wq__slab_free(&c->recs, ref);
         return err;
     }
     *out = ref;
@@ -89,21 +102,63 @@ make_record(struct wq__core *c, wq_key key, uint32_t hash, size_t *place,
     return WQ_OK;
 }
 
+/* What only some queues count about a record that comes to be known, and about
+ * one that is known no longer. */
+static wq_err
+register_record(struct wq__core *c, const struct wq__pick *pick,
+                struct wq__rec *rec)
+{
+    if (c->ready.special & WQ__GROUPED) {
+        const wq_err err =
+            wq__groups_join(&c->ready.groups, pick->group, pick->group_hash,
+                            &wq__rec_member(rec)->group);
+        if (err)
+            return err;
+    }
+    if (c->max_bytes)
+        c->bytes += wq__rec_len(rec);
+    return WQ_OK;
+}
+
+static void
+deregister_record(struct wq__core *c, struct wq__rec *rec)
+{
+    if (c->ready.special & WQ__GROUPED)
+        wq__groups_part(&c->ready.groups, rec);
+    if (c->max_bytes)
+        c->bytes -= wq__rec_len(rec);
+}
+
 wq_err
-wq__core_find_or_make(struct wq__core *c, wq_key key, uint32_t hash,
-                      wq__ref *out, bool *made)
+wq__core_find_or_make(struct wq__core *c, wq_key key, struct wq__pick *pick)
 {
     struct wq__rec *rec;
     size_t          place;
 
-    *out = wq__index_seek(&c->index, key, hash, &place);
-    *made = !*out;
-    if (*out)
+    pick->ref = wq__index_seek(&c->index, key, pick->hash, &place);
+    pick->made = !pick->ref;
+    if (pick->ref)
         return WQ_OK;
-    const wq_err err = make_record(c, key, hash, &place, out, &rec);
-    if (!err)
-        wq__index_insert(&c->index, hash, *out, place);
-    return err;
+    wq_err err = make_record(c, key, pick->hash, &place, &pick->ref, &rec);
+    if (err)
+        return err;
+    err = register_record(c, pick, rec);
+    if (err) {
+        free_record(c, pick->ref, rec);
+        return err;
+    }
+    wq__index_insert(&c->index, pick->hash, pick->ref, place);
+    return WQ_OK;
+}
+
+/* A record that is in no list leaves the index, and is not freed. */
+void
+wq__core_unlist(struct wq__core *c, wq__ref ref)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+
+    wq__index_remove(&c->index, rec->hash, ref);
+    deregister_record(c, rec);
 }
 
 static inline void
@@ -112,6 +167,8 @@ forget_if_bare(struct wq__core *c, wq__ref ref, struct wq__rec *rec)
     if (rec->flags & (WQ__READY | WQ__HELD) || rec->wait)
         return;
     wq__index_remove(&c->index, rec->hash, ref);
+    if (c->ready.special)
+        deregister_record(c, rec);
     free_record(c, ref, rec);
 }
 
@@ -121,10 +178,26 @@ wq__core_forget_if_bare(struct wq__core *c, wq__ref ref)
     forget_if_bare(c, ref, wq__core_rec(c, ref));
 }
 
-void
+wq_key
+wq__core_victim_key(const struct wq__core *c, wq__ref victim)
+{
+    return wq__rec_key(wq__core_rec(c, victim));
+}
+
+wq__ref
+wq__core_next_victim(const struct wq__core *c, wq__ref victim)
+{
+    return wq__core_rec(c, victim)->next;
+}
+
+wq__ref
 wq__core_bury(struct wq__core *c, wq__ref victim)
 {
-    free_record(c, victim, wq__core_rec(c, victim));
+    struct wq__rec *rec = wq__core_rec(c, victim);
+    const wq__ref   next = rec->next;
+
+    free_record(c, victim, rec);
+    return next;
 }
 
 /* ---- add ---------------------------------------------------------------- */
@@ -157,7 +230,7 @@ merge(struct wq__core *c, wq__ref ref, const struct wq__rec *rec,
         move_to_level(c, ref, level);
         return WQ_ADDED_RAISED;
     }
-    if (c->ready.has_plug_in && rec->flags & WQ__READY)
+    if (c->ready.special & WQ__PLUG_IN && rec->flags & WQ__READY)
         wq__ready_touch(&c->ready, ref);
     return WQ_ADDED_MERGED;
 }
@@ -172,7 +245,9 @@ static void
 mark_dirty(struct wq__core *c, struct wq__rec *rec, uint32_t level, int64_t now)
 {
     wq__rec_set(rec, WQ__DIRTY);
-    wq__rec_stamp(rec, now);
+    wq__rec_set_next_turn(rec, wq__flush_mark(&c->flush));
+    if (c->ages)
+        wq__rec_stamp(rec, now);
     rec->level = level;
     wq__levels_hold(&c->ready.levels, level);
     c->ready.levels.at[level].dirty++;
@@ -189,7 +264,8 @@ make_ready(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
     const wq_err err = wq__ready_push(&c->ready, ref, rec);
     if (err)
         return err;
-    wq__rec_stamp(rec, now);
+    if (c->ages)
+        wq__rec_stamp(rec, now);
     wq__levels_hold(&c->ready.levels, level);
     c->tally.adds++;
     return WQ_OK;
@@ -207,6 +283,7 @@ want(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
         *what = WQ_ADDED_DIRTY;
         mark_dirty(c, rec, level, now);
     } else { /* if it waits, it goes on doing so */
+        wq__rec_set_turn(rec, wq__flush_mark(&c->flush));
         const wq_err err = make_ready(c, ref, rec, level, now);
         if (err)
             return err;
@@ -230,7 +307,7 @@ add_absent(struct wq__core *c, wq_key key, uint32_t hash, size_t place,
     wq__ref         ref;
     struct wq__rec *rec;
 
-    if (c->max_len && !wq__core_room(c))
+    if (c->max_len && c->index.len >= c->max_len)
         return WQ_EFULL;
     wq_err err = make_record(c, key, hash, &place, &ref, &rec);
     if (err)
@@ -258,6 +335,7 @@ admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
     }
     struct wq__rec *rec = wq__core_rec(c, ref);
     if (c->respect && wq__rec_backs_off(rec)) {
+        c->tally.merged++;
         *what = wq__core_keep_deadline(c, ref, level);
         return WQ_OK;
     }
@@ -268,6 +346,7 @@ wq_err
 wq__core_admit_to(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
                   uint32_t level, wq_added *what)
 {
+    assert(!(c->ready.special & WQ__GROUPED) && !c->max_bytes);
     return admit(c, key, hash, now, level, what);
 }
 
@@ -287,6 +366,61 @@ wq__core_add(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
     return admit(c, key, hash, now, 0, what);
 }
 
+/* ---- flushes ------------------------------------------------------------ */
+
+/* A run with this mark is not owed any more. */
+static void
+end_run(struct wq__core *c, unsigned mark)
+{
+    if (!wq__flush_is_under_way(&c->flush))
+        return;
+    wq__flush_end_run(&c->flush, mark, wq__core_owed(c));
+    open_turn(c);
+}
+
+uint64_t
+wq__core_begin_flush(struct wq__core *c)
+{
+    const uint64_t turn = wq__flush_begin(&c->flush, wq__core_owed(c));
+
+    open_turn(c);
+    return turn;
+}
+
+struct wq__errand
+wq__core_errand(const struct wq__core *c, wq_key key, uint32_t hash)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+
+    return (struct wq__errand){
+        .fence = c->fence,
+        .wanted = ref && wq__rec_is_wanted(wq__core_rec(c, ref)),
+    };
+}
+
+/* A run that was wanted has begun: its hand-out is the first one after the
+ * moment of the errand. */
+bool
+wq__core_is_served(const struct wq__core *c, wq_key key, uint32_t hash,
+                   struct wq__errand *errand)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+    if (!ref)
+        return true;
+
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+    const uint64_t        fence = rec->flags & WQ__HELD
+                                      ? wq__loans_at(&c->loans, rec->next)->item.fence
+                                      : UINT64_MAX;
+    if (errand->wanted && fence != UINT64_MAX && fence > errand->fence) {
+        errand->fence = fence;
+        errand->wanted = false;
+    }
+    if (fence <= errand->fence)
+        return false;
+    return !(errand->wanted && wq__rec_is_wanted(rec));
+}
+
 /* ---- taking back -------------------------------------------------------- */
 
 void
@@ -294,8 +428,9 @@ wq__core_unwant(struct wq__core *c, wq__ref ref)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
     const uint32_t  level = rec->level;
+    const bool      ready = rec->flags & WQ__READY;
 
-    if (rec->flags & WQ__READY) {
+    if (ready) {
         wq__ready_remove(&c->ready, ref);
     } else {
         wq__rec_clear(rec, WQ__DIRTY);
@@ -305,6 +440,23 @@ wq__core_unwant(struct wq__core *c, wq__ref ref)
     wq__levels_release(&c->ready.levels, level);
     if (rec->wait && wq__core_pace(c, ref))
         wq__core_pace(c, ref)->next_span = 0;
+    end_run(c, ready ? wq__rec_turn(rec) : wq__rec_next_turn(rec));
+}
+
+/* Nothing is asked for it any more. READY records can be taken out. */
+static void
+take_back_all(struct wq__core *c, wq__ref ref, int64_t now)
+{
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+
+    if (wq__rec_is_wanted(rec)) {
+        wq__core_unwant(c, ref);
+        c->tally.removed++;
+    }
+    if (wq__rec_waits(rec))
+        wq__core_end_deadline(c, ref, now);
+    else if (rec->wait)
+        wq__core_settle_quiet(c, ref, now);
 }
 
 wq_err
@@ -321,15 +473,22 @@ wq__core_remove(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
     if (rec->flags & WQ__READY && !wq__ready_can_remove(&c->ready))
         return WQ_ENOTSUP;
 
-    if (wq__rec_is_wanted(rec)) {
-        wq__core_unwant(c, ref);
-        c->tally.removed++;
-    }
-    if (waits)
-        wq__core_end_deadline(c, ref, now);
-    else if (rec->wait)
-        wq__core_settle_quiet(c, ref, now);
+    take_back_all(c, ref, now);
     wq__core_forget_if_bare(c, ref);
+    return WQ_OK;
+}
+
+wq_err
+wq__core_remove_at_done(struct wq__core *c, wq_key key, uint32_t hash, bool on)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+    if (!ref || !(wq__core_rec(c, ref)->flags & WQ__HELD))
+        return WQ_ENOTFOUND;
+
+    if (on)
+        wq__rec_set(wq__core_rec(c, ref), WQ__REMOVING);
+    else
+        wq__rec_clear(wq__core_rec(c, ref), WQ__REMOVING);
     return WQ_OK;
 }
 
@@ -385,14 +544,16 @@ wq__core_get(struct wq__core *c, int64_t now, wq_item **out)
     wq_err err = wq__loans_reserve(&c->loans);
     if (err)
         return err;
-    err = wq__ready_pop(&c->ready, &ref, &rec);
+    err = wq__ready_pop(&c->ready, now, &ref, &rec);
     if (err)
         return err;
 
     assert(!(rec->flags & WQ__HELD)); /* L1 */
     struct wq__loan *loan = wq__loans_begin(&c->loans, ref);
-    if (!c->ready.has_plug_in)
+    if (!c->ready.special)
         foresee(c, rec->next);
+    else if (c->ready.special & WQ__GROUPED)
+        wq__groups_hold(&c->ready.groups, rec);
     wq__rec_set(rec, WQ__HELD);
     rec->next = loan->item.slot;
     c->tally.gets++;
@@ -429,38 +590,72 @@ come_back(struct wq__core *c, wq__ref ref)
         (void)wq__core_keep_deadline(c, ref, rec->level);
         wq__core_defer_to_deadline(c, ref);
         wq__core_unwant(c, ref);
+        c->tally.merged++;
         c->tally.deferred++;
         return WQ_OK;
     }
     const wq_err err = wq__ready_push(&c->ready, ref, rec);
     if (err)
         return err;
+    wq__rec_set_turn(rec, wq__rec_next_turn(rec));
     wq__rec_clear(rec, WQ__DIRTY);
     c->ready.levels.at[rec->level].dirty--;
     c->dirty--;
     return WQ_OK;
 }
 
-/* End the loan of a HELD record: READY again if it is DIRTY (and no backoff is
- * to be respected), else no state of the two is left. */
-static inline wq_err
-take_back(struct wq__core *c, struct wq__loan *loan, int64_t now, int64_t *work)
+/* The end of a loan, in queues that do more than end it. `turn`: its run's. */
+static void
+end_loan(struct wq__core *c, struct wq__loan *loan, unsigned turn, int64_t now,
+         int64_t *work)
 {
-    const wq__ref   ref = loan->rec;
-    struct wq__rec *rec = wq__core_rec(c, ref);
+    struct wq__rec *rec = wq__core_rec(c, loan->rec);
 
-    if (rec->flags & WQ__DIRTY) {
-        const wq_err err = come_back(c, ref);
-        if (err)
-            return err;
-    }
-    wq__rec_clear(rec, WQ__HELD);
-    c->tally.dones++;
     if (c->ages) {
         *work = wq__span_between(loan->got, now);
         wq__loans_forget_age(&c->loans, loan);
     }
     wq__loans_end(&c->loans, loan);
+    if (c->ready.special & WQ__GROUPED)
+        wq__groups_release(&c->ready.groups, rec);
+    end_run(c, turn);
+}
+
+/* What was asked for a HELD record since it was handed out: READY again if it is
+ * DIRTY (and no backoff is to be respected); or nothing, if it is to be removed.
+ * Only a wq_order fails. */
+static wq_err
+settle_requests(struct wq__core *c, wq__ref ref, int64_t now)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+
+    if (rec->flags & WQ__REMOVING) {
+        wq__rec_clear(rec, WQ__REMOVING);
+        take_back_all(c, ref, now);
+        return WQ_OK;
+    }
+    return come_back(c, ref);
+}
+
+/* End the loan of a HELD record. */
+static inline wq_err
+take_back(struct wq__core *c, struct wq__loan *loan, int64_t now, int64_t *work)
+{
+    const wq__ref   ref = loan->rec;
+    struct wq__rec *rec = wq__core_rec(c, ref);
+    const unsigned  turn = wq__rec_turn(rec);
+
+    if (rec->flags & (WQ__DIRTY | WQ__REMOVING)) {
+        const wq_err err = settle_requests(c, ref, now);
+        if (err)
+            return err;
+    }
+    wq__rec_clear(rec, WQ__HELD);
+    c->tally.dones++;
+    if (c->looks_at_done)
+        end_loan(c, loan, turn, now, work);
+    else
+        wq__loans_end(&c->loans, loan);
     forget_if_bare(c, ref, rec);
     return WQ_OK;
 }
@@ -511,6 +706,8 @@ wq__core_init(struct wq__core *c, struct wq__hash_key secret,
         .hasher = wq__hasher_of(secret),
         .mem = mem ? *mem : wq__mem_default,
     };
+    c->flush.first = c->flush.turn = 1;
+    open_turn(c);
     wq__slab_init(&c->recs, &c->mem);
     wq__loans_init(&c->loans, &c->mem);
     wq__slab_init(&c->paces, &c->mem);
@@ -532,4 +729,59 @@ wq__core_fini(struct wq__core *c)
     wq__slab_fini(&c->paces);
     wq__loans_fini(&c->loans);
     wq__slab_fini(&c->recs);
+}
+
+/* ---- what some queues have ---------------------------------------------- */
+
+static void
+add_part(struct wq__core *c, enum wq__part part)
+{
+    assert(c->recs.live == 0);
+    c->prefix = (uint16_t)(c->prefix + part);
+    open_turn(c);
+}
+
+void
+wq__core_keep_ages(struct wq__core *c)
+{
+    if (c->ages)
+        return;
+    c->ages = true;
+    add_part(c, WQ__PART_SINCE);
+}
+
+void
+wq__core_have_groups(struct wq__core *c, size_t max_held)
+{
+    assert(!(c->ready.special & (WQ__PLUG_IN | WQ__GROUPED)));
+    c->ready.special |= WQ__GROUPED;
+    c->ready.groups.max_held = max_held;
+    add_part(c, WQ__PART_GROUP);
+}
+
+void
+wq__core_serve_after(struct wq__core *c, int64_t max_ready_ns)
+{
+    assert(!(c->ready.special & (WQ__PLUG_IN | WQ__AGEING)));
+    assert(!c->ready.groups.max_held);
+    wq__core_keep_ages(c);
+    c->ready.special |= WQ__AGEING;
+    c->ready.max_ready_ns = max_ready_ns;
+    add_part(c, WQ__PART_AGE);
+}
+
+void
+wq__core_bound_bytes(struct wq__core *c, size_t max_bytes)
+{
+    c->max_bytes = max_bytes;
+    c->ready.special |= WQ__SIZED;
+}
+
+void
+wq__core_pause(struct wq__core *c, bool paused)
+{
+    if (paused)
+        c->ready.special |= WQ__PAUSED;
+    else
+        c->ready.special &= ~(unsigned)WQ__PAUSED;
 }

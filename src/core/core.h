@@ -25,8 +25,8 @@
  * error the state is what it was.
  *
  * core.c is the life of a key as in the picture, add.c the adds with a purpose,
- * due.c what becomes of deadlines, look.c what can be seen, audit.c whether all
- * laws hold.
+ * room.c what they do when there is no room, due.c what becomes of deadlines,
+ * look.c what can be seen, audit.c whether all laws hold.
  */
 #ifndef WQ_CORE_CORE_H
 #define WQ_CORE_CORE_H
@@ -37,6 +37,7 @@
 #include <wq/inspect.h>
 #include <wq/wq.h>
 
+#include "core/flush.h"
 #include "core/hash.h"
 #include "core/heap.h"
 #include "core/index.h"
@@ -55,9 +56,14 @@ struct wq__core {
     struct wq__hasher hasher;
     wq_allocator      mem;           /* a copy of the config's */
     size_t            max_len;       /* records there may be; 0: any number */
+    size_t            max_bytes;     /* bytes of their keys; 0: any number */
     bool              respect;       /* every add respects a backoff */
     bool              ages;          /* records and loans are stamped */
     bool              shutting_down; /* adds are refused */
+    uint16_t          prefix;        /* what records have before their keys */
+    uint16_t          fresh_flags;   /* of a new record: prefix and turn */
+    bool              looks_at_done; /* there are ages or groups, or a flush is
+                                        under way */
 
     struct wq__slab  recs;    /* one record per known key */
     struct wq__loans loans;   /* one per HELD record */
@@ -67,16 +73,28 @@ struct wq__core {
     struct wq__heap  waiting; /* WAITING records, by deadline; QUIET ones */
     size_t           dirty;   /* HELD+DIRTY records */
     size_t           quiet;   /* QUIET records */
+    size_t           bytes;   /* of all keys, if there is a max_bytes */
+    struct wq__flush flush;   /* who waits for what was asked before */
     uint64_t         fence;   /* the fence given out last */
     struct wq__tally tally;
 };
 
 /* `order` and `mem` may be NULL. Cannot fail: memory is taken when needed. The
- * core must not be moved afterwards. `respect`, `ages` and `max_len` are set by
- * the caller before the first verb. */
+ * core must not be moved afterwards. `respect` and `max_len` may be set by the
+ * caller before the first verb. */
 void wq__core_init(struct wq__core *c, struct wq__hash_key secret,
                    const wq_order *order, const wq_allocator *mem);
 void wq__core_fini(struct wq__core *c);
+
+/* Before the first verb: records and loans are stamped; keys belong to groups,
+ * of which `max_held` keys may be HELD at a time (0: any number); a key that has
+ * been READY for so long is next, which needs ages; the keys that are known have
+ * no more than so many bytes. The second and third are not for queues with a
+ * wq_order; a max_held is not for queues with the third. */
+void wq__core_keep_ages(struct wq__core *c);
+void wq__core_have_groups(struct wq__core *c, size_t max_held);
+void wq__core_serve_after(struct wq__core *c, int64_t max_ready_ns);
+void wq__core_bound_bytes(struct wq__core *c, size_t max_bytes);
 
 /* Verbs take the hash beside the key, so that it can be computed before the
  * caller takes its lock; and `now`, which matters only if ages are kept, or
@@ -115,7 +133,7 @@ struct wq__how {
     int           priority;
     bool          backoff;  /* AT: because it failed */
     bool          respect;  /* NOW: a key that waits by a backoff waits on */
-    bool          displace; /* when full, the oldest make room */
+    bool          displace; /* when full, READY keys make room */
     wq_if_waiting waiting;
 };
 
@@ -132,18 +150,29 @@ struct wq__pick {
     bool     at_once;    /* in: AT: there is no deadline, it is now */
     int64_t  at;         /* in: AT: the deadline */
     int64_t  delay;      /* the caller's own: what the limiter said */
-    wq__ref  victim;     /* out: who made room for it; 0: nobody */
-    wq_key   victim_key; /* out: valid until the victim is freed */
+    wq_key   group;      /* in: of the key, if the queue has groups */
+    uint32_t group_hash; /* in: wq__core_hash() of that; of no bytes: 0 */
+};
+
+/* Room in a queue with bounds: for so many keys, and so many bytes of them. */
+struct wq__space {
+    size_t keys, bytes;
 };
 
 /* All of `keys` need work: all or none. WQ_ESHUTDOWN, WQ_ENOMEM; WQ_EFULL:
- * there is no room, and *needs, which may be NULL, is for how many; an error
- * of a wq_order, perhaps of that name, and then *needs is 0 and the keys before
- * are added. Victims are to be given back by wq__core_bury(). */
-wq_err wq__core_add_with(struct wq__core *c, const struct wq__how *how,
-                         const wq_key *keys, struct wq__pick *picks, size_t n,
-                         size_t *needs);
-void   wq__core_bury(struct wq__core *c, wq__ref victim);
+ * there is no room, and *needs, which may be NULL, is for how much; an error of
+ * a wq_order, perhaps of that name, and then *needs is 0 and the keys before are
+ * added.
+ *
+ * With how->displace, *victims is a list of keys that made room, or 0: they are
+ * gone, but their records are there to be looked at until wq__core_bury(), which
+ * returns the next one. */
+wq_err  wq__core_add_with(struct wq__core *c, const struct wq__how *how,
+                          const wq_key *keys, struct wq__pick *picks, size_t n,
+                          struct wq__space *needs, wq__ref *victims);
+wq_key  wq__core_victim_key(const struct wq__core *c, wq__ref victim);
+wq__ref wq__core_next_victim(const struct wq__core *c, wq__ref victim);
+wq__ref wq__core_bury(struct wq__core *c, wq__ref victim);
 
 /* One key at a time, as wq_add_after(): `key` needs work at `at`; of two
  * deadlines the earlier stays (L5). `backoff`: because it failed. */
@@ -161,6 +190,47 @@ wq_err wq__core_remove(struct wq__core *c, wq_key key, uint32_t hash,
 /* Its deadline is no more. Needs `now`. WQ_ENOTFOUND: it has none. */
 wq_err wq__core_cancel(struct wq__core *c, wq_key key, uint32_t hash,
                        int64_t now);
+
+/* From now on, or no longer: `key`, which must be HELD, needs no work when it is
+ * done, whatever was asked for it until then. WQ_ENOTFOUND: it is not HELD. */
+wq_err wq__core_remove_at_done(struct wq__core *c, wq_key key, uint32_t hash,
+                               bool on);
+
+/* ---- waiting for work to be over ---------------------------------------- */
+
+/* A flush: the turn to wait for, and whether it has finished. */
+uint64_t wq__core_begin_flush(struct wq__core *c);
+
+static inline bool
+wq__core_has_flushed(const struct wq__core *c, uint64_t turn)
+{
+    return wq__flush_has_finished(&c->flush, turn);
+}
+
+/* What was asked for one key before a moment. */
+struct wq__errand {
+    uint64_t fence;  /* hand-outs up to this one are waited for */
+    bool     wanted; /* and the next one, too */
+};
+
+/* What is asked for `key` now, so that it can be waited for. */
+struct wq__errand wq__core_errand(const struct wq__core *c, wq_key key,
+                                  uint32_t hash);
+
+/* Is it done, or taken back? To be called after every change. */
+bool wq__core_is_served(const struct wq__core *c, wq_key key, uint32_t hash,
+                        struct wq__errand *errand);
+
+/* ---- pausing ------------------------------------------------------------ */
+
+/* While paused, nothing is handed out. */
+void wq__core_pause(struct wq__core *c, bool paused);
+
+static inline bool
+wq__core_is_paused(const struct wq__core *c)
+{
+    return c->ready.special & WQ__PAUSED;
+}
 
 /* ---- time --------------------------------------------------------------- */
 
@@ -187,9 +257,22 @@ wq__core_needs_time(const struct wq__core *c)
     return c->ages || c->paces.live;
 }
 
-/* Hand out the first READY key. WQ_ENOTFOUND: none is; WQ_ENOMEM; WQ_ESTATE:
- * the wq_order misbehaves. */
+/* Hand out the next READY key. WQ_ENOTFOUND: none is, or may be handed out;
+ * WQ_ENOMEM; WQ_ESTATE: the wq_order misbehaves. */
 wq_err wq__core_get(struct wq__core *c, int64_t now, wq_item **out);
+
+/* The thread that got an item, by a number of the caller's choice; whether a
+ * thread got `key`, or any key, and has not said done. Cost of the last: O(HELD
+ * keys). */
+static inline void
+wq__core_note_holder(wq_item *item, uint32_t thread)
+{
+    ((struct wq__loan *)(void *)item)->holder = thread;
+}
+
+bool wq__core_is_held_by(const struct wq__core *c, wq_key key, uint32_t hash,
+                         uint32_t thread);
+bool wq__core_holds_any(const struct wq__core *c, uint32_t thread);
 
 /* For how long an item on loan was READY before, if ages are kept. */
 static inline int64_t
@@ -213,6 +296,10 @@ bool wq__core_are_lent(struct wq__core *c, wq_item *const *items, size_t n);
 /* From now on adds are refused. What waits goes on waiting, or is dropped. */
 void wq__core_shut_down(struct wq__core *c);
 void wq__core_drop_waiting(struct wq__core *c);
+
+/* All deadlines come now, those of backoffs only if `backoffs`. A key that a
+ * wq_order refuses waits on. */
+void wq__core_hasten(struct wq__core *c, int64_t now, bool backoffs);
 
 /* ---- what can be seen --------------------------------------------------- */
 
@@ -247,13 +334,40 @@ wq__core_waiting(const struct wq__core *c)
     return c->waiting.len - c->quiet;
 }
 
-/* How many more keys there is room for. */
+/* How many keys could be handed out now? */
 static inline size_t
+wq__core_offers(const struct wq__core *c)
+{
+    return wq__ready_offers(&c->ready);
+}
+
+/* How much more there is room for. */
+static inline struct wq__space
 wq__core_room(const struct wq__core *c)
 {
-    if (!c->max_len)
-        return SIZE_MAX;
-    return c->index.len < c->max_len ? c->max_len - c->index.len : 0;
+    struct wq__space room = {SIZE_MAX, SIZE_MAX};
+
+    if (c->max_len)
+        room.keys = c->index.len < c->max_len ? c->max_len - c->index.len : 0;
+    if (c->max_bytes)
+        room.bytes = c->bytes < c->max_bytes ? c->max_bytes - c->bytes : 0;
+    return room;
+}
+
+/* Could so much be there at once, if nothing else were? */
+bool wq__core_ever_fits(const struct wq__core *c, struct wq__space needs);
+
+static inline bool
+wq__space_holds(struct wq__space room, struct wq__space needs)
+{
+    return needs.keys <= room.keys && needs.bytes <= room.bytes;
+}
+
+/* How many runs are owed: by READY, HELD and DIRTY keys. */
+static inline size_t
+wq__core_owed(const struct wq__core *c)
+{
+    return c->ready.len + c->loans.live + c->dirty;
 }
 
 /* Will no get find anything unless something is added: nothing is READY, and

@@ -226,3 +226,35 @@ wq__core_drop_waiting(struct wq__core *c)
         wq__core_forget_if_bare(c, ref);
     }
 }
+
+/* The deadline of `ref` comes now, or is dropped. False: a wq_order refuses the
+ * key. */
+static bool
+hasten_one(struct wq__core *c, wq__ref ref, int64_t now, bool backoffs)
+{
+    const struct wq__rec *rec = wq__core_rec(c, ref);
+    wq_added              what;
+
+    if (rec->flags & WQ__BACKOFF && !backoffs)
+        c->tally.drops++;
+    else if (wq__core_want(c, ref, wq__core_entry(c, ref)->level, now, &what))
+        return false;
+    wq__core_stop_waiting(c, ref);
+    wq__core_forget_if_bare(c, ref);
+    return true;
+}
+
+/* In the order of deadlines. Those that are refused gather at the end of time,
+ * in the order they were offered in; when only they are left, one assignment
+ * each gives them their time, and the heap stays in order. */
+void
+wq__core_hasten(struct wq__core *c, int64_t now, bool backoffs)
+{
+    for (size_t n = c->waiting.len; n > 0; n--) {
+        const wq__ref ref = wq__heap_first(&c->waiting)->ref;
+        if (!hasten_one(c, ref, now, backoffs))
+            wq__heap_change(&c->waiting, ref, WQ_FOREVER);
+    }
+    for (size_t i = 0; i < c->waiting.len; i++)
+        c->waiting.entries[i].at = wq__span_add(now, WQ__OFFER_AGAIN_NS);
+}

@@ -70,10 +70,14 @@ wq__core_pace(const struct wq__core *c, wq__ref ref)
     return pace ? wq__slab_at(&c->paces, pace) : NULL;
 }
 
-/* core.c: the record of a key, or a new one without any state, in the index.
- * WQ_ENOMEM; whether there is room is not looked at. */
-wq_err wq__core_find_or_make(struct wq__core *c, wq_key key, uint32_t hash,
-                             wq__ref *out, bool *made);
+/* core.c: the record of a key, or a new one without any state, in the index:
+ * pick->ref, pick->made. WQ_ENOMEM; whether there is room is not looked at. */
+wq_err wq__core_find_or_make(struct wq__core *c, wq_key key,
+                             struct wq__pick *pick);
+
+/* core.c: a record in no list is not in the index any more, nor counted. It
+ * stays in memory. */
+void wq__core_unlist(struct wq__core *c, wq__ref ref);
 
 /* core.c: a record without any state left is forgotten. */
 void wq__core_forget_if_bare(struct wq__core *c, wq__ref ref);
@@ -94,6 +98,15 @@ wq_added wq__core_merge(struct wq__core *c, wq__ref ref, uint32_t level);
 /* core.c: a READY or DIRTY record is neither any more, and no hand-out comes of
  * it; the tally is the caller's, as is a QUIET entry. */
 void wq__core_unwant(struct wq__core *c, wq__ref ref);
+
+/* room.c: the keys of `picks` are in the index already, the new ones without any
+ * state. WQ_EFULL: there is no room for them, and nothing has changed. Or READY
+ * keys made room, if how->displace says so: those of the lowest priority first,
+ * which is not above that of `level`, and none that `picks` names. They are a
+ * list, threaded through their records. */
+wq_err wq__core_make_room(struct wq__core *c, const struct wq__how *how,
+                          uint32_t level, const struct wq__pick *picks,
+                          size_t n, wq__ref *victims);
 
 /* due.c: a record is to wait until `at`, with the priority of `level`, which
  * the caller holds and goes on holding. It has no deadline so far; room was

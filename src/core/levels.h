@@ -33,6 +33,7 @@ struct wq__level {
     wq__ref  first, last; /* the line; 0: it is empty */
     size_t   dirty;       /* DIRTY keys that will come to it */
     size_t   len;         /* keys in the line, or in the wq_order */
+    size_t   bytes;       /* ... of these keys, if the queue counts them */
     size_t   holders;     /* who needs it: READY and DIRTY keys, deadlines; not
                              counted for level 0 */
     uint32_t next_free;   /* of a level that is not in use */

@@ -35,6 +35,7 @@ struct wq__loan {
     wq__ref  rec;          /* whose key it is */
     uint32_t older, newer; /* loans by age, if ages are kept; or 0. Of one that
                               has ended: `older` ended before it */
+    uint32_t holder;       /* the caller's: which thread got it */
 };
 
 _Static_assert(sizeof(struct wq__loan) == 64 || sizeof(void *) != 8,

@@ -18,6 +18,28 @@ wq__core_states(const struct wq__core *c, wq_key key, uint32_t hash)
     return shown | (wq__rec_waits(rec) ? WQ__WAITING : 0);
 }
 
+bool
+wq__core_is_held_by(const struct wq__core *c, wq_key key, uint32_t hash,
+                    uint32_t thread)
+{
+    const wq__ref ref = wq__index_find(&c->index, key, hash);
+
+    return ref && wq__core_rec(c, ref)->flags & WQ__HELD &&
+           wq__loans_at(&c->loans, wq__core_rec(c, ref)->next)->holder ==
+               thread;
+}
+
+bool
+wq__core_holds_any(const struct wq__core *c, uint32_t thread)
+{
+    for (uint32_t i = WQ__LOANS_FIRST; i < c->loans.fresh; i++) {
+        const struct wq__loan *loan = wq__loans_at(&c->loans, i);
+        if (loan->rec && loan->holder == thread)
+            return true;
+    }
+    return false;
+}
+
 /* In the words of inspect.h. */
 static unsigned
 states_of(const struct wq__rec *rec)
@@ -154,6 +176,11 @@ wq__core_stats(const struct wq__core *c, int64_t now, wq_stats *out)
         out->unfinished_ns = sum_of_ages(c, now, out->longest_ns);
     }
     out->shutting_down = c->shutting_down;
+    out->paused = wq__core_is_paused(c);
+    out->bytes = c->bytes;
+    out->groups = c->ready.groups.live;
+    out->offered = wq__core_offers(c);
+    out->overdue = c->ready.overdue;
     out->adds = t->adds;
     out->merged = t->merged;
     out->gets = t->gets;

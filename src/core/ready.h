@@ -3,9 +3,21 @@
  *
  * By priority, the highest first; first come, first served inside, by a list
  * threaded through the records: no memory of its own, so a push cannot fail.
- * Or, when the config names a wq_order, as that decides; then a push can fail,
- * and nothing has changed. Which priorities there are, levels.h knows; a record
- * holds on to its level, and whoever makes it READY has seen to that.
+ * Which priorities there are, levels.h knows; a record holds on to its level,
+ * and whoever makes it READY has seen to that.
+ *
+ * Some queues are special:
+ *
+ *   PLUG_IN   a wq_order of the user decides; then a push can fail, and nothing
+ *             has changed
+ *   GROUPED   within a priority the groups take turns (groups.h)
+ *   AGEING    a key that has been READY for `max_ready_ns` is next, whatever
+ *             its priority: all READY keys are in a list, the oldest first
+ *   SIZED     levels know how many bytes their READY keys have
+ *   PAUSED    no key leaves
+ *
+ * All of these are bits of `special`, and one comparison with 0 is all that a
+ * plain queue pays for them.
  *
  * Cost: O(1), with priorities O(log levels); or the wq_order's.
  */
@@ -18,22 +30,37 @@
 
 #include <wq/wq.h>
 
+#include "core/groups.h"
 #include "core/hash.h"
 #include "core/index.h"
 #include "core/levels.h"
 #include "core/record.h"
 #include "core/slab.h"
 
+enum wq__special {
+    WQ__PLUG_IN = 1,
+    WQ__GROUPED = 2,
+    WQ__AGEING = 4,
+    WQ__SIZED = 8,
+    WQ__PAUSED = 16,
+};
+
 struct wq__ready {
-    size_t            len;    /* READY records */
-    struct wq__levels levels; /* their lines, and what else has a priority */
+    size_t            len;     /* READY records */
+    unsigned          special; /* enum wq__special */
+    struct wq__levels levels;  /* their lines, and what else has a priority */
 
     struct wq__slab         *recs;   /* where references lead; not owned */
     const struct wq__index  *index;  /* whose key is it? not owned */
     const struct wq__hasher *hasher; /* for looking up there; not owned */
 
-    bool     has_plug_in; /* `plug_in` orders instead of the lines */
-    wq_order plug_in;     /* a copy of the config's */
+    wq_order          plug_in; /* PLUG_IN: a copy of the config's */
+    struct wq__groups groups;  /* GROUPED */
+
+    /* AGEING: */
+    int64_t  max_ready_ns;   /* how long a key is READY before it is next */
+    wq__ref  oldest, newest; /* the READY records, by age; 0: none */
+    uint64_t overdue;        /* keys that left before their turn, so far */
 };
 
 /* `order` may be NULL: first come, first served. Must not be moved
@@ -43,6 +70,17 @@ void wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
                     const struct wq__hasher *hasher, const wq_order *order,
                     const wq_allocator *mem);
 void wq__ready_fini(struct wq__ready *r);
+
+/* How many could be handed out one after the other, if nothing else happened? */
+static inline size_t
+wq__ready_offers(const struct wq__ready *r)
+{
+    if (!r->special)
+        return r->len;
+    if (r->special & WQ__PAUSED)
+        return 0;
+    return r->special & WQ__GROUPED ? r->groups.offers : r->len;
+}
 
 /* The end of its level's line. The head of this file's own, as those down to
  * the push. */
@@ -61,8 +99,8 @@ wq__ready_append(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
     wq__levels_filled(&r->levels, rec->level);
 }
 
-wq_err wq__ready_push_to_plug_in(struct wq__ready     *r,
-                                 const struct wq__rec *rec);
+wq_err wq__ready_push_special(struct wq__ready *r, wq__ref ref,
+                              struct wq__rec *rec);
 
 /* The record `rec`, which `ref` names and which is not READY, becomes so, in
  * its level; sets its flag. Only a plug-in fails. */
@@ -70,8 +108,8 @@ static inline wq_err
 wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
 {
     assert(!(rec->flags & WQ__READY));
-    if (r->has_plug_in) {
-        const wq_err err = wq__ready_push_to_plug_in(r, rec);
+    if (r->special) {
+        const wq_err err = wq__ready_push_special(r, ref, rec);
         if (err)
             return err;
     } else {
@@ -103,10 +141,11 @@ wq__ready_take_first(struct wq__ready *r)
     return ref;
 }
 
-/* What the plug-in hands out is checked, not trusted: 0 unless it is READY. */
-wq__ref wq__ready_take_from_plug_in(struct wq__ready *r);
+/* The record to hand out next leaves its place. WQ_ENOTFOUND: none may leave;
+ * WQ_ESTATE: see below. */
+wq_err wq__ready_take_special(struct wq__ready *r, int64_t now, wq__ref *out);
 
-/* A record that was taken out of the line, or by the plug-in, is not READY. */
+/* A record that has left its place is not READY. */
 static inline void
 wq__ready_unmark(struct wq__ready *r, struct wq__rec *rec)
 {
@@ -115,24 +154,26 @@ wq__ready_unmark(struct wq__ready *r, struct wq__rec *rec)
     r->len--;
 }
 
-/* Take out the record to hand out next; clears its flag.
+/* Take out the record to hand out next; clears its flag. `now` matters only to
+ * AGEING queues.
  *
- * WQ_ENOTFOUND: none is READY. WQ_ESTATE: the plug-in gave none although some
- * are, or a key that is not READY; nothing changed here. */
+ * WQ_ENOTFOUND: none is READY, or may leave. WQ_ESTATE: the plug-in gave none
+ * although some are, or a key that is not READY; nothing changed here. */
 static inline wq_err
-wq__ready_pop(struct wq__ready *r, wq__ref *out, struct wq__rec **rec)
+wq__ready_pop(struct wq__ready *r, int64_t now, wq__ref *out,
+              struct wq__rec **rec)
 {
     if (r->len == 0)
         return WQ_ENOTFOUND;
-
-    const wq__ref ref = r->has_plug_in ? wq__ready_take_from_plug_in(r)
-                                       : wq__ready_take_first(r);
-    if (!ref)
-        return WQ_ESTATE;
-
-    *rec = wq__slab_at(r->recs, ref);
+    if (r->special) {
+        const wq_err err = wq__ready_take_special(r, now, out);
+        if (err)
+            return err;
+    } else {
+        *out = wq__ready_take_first(r);
+    }
+    *rec = wq__slab_at(r->recs, *out);
     wq__ready_unmark(r, *rec);
-    *out = ref;
     return WQ_OK;
 }
 

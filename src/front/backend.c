@@ -3,7 +3,7 @@
 #include <wq/backend.h>
 
 /* The verbs of release 0.1; later ones are optional. */
-#define SIZE_0_1 (offsetof(wq_backend, queue_name) + sizeof(void (*)(void)))
+#define SIZE_0_1 (offsetof(wq_backend, resume) + sizeof(void (*)(void)))
 
 wq_err
 wq_backend_init(wq_queue *q, const wq_backend *b)

@@ -136,3 +136,73 @@ wq_interrupt(wq_queue *q)
     if (q && q->backend->interrupt)
         q->backend->interrupt(q);
 }
+
+/* ---- waiting and pausing ------------------------------------------------ */
+
+wq_err
+wq_flush(wq_queue *q, int64_t timeout_ns)
+{
+    if (!q || timeout_ns < 0)
+        return WQ_EINVAL;
+    return q->backend->flush ? q->backend->flush(q, timeout_ns) : WQ_ENOTSUP;
+}
+
+wq_err
+wq_wait_idle(wq_queue *q, int64_t timeout_ns)
+{
+    if (!q || timeout_ns < 0)
+        return WQ_EINVAL;
+    return q->backend->wait_idle ? q->backend->wait_idle(q, timeout_ns)
+                                 : WQ_ENOTSUP;
+}
+
+wq_err
+wq_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns)
+{
+    const wq_err err = q && timeout_ns >= 0 ? wq__check_key(key) : WQ_EINVAL;
+    if (err)
+        return err;
+    return q->backend->flush_key ? q->backend->flush_key(q, key, timeout_ns)
+                                 : WQ_ENOTSUP;
+}
+
+wq_err
+wq_remove_wait(wq_queue *q, wq_key key, int64_t timeout_ns)
+{
+    const wq_err err = q && timeout_ns >= 0 ? wq__check_key(key) : WQ_EINVAL;
+    if (err)
+        return err;
+    return q->backend->remove_wait ? q->backend->remove_wait(q, key, timeout_ns)
+                                   : WQ_ENOTSUP;
+}
+
+wq_err
+wq_pause(wq_queue *q)
+{
+    if (!q)
+        return WQ_EINVAL;
+    return q->backend->pause ? q->backend->pause(q) : WQ_ENOTSUP;
+}
+
+wq_err
+wq_resume(wq_queue *q)
+{
+    if (!q)
+        return WQ_EINVAL;
+    return q->backend->resume ? q->backend->resume(q) : WQ_ENOTSUP;
+}
+
+/* ---- groups ------------------------------------------------------------- */
+
+wq_key
+wq_group_before_slash(void *ctx, wq_key key)
+{
+    const char *slash = key.len ? memchr(key.data, '/', key.len) : NULL;
+
+    (void)ctx;
+    if (slash)
+        key.len = (size_t)(slash - (const char *)key.data);
+    else
+        key.len = 0;
+    return key;
+}

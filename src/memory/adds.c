@@ -13,6 +13,34 @@
 #include "port/slot.h"
 #include "port/time.h"
 
+/* ---- what a key belongs to ---------------------------------------------- */
+
+static bool
+is_part_of(wq_key part, wq_key whole)
+{
+    const uintptr_t from = (uintptr_t)whole.data;
+    const uintptr_t at = (uintptr_t)part.data;
+
+    if (!part.len)
+        return true;
+    return at >= from && part.len <= whole.len &&
+           at - from <= whole.len - part.len;
+}
+
+wq_err
+wq__memory_pick(struct wq__memory *m, wq_key key, struct wq__pick *pick)
+{
+    *pick = (struct wq__pick){.hash = wq__core_hash(&m->core, key)};
+    if (!m->group)
+        return WQ_OK;
+    pick->group = m->group(m->group_ctx, key);
+    if (!is_part_of(pick->group, key))
+        return WQ_EINVAL;
+    if (pick->group.len)
+        pick->group_hash = wq__core_hash(&m->core, pick->group);
+    return WQ_OK;
+}
+
 /* ---- one key, as it comes ----------------------------------------------- */
 
 /* Does a getter spin, while others sleep, for longer than any spin lasts? Asked
@@ -135,11 +163,14 @@ add_plain(struct wq__memory *m, wq_key key, uint32_t hash)
 }
 
 static wq_err
-add_bounded(struct wq__memory *m, wq_key key, uint32_t hash)
+add_picked(struct wq__memory *m, wq_key key)
 {
     const struct wq__how how = {.kind = WQ__ADD_NOW};
-    struct wq__pick      pick = {.hash = hash};
+    struct wq__pick      pick;
+    const wq_err         err = wq__memory_pick(m, key, &pick);
 
+    if (err)
+        return err;
     return wq__memory_add_picks(m, &how, &key, &pick, 1, WQ_FOREVER);
 }
 
@@ -147,15 +178,25 @@ wq_err
 wq__memory_add(wq_queue *q, wq_key key)
 {
     struct wq__memory *m = wq__memory_of(q);
-    const uint32_t     hash = wq__core_hash(&m->core, key);
 
-    return m->core.max_len ? add_bounded(m, key, hash)
-                           : add_plain(m, key, hash);
+    return m->needs_picks ? add_picked(m, key)
+                          : add_plain(m, key, wq__core_hash(&m->core, key));
 }
 
 /* ---- many keys, and options --------------------------------------------- */
 
 enum { PICKS_AT_HAND = 16 }; /* keys that need no memory to be added */
+
+static wq_err
+pick_all(struct wq__memory *m, const wq_key *keys, struct wq__pick *picks,
+         size_t n)
+{
+    wq_err err = WQ_OK;
+
+    for (size_t i = 0; !err && i < n; i++)
+        err = wq__memory_pick(m, keys[i], &picks[i]);
+    return err;
+}
 
 static struct wq__pick *
 make_picks(struct wq__memory *m, struct wq__pick *at_hand, size_t n)
@@ -208,7 +249,7 @@ count_retries(struct wq__memory *m, size_t n)
 static bool
 is_simple(struct wq__memory *m, const wq_add_options *options, size_t n)
 {
-    return n == 1 && !m->core.max_len && options->after_ns <= 0 &&
+    return n == 1 && !m->needs_picks && options->after_ns <= 0 &&
            !options->rate_limited && !options->waiting &&
            !options->debounce_ns && !options->throttle_ns;
 }
@@ -279,11 +320,11 @@ add_all(struct wq__memory *m, const wq_add_options *options, const wq_key *keys,
 
     if (!picks)
         return WQ_ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        picks[i] = (struct wq__pick){.hash = wq__core_hash(&m->core, keys[i])};
-    const wq_err err = options->rate_limited
-                           ? wq__memory_add_limited(m, options, keys, picks, n)
-                           : add_by_options(m, options, keys, picks, n);
+    wq_err err = pick_all(m, keys, picks, n);
+    if (!err)
+        err = options->rate_limited
+                  ? wq__memory_add_limited(m, options, keys, picks, n)
+                  : add_by_options(m, options, keys, picks, n);
     if (!err && (options->rate_limited || options->after_ns > 0))
         count_retries(m, n);
     for (size_t i = 0; !err && options->results && i < n; i++)

@@ -60,6 +60,7 @@ memory_destroy(wq_queue *q)
 
     wq__gate_enter(m);
     m->destroying = true;
+    wq__memory_review_gets(m);
     wq__gate_evacuate(m, wq__memory_stop_all(m));
 
     wq__report_close(m); /* sinks may ask for the last time */
@@ -95,6 +96,12 @@ static const wq_backend memory_backend = {
     .num_requeues = wq__memory_num_requeues,
     .add_with = wq__memory_add_with,
     .remove = wq__memory_remove,
+    .remove_wait = wq__memory_remove_wait,
+    .flush = wq__memory_flush,
+    .flush_key = wq__memory_flush_key,
+    .wait_idle = wq__memory_wait_idle,
+    .pause = wq__memory_pause,
+    .resume = wq__memory_resume,
     .cancel_after = wq__memory_cancel_after,
     .get_many = wq__memory_get_many,
     .done_many = wq__memory_done_many,
@@ -107,6 +114,20 @@ static const wq_backend memory_backend = {
     .queue_name = wq__memory_name,
 };
 
+static void
+set_up_core(struct wq__core *core, const wq_config *config)
+{
+    core->max_len = config->max_len;
+    if (config->max_bytes)
+        wq__core_bound_bytes(core, config->max_bytes);
+    if (config->ages)
+        wq__core_keep_ages(core);
+    if (config->group)
+        wq__core_have_groups(core, config->group_max_held);
+    if (config->max_ready_ns)
+        wq__core_serve_after(core, config->max_ready_ns);
+}
+
 /* All that cannot fail. `m` is zeroed but for `raw` and `mem`. */
 static void
 fill_in(struct wq__memory *m, const wq_config *config,
@@ -114,15 +135,18 @@ fill_in(struct wq__memory *m, const wq_config *config,
 {
     m->base.backend = &memory_backend;
     m->clock = config->clock ? config->clock : wq_clock_monotonic();
-    m->keep_waiting = config->waiting == WQ_WAITING_KEEP;
+    m->waiting = config->waiting;
     m->retry_policy = config->retry;
     m->overflow = config->overflow;
     m->on_overflow = config->on_overflow;
     m->overflow_ctx = config->overflow_ctx;
     m->real_time = config->real_time;
     /* Race detectors understand the lock, and do not understand the inbox. */
-    m->has_inbox = !config->order && !config->max_len && !config->real_time &&
+    m->needs_picks = config->max_len || config->max_bytes || config->group;
+    m->has_inbox = !config->order && !m->needs_picks && !config->real_time &&
                    !wq__race_is_watched();
+    m->group = config->group;
+    m->group_ctx = config->group_ctx;
     m->shared_mem = (wq_allocator){
         .size = sizeof m->shared_mem,
         .ctx = m,
@@ -145,8 +169,8 @@ fill_in(struct wq__memory *m, const wq_config *config,
     atomic_init(&m->getter, NULL);
     wq__core_init(&m->core, secret, config->order, &m->mem);
     m->core.respect = config->retry & WQ_RETRY_RESPECT;
-    m->core.max_len = config->max_len;
-    m->core.ages = config->ages;
+    set_up_core(&m->core, config);
+    wq__memory_review_gets(m);
     wq__inbox_init(&m->inbox, &m->mem);
 }
 
@@ -188,7 +212,7 @@ open_metrics(struct wq__memory *m, const wq_config *config)
         metrics = &process_wide;
     if (!metrics)
         return WQ_OK;
-    m->core.ages = true;
+    wq__core_keep_ages(&m->core);
     return wq__report_open(m, metrics);
 }
 

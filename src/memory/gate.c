@@ -25,7 +25,9 @@ work(struct wq__memory *m)
     const size_t pending = wq__inbox_len(&m->inbox);
     const size_t most = m->spinner ? 2 : 1;
 
-    return wq__core_len(&m->core) + (pending < most ? pending : most);
+    if (wq__core_is_paused(&m->core))
+        return 0;
+    return wq__core_offers(&m->core) + (pending < most ? pending : most);
 }
 
 /* Does a sleeper, or one that is coming, know of the earliest deadline? One that
@@ -74,8 +76,8 @@ take_getters(struct wq__memory *m, struct wq__sleeper *wake)
 /* A producer that waits for room. */
 struct producer {
     struct wq__sleeper self; /* first: a sleeper is the beginning of it */
-    size_t             needs;
-    size_t             promised; /* what it was woken for */
+    struct wq__space   needs;
+    struct wq__space   promised; /* what it was woken for */
     uint64_t           ticket;   /* when it came */
 };
 
@@ -85,26 +87,40 @@ producer_of(struct wq__sleeper *s)
     return (struct producer *)(void *)s;
 }
 
+/* Of the room there is, what was not promised to a producer; false: nothing. */
+static bool
+is_left(const struct wq__memory *m, struct wq__space *room)
+{
+    if (room->keys <= m->promised.keys || room->bytes <= m->promised.bytes)
+        return false;
+    room->keys -= m->promised.keys;
+    room->bytes -= m->promised.bytes;
+    return true;
+}
+
 /* The list begins with who came last. One that needs more than there is does
  * not hold up those behind it. */
 static struct wq__sleeper *
 take_producers(struct wq__memory *m, struct wq__sleeper *wake)
 {
-    const size_t        room = wq__core_room(&m->core);
+    struct wq__space    room = wq__core_room(&m->core);
     struct wq__sleeper *s = m->producers.first;
 
-    if (!s || room <= m->promised)
+    if (!s || !is_left(m, &room))
         return wake;
     while (s->next)
         s = s->next;
-    for (struct wq__sleeper *before; s && room > m->promised; s = before) {
+    for (struct wq__sleeper *before; s && room.keys && room.bytes; s = before) {
         struct producer *p = producer_of(s);
 
         before = s->prev;
-        if (p->needs > room - m->promised)
+        if (!wq__space_holds(room, p->needs))
             continue;
         p->promised = p->needs;
-        m->promised += p->needs;
+        m->promised.keys += p->needs.keys;
+        m->promised.bytes += p->needs.bytes;
+        room.keys -= p->needs.keys;
+        room.bytes -= p->needs.bytes;
         wake = wq__sleepers_take(&m->producers, s, WQ__WAKE_LOOK, wake);
     }
     return wake;
@@ -147,6 +163,8 @@ take_whom_it_concerns(struct wq__memory *m, struct wq__sleeper *wake)
     wake = take_room_keeper(m, wake);
     if (m->drainers.len && wq__gate_is_drained(m))
         wake = wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, wake);
+    if (m->waiters.len)
+        wake = wq__waits_take(m, wake);
     return wake;
 }
 
@@ -176,7 +194,7 @@ wq__gate_is_drained(struct wq__memory *m)
 static uint64_t
 rouse_from(struct wq__memory *m)
 {
-    const size_t ready = wq__core_len(&m->core);
+    const size_t ready = wq__core_offers(&m->core);
 
     if ((m->watched && !m->lit) || wq__gate_tells(m))
         return 0;
@@ -237,7 +255,7 @@ take_change(struct wq__memory *m, wq_change *change)
 static void
 give_hint(struct wq__memory *m)
 {
-    const bool hint = wq__core_len(&m->core) != 0;
+    const bool hint = wq__core_offers(&m->core) != 0;
 
     if (atomic_load_explicit(&m->work_hint, memory_order_relaxed) != hint)
         atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
@@ -464,8 +482,8 @@ last_after(const struct wq__memory *m, uint64_t ticket)
 }
 
 void
-wq__gate_await_room(struct wq__memory *m, size_t needs, uint64_t ticket,
-                    int64_t deadline_ns)
+wq__gate_await_room(struct wq__memory *m, struct wq__space needs,
+                    uint64_t ticket, int64_t deadline_ns)
 {
     if (wq__gate_tell_inside(m))
         return; /* to look again */
@@ -482,7 +500,8 @@ wq__gate_await_room(struct wq__memory *m, size_t needs, uint64_t ticket,
     (void)sleep_on(m, &m->producers, &p.self, deadline_ns);
     if (m->room_keeper == &p.self)
         m->room_keeper = NULL;
-    m->promised -= p.promised;
+    m->promised.keys -= p.promised.keys;
+    m->promised.bytes -= p.promised.bytes;
 }
 
 void
@@ -492,6 +511,14 @@ wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns)
 
     wq__sleeper_enter(&m->drainers, &self);
     (void)sleep_on(m, &m->drainers, &self, deadline_ns);
+}
+
+void
+wq__gate_await_waiter(struct wq__memory *m, struct wq__sleeper *self,
+                      int64_t deadline_ns)
+{
+    wq__sleeper_enter(&m->waiters, self);
+    (void)sleep_on(m, &m->waiters, self, deadline_ns);
 }
 
 void

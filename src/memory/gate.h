@@ -18,6 +18,8 @@
  *   a quiet time that nobody sleeps until the end of, and such producers
  *                         one of them, to sleep until then
  *   no work left          all drainers
+ *   what a flush, or the like, waits for is over
+ *                         those who wait for it (waits.c)
  *
  * An event loop that watches wq_fd() is one more getter that sleeps: leave()
  * lights its beacon when a get would not block, and has the clock do so at the
@@ -134,14 +136,21 @@ void wq__gate_give_up_spinner(struct wq__memory *m);
  * Returns WQ_OK also at `deadline_ns`. The lock is free meanwhile. */
 wq_err wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns);
 
-/* Sleep until there may be room for `needs` new keys, a shutdown, or
- * `deadline_ns`. Who has the lower `ticket` comes first, also after having
- * slept before. */
-void wq__gate_await_room(struct wq__memory *m, size_t needs, uint64_t ticket,
-                         int64_t deadline_ns);
+/* Sleep until there may be room for `needs`, a shutdown, or `deadline_ns`. Who
+ * has the lower `ticket` comes first, also after having slept before. */
+void wq__gate_await_room(struct wq__memory *m, struct wq__space needs,
+                         uint64_t ticket, int64_t deadline_ns);
 
 /* Sleep until all work may be done, a shutdown, or `deadline_ns`. */
 void wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns);
+
+/* Sleep on the list of waits.c until woken or `deadline_ns`. */
+void wq__gate_await_waiter(struct wq__memory *m, struct wq__sleeper *self,
+                           int64_t deadline_ns);
+
+/* waits.c: take those off that list whose wait is over. */
+struct wq__sleeper *wq__waits_take(struct wq__memory  *m,
+                                   struct wq__sleeper *wake);
 
 /* Is nothing left to do, now or (what waits) later, inside or in the inbox? */
 bool wq__gate_is_drained(struct wq__memory *m);

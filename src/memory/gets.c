@@ -47,8 +47,9 @@ struct haul {
 };
 
 static inline void
-note_latency(struct wq__memory *m, struct haul *h)
+note_hand_out(struct wq__memory *m, struct haul *h)
 {
+    wq__core_note_holder(h->out[h->n], wq__slot_serial());
     if (m->core.ages && h->n < AT_ONCE)
         h->waited[h->n] = wq__core_latency(h->out[h->n]);
     h->n++;
@@ -75,7 +76,7 @@ note_getter(struct wq__memory *m)
 static inline wq_err
 take(struct wq__memory *m, struct haul *h)
 {
-    if (wq__core_len(&m->core) == 0)
+    if (wq__core_offers(&m->core) == 0)
         return WQ_ENOTFOUND;
     const int64_t now = hand_out_time(m);
     const wq_err  err = wq__core_get(&m->core, now, h->out);
@@ -83,10 +84,10 @@ take(struct wq__memory *m, struct haul *h)
     if (err)
         return err;
     h->n = 0;
-    note_latency(m, h);
+    note_hand_out(m, h);
     note_getter(m);
     while (h->n < h->max && !wq__core_get(&m->core, now, &h->out[h->n]))
-        note_latency(m, h); /* what stops it, the next get will meet */
+        note_hand_out(m, h); /* what stops it, the next get will meet */
     return WQ_OK;
 }
 
@@ -196,7 +197,7 @@ is_simple(struct wq__memory *m)
 {
     return wq__core_len(&m->core) && !m->core.waiting.len &&
            !wq__inbox_holds(&m->inbox) && !wq__core_needs_time(&m->core) &&
-           !m->destroying;
+           m->plain_gets;
 }
 
 wq_err
@@ -210,8 +211,10 @@ wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
     if (!is_simple(m))
         return get(m, timeout_ns, &h);
     const wq_err err = wq__core_get(&m->core, 0, out);
-    if (!err)
+    if (!err) {
+        wq__core_note_holder(*out, wq__slot_serial());
         note_getter(m);
+    }
     wq__gate_leave(m);
     return err;
 }

@@ -3,9 +3,9 @@
  *
  * The core, a lock around it, an inbox for producers that need not take it, and
  * the threads that sleep in it. gate.c says how threads get in and out;
- * what they do inside is in adds.c, room.c, limited.c, gets.c, stop.c and
- * view.c, a file a question; report.c tells the metrics' sinks; create.c makes
- * one.
+ * what they do inside is in adds.c, room.c, limited.c, gets.c, waits.c, stop.c
+ * and view.c, a file a question; report.c tells the metrics' sinks; create.c
+ * makes one.
  *
  * Tests include this to take the lock themselves (producers then use the
  * inbox), to make all hashes equal, and to audit the core.
@@ -41,15 +41,18 @@ struct wq__sink {
 enum { WQ__SPARED = 8 };
 
 struct wq__memory {
-    wq_queue         base; /* first: a queue is the beginning of its backend */
-    void            *raw;  /* what to give back to the allocator */
-    wq_allocator     mem;  /* a copy of the config's */
-    wq_allocator     shared_mem;   /* `mem`, under `lock` */
-    wq_clock        *clock;        /* not owned; never NULL */
-    bool             keep_waiting; /* what waits outlives the shutdown */
-    bool             has_inbox;    /* adds need not know what they did */
-    unsigned         retry_policy; /* enum wq_retry */
-    struct wq__retry retry;        /* owns the limiter; guards itself */
+    wq_queue     base; /* first: a queue is the beginning of its backend */
+    void        *raw;  /* what to give back to the allocator */
+    wq_allocator mem;  /* a copy of the config's */
+    wq_allocator shared_mem;  /* `mem`, under `lock` */
+    wq_clock    *clock;       /* not owned; never NULL */
+    wq_waiting   waiting;     /* what a shutdown does to WAITING keys */
+    bool         has_inbox;   /* adds need not know what they did */
+    bool         needs_picks; /* no add is plain: there are bounds or groups */
+    wq_key (*group)(void *ctx, wq_key key); /* or NULL */
+    void            *group_ctx;             /* its first argument */
+    unsigned         retry_policy;          /* enum wq_retry */
+    struct wq__retry retry; /* owns the limiter; guards itself */
     wq_overflow      overflow;
     void (*on_overflow)(void *ctx, wq_key key); /* or NULL */
     void            *overflow_ctx;              /* its first argument */
@@ -116,6 +119,7 @@ struct wq__memory {
                          At most one does, and it will look */
     uint64_t spins;   /* spins so far; their numbers begin with 1 */
 
+    bool plain_gets;  /* the next get may take the first READY key, if any */
     bool interrupted; /* an interrupt is remembered */
     bool destroying;  /* wq_destroy() waits for `blocked` to become 0 */
     bool watched;     /* wq_fd() was called: `beacon` is there */
@@ -132,9 +136,11 @@ struct wq__memory {
     struct wq__sleepers getters;   /* those asleep in wq_get() */
     struct wq__sleepers producers; /* those that wait for room */
     struct wq__sleepers drainers;  /* those in wq_shutdown_with_drain() */
+    struct wq__sleepers waiters;   /* those in waits.c */
     struct wq__sleepers destroyer; /* the one in wq_destroy() */
+    struct wq__remover *removers;  /* those in wq_remove_wait(); or NULL */
     size_t              coming;    /* getters told to look, and not back yet */
-    size_t              promised;  /* room that producers were woken for */
+    struct wq__space    promised;  /* room that producers were woken for */
     uint64_t            tickets;   /* producers that ever had to wait */
 
     /* The getter that sleeps until the earliest deadline, so that the others
@@ -179,6 +185,7 @@ wq_err wq__memory_add_after(wq_queue *q, wq_key key, int64_t delay_ns);
 wq_err wq__memory_add_with(wq_queue *q, const wq_add_options *options,
                            const wq_key *keys, size_t n);
 wq_err wq__memory_remove(wq_queue *q, wq_key key);
+wq_err wq__memory_remove_wait(wq_queue *q, wq_key key, int64_t timeout_ns);
 wq_err wq__memory_cancel_after(wq_queue *q, wq_key key);
 wq_err wq__memory_add_rate_limited(wq_queue *q, wq_key key);
 wq_err wq__memory_forget(wq_queue *q, wq_key key);
@@ -190,6 +197,11 @@ wq_err wq__memory_done(wq_queue *q, wq_item *item);
 wq_err wq__memory_done_key(wq_queue *q, wq_key key);
 wq_err wq__memory_done_many(wq_queue *q, wq_item **items, size_t n);
 wq_err wq__memory_next(wq_queue *q, int64_t timeout_ns, wq_item **item);
+wq_err wq__memory_flush(wq_queue *q, int64_t timeout_ns);
+wq_err wq__memory_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns);
+wq_err wq__memory_wait_idle(wq_queue *q, int64_t timeout_ns);
+wq_err wq__memory_pause(wq_queue *q);
+wq_err wq__memory_resume(wq_queue *q);
 void   wq__memory_shutdown(wq_queue *q);
 bool   wq__memory_shutting_down(const wq_queue *q);
 wq_err wq__memory_drain(wq_queue *q, int64_t timeout_ns);
@@ -215,6 +227,13 @@ struct wq__sleeper *wq__memory_stop_all(struct wq__memory *m);
 wq_err wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
                             const wq_key *keys, struct wq__pick *picks,
                             size_t n, int64_t timeout_ns);
+
+/* What is known of a key before the lock is taken. WQ_EINVAL: its group is not a
+ * part of it. */
+wq_err wq__memory_pick(struct wq__memory *m, wq_key key, struct wq__pick *pick);
+
+/* Whether gets are plain may have changed. With the lock. */
+void wq__memory_review_gets(struct wq__memory *m);
 
 /* The same for wq_add_options that ask the limiter. */
 wq_err wq__memory_add_limited(struct wq__memory    *m,

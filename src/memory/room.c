@@ -11,7 +11,8 @@
  * queue that neither delays nor keeps ages reads no clock. */
 static wq_err
 try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
-        struct wq__pick *picks, size_t n, size_t *needs)
+        struct wq__pick *picks, size_t n, struct wq__space *needs,
+        wq__ref *victims)
 {
     const bool     is_now = how->kind == WQ__ADD_NOW;
     struct wq__how told = *how;
@@ -24,15 +25,15 @@ try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
         told.now = wq__memory_stamp(m);
     else
         atomic_store_explicit(&m->wait_hint, true, memory_order_relaxed);
-    return wq__core_add_with(&m->core, &told, keys, picks, n, needs);
+    return wq__core_add_with(&m->core, &told, keys, picks, n, needs, victims);
 }
 
 /* Can it help to wait? Not for more than there ever is; nor for an order that
  * calls itself full, and then needs nothing of ours. */
 static bool
-may_fit_later(const struct wq__memory *m, wq_err err, size_t needs)
+may_fit_later(const struct wq__memory *m, wq_err err, struct wq__space needs)
 {
-    return err == WQ_EFULL && needs && needs <= m->core.max_len;
+    return err == WQ_EFULL && needs.keys && wq__core_ever_fits(&m->core, needs);
 }
 
 /* The queue is full: try again whenever there may be room. That may have come
@@ -40,7 +41,7 @@ may_fit_later(const struct wq__memory *m, wq_err err, size_t needs)
 static wq_err
 wait_for_room(struct wq__memory *m, const struct wq__how *how,
               const wq_key *keys, struct wq__pick *picks, size_t n,
-              size_t needs, int64_t timeout_ns)
+              struct wq__space needs, int64_t timeout_ns)
 {
     const int64_t  deadline_ns = wq__memory_deadline(m, timeout_ns);
     const uint64_t ticket = m->tickets++;
@@ -57,39 +58,31 @@ wait_for_room(struct wq__memory *m, const struct wq__how *how,
             continue;
         if (how->kind != WQ__ADD_NOW) /* which looks for itself */
             later.now = m->clock->now(m->clock);
-        err = try_add(m, &later, keys, picks, n, &needs);
+        err = try_add(m, &later, keys, picks, n, &needs, NULL);
     }
     return err;
 }
 
 static void
-bury_all(struct wq__memory *m, struct wq__pick *picks, size_t n)
+bury_all(struct wq__memory *m, wq__ref victims)
 {
-    for (size_t i = 0; i < n; i++)
-        if (picks[i].victim)
-            wq__core_bury(&m->core, picks[i].victim);
+    while (victims)
+        victims = wq__core_bury(&m->core, victims);
 }
 
 /* The keys that had to make room are shown to whoever wants to know, without
- * the lock; their bytes are theirs until then. */
+ * the lock; their records are out of reach for all others. Where they are is
+ * looked up with it: the table of blocks may move. */
 static void
-mourn(struct wq__memory *m, struct wq__pick *picks, size_t n)
+mourn(struct wq__memory *m, wq__ref victims)
 {
-    for (size_t i = 0; i < n; i++)
-        if (picks[i].victim)
-            m->on_overflow(m->overflow_ctx, picks[i].victim_key);
-    wq__gate_enter(m);
-    bury_all(m, picks, n);
-    wq__gate_leave(m);
-}
-
-static bool
-has_victims(const struct wq__pick *picks, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (picks[i].victim)
-            return true;
-    return false;
+    while (victims) {
+        const wq_key key = wq__core_victim_key(&m->core, victims);
+        wq__gate_leave(m);
+        m->on_overflow(m->overflow_ctx, key);
+        wq__gate_enter(m);
+        victims = wq__core_bury(&m->core, victims);
+    }
 }
 
 wq_err
@@ -97,12 +90,13 @@ wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
                      const wq_key *keys, struct wq__pick *picks, size_t n,
                      int64_t timeout_ns)
 {
-    struct wq__how bounded = *how;
-    size_t         needs = 0;
+    struct wq__how   bounded = *how;
+    struct wq__space needs = {0};
+    wq__ref          victims = 0;
 
     bounded.displace = m->overflow == WQ_OVERFLOW_DROP_OLDEST;
     wq__gate_enter(m);
-    wq_err err = try_add(m, &bounded, keys, picks, n, &needs);
+    wq_err err = try_add(m, &bounded, keys, picks, n, &needs, &victims);
     if (m->overflow == WQ_OVERFLOW_BLOCK && timeout_ns != WQ_NOWAIT &&
         may_fit_later(m, err, needs)) {
         wq__gate_stay(m);
@@ -110,11 +104,10 @@ wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
         wq__gate_leave_for_good(m);
         return err;
     }
-    const bool mourning = !err && bounded.displace && has_victims(picks, n);
-    if (mourning && !m->on_overflow)
-        bury_all(m, picks, n);
+    if (m->on_overflow)
+        mourn(m, victims);
+    else
+        bury_all(m, victims);
     wq__gate_leave(m);
-    if (mourning && m->on_overflow)
-        mourn(m, picks, n);
     return err;
 }

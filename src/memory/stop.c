@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stop.c: how does a queue come to rest? */
+/* stop.c: how does a queue pause, and how does it come to rest? */
 #include "memory/gate.h"
 #include "port/race.h"
 
@@ -14,6 +14,17 @@ wq__memory_shutting_down(const wq_queue *q)
     return closed;
 }
 
+/* What becomes of deadlines at a shutdown. */
+static void
+settle_waiting(struct wq__memory *m)
+{
+    if (m->waiting == WQ_WAITING_DROP)
+        wq__core_drop_waiting(&m->core);
+    else if (m->waiting != WQ_WAITING_KEEP && m->core.waiting.len)
+        wq__core_hasten(&m->core, m->clock->now(m->clock),
+                        m->waiting == WQ_WAITING_FLUSH_ALL);
+}
+
 /* What was accepted before this is taken in, or stays in the closed inbox for
  * the gets to come. Returns those who may have to go home: getters, and
  * producers that wait for room. */
@@ -25,8 +36,9 @@ stop_adds(struct wq__memory *m)
     wq__inbox_close(&m->inbox);
     (void)wq__gate_catch_up(m);
     wq__core_shut_down(&m->core);
-    if (!m->keep_waiting)
-        wq__core_drop_waiting(&m->core);
+    settle_waiting(m);
+    wq__core_pause(&m->core, false);
+    wq__memory_review_gets(m);
     return wq__sleepers_take_all(&m->producers, WQ__WAKE_LOOK,
                                  wq__gate_take_getters(m, WQ__WAKE_LOOK));
 }
@@ -37,6 +49,40 @@ wq__memory_stop_all(struct wq__memory *m)
 {
     m->shutdowns++;
     return wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, stop_adds(m));
+}
+
+void
+wq__memory_review_gets(struct wq__memory *m)
+{
+    const unsigned other = WQ__PAUSED | WQ__GROUPED | WQ__AGEING;
+
+    m->plain_gets = !m->destroying && !(m->core.ready.special & other);
+}
+
+wq_err
+wq__memory_pause(wq_queue *q)
+{
+    struct wq__memory *m = wq__memory_of(q);
+
+    wq__gate_enter(m);
+    const wq_err err = m->core.shutting_down ? WQ_ESHUTDOWN : WQ_OK;
+    if (!err)
+        wq__core_pause(&m->core, true);
+    wq__memory_review_gets(m);
+    wq__gate_leave(m);
+    return err;
+}
+
+wq_err
+wq__memory_resume(wq_queue *q)
+{
+    struct wq__memory *m = wq__memory_of(q);
+
+    wq__gate_enter(m);
+    wq__core_pause(&m->core, false);
+    wq__memory_review_gets(m);
+    wq__gate_leave(m);
+    return WQ_OK;
 }
 
 void

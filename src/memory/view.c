@@ -60,6 +60,13 @@ wq__memory_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
     return WQ_OK;
 }
 
+/* Without the lock. */
+static wq_key
+group_of(struct wq__memory *m, wq_key key)
+{
+    return m->group ? m->group(m->group_ctx, key) : (wq_key){NULL, 0};
+}
+
 /* ---- keys --------------------------------------------------------------- */
 
 wq_err
@@ -73,12 +80,18 @@ wq__memory_key_info(wq_queue *q, wq_key key, wq_key_info *out)
     if (!err)
         wq__core_look(&m->core, key, hash, time_of_view(m), out);
     wq__gate_leave_asking(m);
-    if (!err)
-        out->requeues = wq_limiter_num_requeues(m->retry.limiter, key);
-    return err;
+    if (err)
+        return err;
+    out->requeues = wq_limiter_num_requeues(m->retry.limiter, key);
+    out->group = group_of(m, key);
+    return WQ_OK;
 }
 
-enum { KEYS = 64, BYTES = 2 * WQ_KEY_MAX }; /* a batch: see has_room() */
+enum {
+    KEYS = 64,
+    LONGEST = WQ_KEY_MAX + 1, /* with its NUL */
+    BYTES = 2 * LONGEST,      /* a batch: see has_room() */
+};
 
 /* Keys that were copied under the lock, to be visited without it. */
 struct batch {
@@ -93,7 +106,7 @@ struct batch {
 static bool
 has_room(const struct batch *b)
 {
-    return b->len < KEYS && b->bytes <= BYTES - WQ_KEY_MAX;
+    return b->len < KEYS && b->bytes <= BYTES - LONGEST;
 }
 
 /* With the lock: copy what comes next. False: that was the last. */
@@ -110,10 +123,10 @@ copy_some(struct wq__memory *m, struct batch *b, wq__ref *cursor,
     while (has_room(b)) {
         if (!wq__core_walk(&m->core, cursor, &budget, states, now, &key, &info))
             return budget == 0;
-        memcpy(b->text + b->bytes, key.data, key.len);
+        memcpy(b->text + b->bytes, key.data, key.len + 1); /* and its NUL */
         b->keys[b->len] = (wq_key){b->text + b->bytes, key.len};
         b->infos[b->len] = info;
-        b->bytes += key.len;
+        b->bytes += key.len + 1;
         b->len++;
     }
     return true;
@@ -125,6 +138,7 @@ visit_all(struct wq__memory *m, struct batch *b, wq_visit visit, void *ctx)
     for (size_t i = 0; i < b->len; i++) {
         b->infos[i].requeues =
             wq_limiter_num_requeues(m->retry.limiter, b->keys[i]);
+        b->infos[i].group = group_of(m, b->keys[i]);
         if (!visit(ctx, b->keys[i], &b->infos[i]))
             return false;
     }

@@ -22,7 +22,19 @@ enum { WORD = 64, WORDS = WQ__SLOTS / WORD };
 
 _Static_assert(WQ__SLOTS % WORD == 0, "no bit of the bitmap is left over");
 
-_Thread_local unsigned wq__slot_own WQ__SLOT_NEAR;
+_Thread_local unsigned wq__slot_own        WQ__SLOT_NEAR;
+_Thread_local uint32_t wq__slot_serial_own WQ__SLOT_NEAR;
+
+uint32_t
+wq__slot_new_serial(void)
+{
+    static _Atomic uint32_t last; /* nothing but its own value matters */
+
+    while (!wq__slot_serial_own)
+        wq__slot_serial_own =
+            atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return wq__slot_serial_own;
+}
 
 /* The number was given back: other destructors of the thread may still report,
  * and must not take one that nobody would give back. */

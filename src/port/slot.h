@@ -16,7 +16,7 @@
 #ifndef WQ_PORT_SLOT_H
 #define WQ_PORT_SLOT_H
 
-#include <stdint.h> /* which C library is this? */
+#include <stdint.h> /* also: which C library is this? */
 
 /* As many threads as report at a time in all but the largest programs; those
  * beyond share what they write to. */
@@ -38,6 +38,18 @@ static inline const void *
 wq__slot_mark(void)
 {
     return &wq__slot_own;
+}
+
+/* A number that no other thread has, living or not, until 2^32 threads were
+ * there; never 0. Written by slot.c only. */
+extern _Thread_local uint32_t wq__slot_serial_own WQ__SLOT_NEAR;
+
+uint32_t wq__slot_new_serial(void);
+
+static inline uint32_t
+wq__slot_serial(void)
+{
+    return wq__slot_serial_own ? wq__slot_serial_own : wq__slot_new_serial();
 }
 
 /* The number that the calling thread has, or gets now. 0: all are taken, or the

@@ -700,7 +700,7 @@ TEST(config_that_says_something_unknown_about_what_waits_is_refused)
 {
     wq_queue *q = NULL;
 
-    for (int i = 2; i < 5; i++)
+    for (int i = WQ_WAITING_FLUSH_ALL + 1; i < 7; i++)
         assert_err(wq_create(WQ_CONFIG(.waiting = (wq_waiting)i), &q),
                    WQ_EINVAL);
     assert_null(q);

@@ -420,6 +420,12 @@ static const struct {
     VERB(key_info, false, false),
     VERB(each, false, false),
     VERB(queue_name, false, false),
+    VERB(remove_wait, false, false),
+    VERB(flush, false, false),
+    VERB(flush_key, false, false),
+    VERB(wait_idle, false, false),
+    VERB(pause, false, false),
+    VERB(resume, false, false),
 #undef VERB
 };
 

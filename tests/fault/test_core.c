@@ -73,7 +73,7 @@ add_how(struct wq__how how, wq_key key)
 {
     struct wq__pick pick = {.hash = wq__core_hash(&ctx.core, key), .at = 12};
 
-    return wq__core_add_with(&ctx.core, &how, &key, &pick, 1, NULL);
+    return wq__core_add_with(&ctx.core, &how, &key, &pick, 1, NULL, NULL);
 }
 
 /* One is READY, one is left alone, one waits until it is not any more; and a
@@ -123,7 +123,8 @@ setup(struct counting *mem)
     ctx.plug_in = order_of(&ctx.order);
     wq__core_init(&ctx.core, secret, scene.has_plug_in ? &ctx.plug_in : NULL,
                   &mem->allocator);
-    ctx.core.ages = scene.ages;
+    if (scene.ages)
+        wq__core_keep_ages(&ctx.core);
     make_held();
     for (int i = 0; i < scene.ready; i++)
         assert_int_equal(add(numbered(text, "ready", i)), WQ_OK);
@@ -455,11 +456,11 @@ op_purpose(void *unused)
         picks[n].hash = wq__core_hash(&ctx.core, keys[n]);
         picks[n].at = 11 + (int64_t)n % 3;
     }
-    const wq_err err =
-        wq__core_add_with(&ctx.core, &purpose.how, keys, picks, n, NULL);
-    for (size_t i = 0; !err && i < n; i++)
-        if (picks[i].victim)
-            wq__core_bury(&ctx.core, picks[i].victim);
+    wq__ref      victims;
+    const wq_err err = wq__core_add_with(&ctx.core, &purpose.how, keys, picks,
+                                         n, NULL, &victims);
+    while (victims)
+        victims = wq__core_bury(&ctx.core, victims);
     return err;
 }
 

@@ -206,7 +206,7 @@ close_game(void)
 
     if (law)
         broken("%s", law);
-    expect_equal("room promised", 0, wq__memory_of(q)->promised);
+    expect_equal("room promised", 0, wq__memory_of(q)->promised.keys);
     wq_destroy(q);
     expect_equal("bytes", 0, mem.bytes);
 }

@@ -68,17 +68,24 @@ hash_of(const char *s)
     return wq__core_hash(&f.core, wq_str(s));
 }
 
+static inline void
+bury_all(wq__ref victims)
+{
+    while (victims)
+        victims = wq__core_bury(&f.core, victims);
+}
+
 /* One key, which must be accepted. `at` matters for WQ__ADD_AT alone. */
 static inline wq_added
 add_how(const struct wq__how *how, const char *s, int64_t at)
 {
     const wq_key    key = wq_str(s);
     struct wq__pick pick = {.hash = hash_of(s), .at = at};
+    wq__ref         victims;
 
-    assert_int_equal(wq__core_add_with(&f.core, how, &key, &pick, 1, NULL),
-                     WQ_OK);
-    if (pick.victim)
-        wq__core_bury(&f.core, pick.victim);
+    assert_int_equal(
+        wq__core_add_with(&f.core, how, &key, &pick, 1, NULL, &victims), WQ_OK);
+    bury_all(victims);
     expect_sound();
     return pick.added;
 }

@@ -273,7 +273,7 @@ TEST(drop_leaves_a_key_that_waits_alone)
     expect_states("foo", WQ_STATE_WAITING);
     expect_deadline("foo", 50);
     assert_int_equal(look_at("foo", 0).priority, 0);
-    assert_int_equal(counts_at(0).merged, 0);
+    assert_int_equal(counts_at(0).merged, 2);
 }
 
 TEST(policies_do_nothing_to_a_key_that_does_not_wait)
@@ -308,9 +308,11 @@ TEST(backoff_is_what_the_deadline_was_set_by_last)
 
 enum { BATCH = 8 };
 
+static wq__ref victims; /* of the last add_all() */
+
 static wq_err
 add_all(const struct wq__how *how, const char *const *names, size_t n,
-        struct wq__pick *picks, size_t *needs)
+        struct wq__pick *picks, struct wq__space *needs)
 {
     wq_key keys[BATCH];
 
@@ -320,7 +322,19 @@ add_all(const struct wq__how *how, const char *const *names, size_t n,
         if (how->kind == WQ__ADD_AT && !picks[i].at)
             picks[i].at = 100;
     }
-    return wq__core_add_with(&f.core, how, keys, picks, n, needs);
+    return wq__core_add_with(&f.core, how, keys, picks, n, needs, &victims);
+}
+
+/* The next key that made room for the last add_all(). */
+static void
+bury(const char *name)
+{
+    assert_int_not_equal(victims, 0);
+    const wq_key key = wq__core_victim_key(&f.core, victims);
+
+    assert_int_equal(key.len, strlen(name));
+    assert_string_equal(key.data, name);
+    victims = wq__core_bury(&f.core, victims);
 }
 
 static wq_err
@@ -329,8 +343,7 @@ add_one(const struct wq__how *how, const char *name)
     struct wq__pick pick = {0};
     const wq_err    err = add_all(how, &name, 1, &pick, NULL);
 
-    if (!err && pick.victim)
-        wq__core_bury(&f.core, pick.victim);
+    bury_all(victims);
     return err;
 }
 
@@ -355,9 +368,9 @@ TEST(full_queue_refuses_new_keys_and_no_others)
     add("b", 0, WQ_ADDED_MERGED);
     add("c", 0, WQ_ADDED_NEW);
     done(item);
-    assert_int_equal(wq__core_room(&f.core), 0);
+    assert_int_equal(wq__core_room(&f.core).keys, 0);
     done(get("b"));
-    assert_int_equal(wq__core_room(&f.core), 1);
+    assert_int_equal(wq__core_room(&f.core).keys, 1);
     add("d", 0, WQ_ADDED_NEW);
 }
 
@@ -374,11 +387,9 @@ TEST(lowest_level_makes_room_and_there_the_first_in_line)
     add("low2", -2, WQ_ADDED_NEW);
     assert_int_equal(add_all(HOW(.displace = true), &name, 1, &pick, NULL),
                      WQ_OK);
-    assert_int_not_equal(pick.victim, 0);
-    assert_int_equal(pick.victim_key.len, 4);
-    assert_memory_equal(pick.victim_key.data, "low1", 4);
     expect_states("low1", 0);
-    wq__core_bury(&f.core, pick.victim);
+    bury("low1");
+    assert_int_equal(victims, 0);
     assert_int_equal(counts_at(0).displaced, 1);
     assert_int_equal(counts_at(0).drops, 1);
     assert_int_equal(counts_at(0).deferred, 0);
@@ -443,13 +454,10 @@ TEST(keys_that_a_batch_names_are_not_displaced_by_it)
     add("old4", 0, WQ_ADDED_NEW);
     assert_int_equal(add_all(HOW(.displace = true), names, 4, picks, NULL),
                      WQ_OK);
-    assert_memory_equal(picks[0].victim_key.data, "old2", 4);
-    assert_int_equal(picks[1].victim, 0);
-    assert_memory_equal(picks[2].victim_key.data, "old3", 4);
-    assert_int_equal(picks[3].victim, 0);
     assert_int_equal(picks[3].added, WQ_ADDED_MERGED);
-    wq__core_bury(&f.core, picks[0].victim);
-    wq__core_bury(&f.core, picks[2].victim);
+    bury("old2");
+    bury("old3");
+    assert_int_equal(victims, 0);
     get("old1");
     get("old4");
     get("new1");
@@ -469,7 +477,7 @@ TEST(key_that_a_batch_leaves_alone_is_not_displaced_by_it)
     assert_int_equal(add_all(HOW(.displace = true), names, 2, picks, NULL),
                      WQ_OK);
     assert_int_equal(picks[1].added, WQ_ADDED_KEPT);
-    wq__core_bury(&f.core, picks[0].victim);
+    bury("old2");
     expect_states("old1", WQ_STATE_READY | WQ_STATE_WAITING | WQ_STATE_BACKOFF);
     expect_states("old2", 0);
 }
@@ -479,17 +487,17 @@ TEST(batch_that_does_not_fit_adds_nothing)
 {
     const char *const names[] = {"a", "b", "known", "b", "c"};
     struct wq__pick   picks[BATCH] = {{0}};
-    size_t            needs = 0;
+    struct wq__space  needs = {0};
 
     f.core.max_len = 2;
     add("known", 0, WQ_ADDED_NEW);
     assert_int_equal(add_all(HOW(.priority = 4), names, 4, picks, &needs),
                      WQ_EFULL);
-    assert_int_equal(needs, 2);
+    assert_int_equal(needs.keys, 2);
     assert_int_equal(
         add_all(HOW(.displace = true, .priority = 4), names, 5, picks, &needs),
         WQ_EFULL);
-    assert_int_equal(needs, 3);
+    assert_int_equal(needs.keys, 3);
     assert_int_equal(f.core.recs.live, 1);
     assert_int_equal(f.core.ready.levels.used, 1);
     get("known");
@@ -567,7 +575,7 @@ TEST(room_reserved_for_a_batch_stays_when_keys_with_deadlines_are_displaced)
                              7, picks, NULL),
                      WQ_OK);
     for (size_t i = 0; i < 7; i++)
-        wq__core_bury(&f.core, picks[i].victim);
+        bury(old[i]);
     assert_int_equal(wq__core_waiting(&f.core), 7);
 }
 

@@ -58,7 +58,8 @@ open_with(const wq_order *order)
     wq_item                  *item;
 
     wq__core_init(&f.core, secret, order, NULL);
-    f.core.ages = keeps_ages;
+    if (keeps_ages)
+        wq__core_keep_ages(&f.core);
     add("held");
     must(wq__core_get(&f.core, 0, &item));
     add("dirty");
@@ -360,7 +361,7 @@ add_how(const char *s, struct wq__how how)
     const wq_key    key = wq_str(s);
     struct wq__pick pick = {.hash = wq__core_hash(&f.core, key), .at = 150};
 
-    must(wq__core_add_with(&f.core, &how, &key, &pick, 1, NULL));
+    must(wq__core_add_with(&f.core, &how, &key, &pick, 1, NULL, NULL));
     assert_null(wq__core_check(&f.core));
 }
 
@@ -389,11 +390,11 @@ TEST(auditor_sees_levels_that_count_too_many)
 {
     add_priorities();
     SPOIL(line_of("high")->dirty, 1, "the levels' keys were miscounted");
-    f.core.ready.has_plug_in = true; /* the lines are not looked at */
+    f.core.ready.special = WQ__PLUG_IN; /* the lines are not looked at */
     f.core.ready.plug_in = lifo_order(&f.lifo);
     f.lifo.len = f.core.ready.len;
     SPOIL(line_of("high")->len, 2, "the levels' keys were miscounted");
-    f.core.ready.has_plug_in = false;
+    f.core.ready.special = 0;
 }
 
 TEST(auditor_sees_a_level_that_nobody_holds_or_somebody_lost)
@@ -544,7 +545,7 @@ TEST(auditor_sees_keys_that_were_not_counted)
 
 TEST(auditor_sees_a_stamp_without_need)
 {
-    SPOIL(f.core.ages, true, "a record has a stamp without need, or none");
+    SPOIL(f.core.prefix, 8, "a record has other parts than the others");
     SPOIL(f.core.loans.oldest, 1, "ages are kept without need");
 }
 

@@ -125,13 +125,42 @@ TEST(debounce_is_not_put_off_beyond_a_deadline_it_serves)
 }
 
 /* O-16: its deadline was not set because it failed. */
-TEST(debounce_before_a_backoff_ends_it)
+TEST(debounce_takes_the_place_of_a_backoff)
 {
-    f.core.respect = true;
     back_off("foo", 50);
     assert_int_equal(debounce("foo", 0, 10, 0), WQ_ADDED_SOONER);
     expect_states("foo", WQ_STATE_WAITING);
-    add("foo", 0, WQ_ADDED_NEW);
+    expect_due("foo", 10);
+}
+
+/* O-16 O-53: while the key is HELD, too. */
+TEST(debounce_leaves_a_respected_backoff_alone)
+{
+    f.core.respect = true;
+    back_off("foo", 50);
+    assert_int_equal(debounce("foo", 0, 10, 0), WQ_ADDED_KEPT);
+    expect_states("foo", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
+    expect_due("foo", 50);
+    pass_to(50);
+    wq_item *item = get("foo");
+    back_off("foo", 90);
+    assert_int_equal(debounce("foo", 60, 10, 0), WQ_ADDED_KEPT);
+    done(item);
+    expect_states("foo", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
+    expect_due("foo", 90);
+}
+
+/* O-16 O-54 */
+TEST(throttle_leaves_a_respected_backoff_alone)
+{
+    f.core.respect = true;
+    assert_int_equal(throttle("foo", 0, 20), WQ_ADDED_NEW);
+    wq_item *item = get("foo");
+    back_off("foo", 50);
+    done(item);
+    assert_int_equal(throttle("foo", 5, 20), WQ_ADDED_KEPT);
+    expect_states("foo", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
+    expect_due("foo", 50);
 }
 
 /* O-54: adds with the other option are not throttled. */
@@ -437,7 +466,7 @@ TEST(ages_are_exact)
 {
     wq__core_fini(&f.core);
     open_with(NULL);
-    f.core.ages = true;
+    wq__core_keep_ages(&f.core);
     assert_int_equal(add_how(HOW(.now = 10), "a", 0), WQ_ADDED_NEW);
     assert_int_equal(add_how(HOW(.now = 15), "a", 0), WQ_ADDED_MERGED);
     assert_int_equal(look_at("a", 30).ready_ns, 20);
@@ -484,7 +513,9 @@ WQ_TESTS(
     core_test(debounce_does_not_put_off_a_deadline_that_is_none_of_its_own),
     core_test(debounce_before_a_later_deadline_is_a_series_up_to_that),
     core_test(debounce_is_not_put_off_beyond_a_deadline_it_serves),
-    core_test(debounce_before_a_backoff_ends_it),
+    core_test(debounce_takes_the_place_of_a_backoff),
+    core_test(debounce_leaves_a_respected_backoff_alone),
+    core_test(throttle_leaves_a_respected_backoff_alone),
     core_test(debounce_does_not_care_whether_the_key_is_left_alone),
     core_test(debounce_raises_the_priority_of_its_deadline),
     core_test(throttled_key_is_left_alone_from_the_hand_out_on),

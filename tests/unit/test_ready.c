@@ -176,7 +176,7 @@ static wq_err
 ready_pop(wq__ref *ref)
 {
     struct wq__rec *rec = NULL;
-    const wq_err    err = wq__ready_pop(&f.ready, ref, &rec);
+    const wq_err    err = wq__ready_pop(&f.ready, 0, ref, &rec);
 
     if (!err)
         assert_ptr_equal(rec, wq__slab_at(&f.recs, *ref));

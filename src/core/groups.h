@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* groups.h: whose turn is it, when the keys of several groups are READY?
+ *
+ * In a queue that has groups (wq_config.group) the READY keys of one group and
+ * one priority are a lane: a list threaded through their records. The lanes of
+ * one priority are a ring. A hand-out takes the first key of the lane that the
+ * level points to, and the next lane of the ring is next: groups take turns,
+ * however many keys each of them has.
+ *
+ *     level ──► lane a ◄─► lane b ◄─► lane c ◄─► (lane a)
+ *                 │          │          │
+ *                 a/1        b/1        c/1
+ *                 a/2                   c/2
+ *
+ * A lane has no memory of its own: what is known of it stands in its first
+ * record (struct wq__member), and moves to the next one when that becomes the
+ * first. So making a key READY cannot fail. A group does have memory, taken
+ * when the first record of it is made.
+ *
+ * A group whose keys are held `max_held` at a time is blocked: its lanes leave
+ * their rings until one of these keys is done.
+ *
+ * Cost: O(1); for a key that becomes READY, or is done with in a blocked group,
+ * O(priorities among the READY keys of its group).
+ */
+#ifndef WQ_CORE_GROUPS_H
+#define WQ_CORE_GROUPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <wq/wq.h>
+
+#include "core/levels.h"
+#include "core/record.h"
+#include "core/slab.h"
+
+struct wq__group {
+    uint32_t number;  /* its place in the table */
+    uint32_t next;    /* the next group with the same bucket; 0: none */
+    uint32_t hash;    /* of its name */
+    size_t   records; /* keys that belong to it: it lives as long as one does */
+    size_t   ready;   /* of these, how many are READY, */
+    size_t   held;    /* and HELD */
+    wq__ref  lanes;   /* the first record of one of its lanes; 0: none */
+    size_t   len;     /* of the name */
+    unsigned char name[];
+};
+
+struct wq__groups {
+    const wq_allocator *mem;      /* not owned */
+    struct wq__slab    *recs;     /* where references lead; not owned */
+    struct wq__levels  *levels;   /* whose rings they are; not owned */
+    size_t              max_held; /* keys of a group that may be held; 0: any */
+    size_t              offers;   /* READY keys that could be handed out now */
+
+    struct wq__group **at; /* owned, and what it points to; by number, NULL:
+                                   free; 0 is not used */
+    uint32_t          *buckets; /* owned: the first group; 0: none */
+    uint32_t           cap;     /* of both; a power of two, or 0 */
+    uint32_t           live;    /* groups there are */
+    uint32_t           lowest;  /* no number below this one is free */
+};
+
+void wq__groups_init(struct wq__groups *g, const wq_allocator *mem,
+                     struct wq__slab *recs, struct wq__levels *levels);
+void wq__groups_fini(struct wq__groups *g);
+
+/* The number of a group, made if need be, that one more record belongs to.
+ * WQ_ENOMEM: nothing changed. `name` may be empty. */
+wq_err wq__groups_join(struct wq__groups *g, wq_key name, uint32_t hash,
+                       uint32_t *number);
+
+/* A record, which is not READY, leaves its group. */
+void wq__groups_part(struct wq__groups *g, struct wq__rec *rec);
+
+/* A record that is not READY goes to the end of its lane. */
+void wq__groups_push(struct wq__groups *g, wq__ref ref, struct wq__rec *rec);
+
+/* A READY record goes. */
+void wq__groups_take_out(struct wq__groups *g, wq__ref ref);
+
+/* The record whose turn it is in `level`, which has a lane in its ring; it goes,
+ * and the next lane is next. */
+wq__ref wq__groups_take_first(struct wq__groups *g, uint32_t level);
+
+/* A record that is not READY is HELD, or is not any more. */
+void wq__groups_hold(struct wq__groups *g, struct wq__rec *rec);
+void wq__groups_release(struct wq__groups *g, struct wq__rec *rec);
+
+static inline struct wq__group *
+wq__groups_of(const struct wq__groups *g, struct wq__rec *rec)
+{
+    return g->at[wq__rec_member(rec)->group];
+}
+
+/* Is no key of the group handed out until one of them is done? */
+static inline bool
+wq__groups_is_blocked(const struct wq__groups *g, const struct wq__group *group)
+{
+    return g->max_held && group->held >= g->max_held;
+}
+
+/* The first record of the lane that the group has in `level`; 0: none. */
+wq__ref wq__groups_lane(const struct wq__groups *g, struct wq__group *group,
+                        uint32_t level);
+
+/* The first record of the longest lane of `level`, blocked or not; 0: none.
+ * Cost: O(groups). */
+wq__ref wq__groups_longest(const struct wq__groups *g, uint32_t level);
+
+/* What is wrong here, or NULL; for the auditor. */
+const char *wq__groups_check(const struct wq__groups *g);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* waits.c: how does a thread wait for work to be over?
+ *
+ * wq_flush(), wq_wait_idle(), wq_flush_key() and wq_remove_wait(): each says what
+ * it waits for, and sleeps on one list. Whoever changes the state looks, when it
+ * leaves, whose wait is over (gate.h), so that a moment which passes is not
+ * missed.
+ *
+ * Cost of a change while such threads wait: O(threads that wait).
+ */
+#include "core/same.h"
+#include "memory/gate.h"
+#include "port/slot.h"
+
+struct waiter {
+    struct wq__sleeper self; /* first: a sleeper is the beginning of it */
+    enum { FLUSH, IDLE, KEY } what;
+    bool              over;   /* what it waits for has happened */
+    uint64_t          turn;   /* FLUSH */
+    wq_key            key;    /* KEY: the caller's, who sleeps */
+    uint32_t          hash;   /* ... of it */
+    struct wq__errand errand; /* ... what was asked for it */
+};
+
+static bool
+is_idle(struct wq__memory *m)
+{
+    return wq__core_idle(&m->core) && !wq__inbox_holds(&m->inbox);
+}
+
+/* To be asked after every change: KEY follows what happens. */
+static bool
+is_over(struct wq__memory *m, struct waiter *w)
+{
+    switch (w->what) {
+    case FLUSH:
+        return wq__core_has_flushed(&m->core, w->turn);
+    case IDLE:
+        return is_idle(m);
+    case KEY:
+    default:
+        return wq__core_is_served(&m->core, w->key, w->hash, &w->errand);
+    }
+}
+
+struct wq__sleeper *
+wq__waits_take(struct wq__memory *m, struct wq__sleeper *wake)
+{
+    struct wq__sleeper *next;
+
+    for (struct wq__sleeper *s = m->waiters.first; s; s = next) {
+        struct waiter *w = (struct waiter *)(void *)s;
+
+        next = s->next;
+        w->over = m->destroying || is_over(m, w);
+        if (w->over)
+            wake = wq__sleepers_take(&m->waiters, s, WQ__WAKE_LOOK, wake);
+    }
+    return wake;
+}
+
+/* With the lock. wq_destroy() waits for the caller. */
+static wq_err
+wait_for(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
+{
+    const int64_t deadline_ns = wq__memory_deadline(m, timeout_ns);
+
+    while (!w->over && !is_over(m, w)) {
+        if (timeout_ns == 0 || wq__memory_is_past(m, deadline_ns))
+            return WQ_ETIMEDOUT;
+        if (m->destroying)
+            return WQ_EINTERRUPTED;
+        if (!wq__gate_tell_inside(m))
+            wq__gate_await_waiter(m, &w->self, deadline_ns);
+    }
+    return m->destroying ? WQ_EINTERRUPTED : WQ_OK;
+}
+
+/* The same, and leave. */
+static wq_err
+wait_and_leave(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
+{
+    wq__gate_stay(m);
+    const wq_err err = wait_for(m, w, timeout_ns);
+    wq__gate_leave_for_good(m);
+    return err;
+}
+
+/* ---- all keys ----------------------------------------------------------- */
+
+/* With the lock: what was handed over before counts, and a thread does not wait
+ * for itself. */
+static wq_err
+prepare(struct wq__memory *m)
+{
+    const wq_err err = wq__gate_catch_up(m);
+
+    if (err)
+        return err;
+    return wq__core_holds_any(&m->core, wq__slot_serial()) ? WQ_ESTATE : WQ_OK;
+}
+
+wq_err
+wq__memory_flush(wq_queue *q, int64_t timeout_ns)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    struct waiter      w = {.what = FLUSH};
+
+    wq__gate_enter(m);
+    const wq_err err = prepare(m);
+    if (err) {
+        wq__gate_leave(m);
+        return err;
+    }
+    w.turn = wq__core_begin_flush(&m->core);
+    return wait_and_leave(m, &w, timeout_ns);
+}
+
+wq_err
+wq__memory_wait_idle(wq_queue *q, int64_t timeout_ns)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    struct waiter      w = {.what = IDLE};
+
+    wq__gate_enter(m);
+    const wq_err err = prepare(m);
+    if (err) {
+        wq__gate_leave(m);
+        return err;
+    }
+    return wait_and_leave(m, &w, timeout_ns);
+}
+
+/* ---- one key ------------------------------------------------------------ */
+
+static wq_err
+prepare_key(struct wq__memory *m, const struct waiter *w, int64_t now)
+{
+    const wq_err err = wq__gate_catch_up_to(m, now);
+
+    if (err)
+        return err;
+    return wq__core_is_held_by(&m->core, w->key, w->hash, wq__slot_serial())
+               ? WQ_ESTATE
+               : WQ_OK;
+}
+
+wq_err
+wq__memory_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    struct waiter      w = {
+             .what = KEY, .key = key, .hash = wq__core_hash(&m->core, key)};
+    const int64_t now = m->clock->now(m->clock);
+
+    wq__gate_enter(m);
+    const wq_err err = prepare_key(m, &w, now);
+    if (err) {
+        wq__gate_leave(m);
+        return err;
+    }
+    w.errand = wq__core_errand(&m->core, key, w.hash);
+    return wait_and_leave(m, &w, timeout_ns);
+}
+
+/* A thread in wq_remove_wait() that waits for a loan to end. Until then every
+ * request for its key is taken back; the mark for that (WQ__REMOVING) is shared
+ * by all removers of a key, and the last one that gives up takes it away. */
+struct wq__remover {
+    wq_key              key;
+    struct wq__remover *next; /* of the queue's list */
+};
+
+static bool
+is_being_removed(const struct wq__memory *m, wq_key key)
+{
+    for (const struct wq__remover *r = m->removers; r; r = r->next)
+        if (wq__same_key(r->key, key))
+            return true;
+    return false;
+}
+
+static void
+leave_list(struct wq__memory *m, const struct wq__remover *r)
+{
+    struct wq__remover **link = &m->removers;
+
+    while (*link != r)
+        link = &(*link)->next;
+    *link = r->next;
+}
+
+/* With the lock, which is free afterwards. */
+static wq_err
+await_end_of_loan(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
+{
+    struct wq__remover r = {.key = w->key, .next = m->removers};
+
+    w->errand = wq__core_errand(&m->core, w->key, w->hash);
+    (void)wq__core_remove_at_done(&m->core, w->key, w->hash, true);
+    m->removers = &r;
+    wq__gate_stay(m);
+    const wq_err err = wait_for(m, w, timeout_ns);
+    leave_list(m, &r);
+    if (err && !is_being_removed(m, w->key)) /* it is HELD as before */
+        (void)wq__core_remove_at_done(&m->core, w->key, w->hash, false);
+    wq__gate_leave_for_good(m);
+    return err;
+}
+
+wq_err
+wq__memory_remove_wait(wq_queue *q, wq_key key, int64_t timeout_ns)
+{
+    struct wq__memory *m = wq__memory_of(q);
+    const int64_t      now = m->clock->now(m->clock);
+    struct waiter      w = {
+             .what = KEY, .key = key, .hash = wq__core_hash(&m->core, key)};
+
+    wq__gate_enter(m);
+    wq_err err = prepare_key(m, &w, now);
+    if (!err) {
+        const wq_err removed = wq__core_remove(&m->core, key, w.hash, now);
+        if (removed == WQ_ENOTSUP)
+            err = removed;
+    }
+    if (!err && wq__core_states(&m->core, key, w.hash) & WQ__HELD)
+        return await_end_of_loan(m, &w, timeout_ns);
+    wq__gate_leave(m);
+    return err;
+}
