@@ -127,8 +127,8 @@ typedef struct wq_key_info {
     int64_t  held_ns;  /* HELD: for how long; -1: not HELD, or not kept */
     int64_t  wait_ns;  /* WAITING: until its deadline; -1: not WAITING */
     uint64_t fence;    /* HELD: of this hand-out; else 0 */
-    wq_key   group;    /* its group, a part of the key that was asked for, or of
-                          the visited one; NULL: the queue has no groups */
+    wq_key   group;    /* its group: a part of the caller's key, or of the one
+                          that is visited; NULL: the queue has no groups */
 } wq_key_info;
 
 /* Read the key info of `key` into *out, as far as out->size reaches. A key that

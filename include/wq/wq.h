@@ -578,17 +578,16 @@ WQ_API wq_err wq_remove(wq_queue *q, wq_key key);
  */
 WQ_API wq_err wq_cancel_after(wq_queue *q, wq_key key);
 
-/* wq_remove(), and wait until no worker holds the key: only then may the caller
- * free what the key stands for. The kernel's cancel_work_sync().
+/* wq_remove(), then block until the key is not HELD: after that the caller may
+ * free what the key names. The kernel's cancel_work_sync().
  *
- * Until the worker that holds the key says done, all that is asked for the key
- * is taken back, too: the retry of that very worker, and adds of other threads.
- * When the function has returned WQ_OK, no worker holds the key, and none will
- * unless it is added again later.
+ * While the key is HELD, every add of it is removed, too: the retry by its
+ * worker, and adds by other threads. After WQ_OK no worker holds the key, and
+ * none will unless it is added again later.
  *
- * Returns WQ_OK            the queue does not know the key (any more);
- *         WQ_ETIMEDOUT     a worker still holds it after `timeout_ns` (0: asks
- *                          once); what was asked before the call is taken back;
+ * Returns WQ_OK            the queue does not know the key;
+ *         WQ_ETIMEDOUT     the key is still HELD after `timeout_ns` (0: checks
+ *                          once); adds made before the call are removed;
  *         WQ_ESTATE        the calling thread got this key and has not said
  *                          done: it would wait for itself. Nothing was done;
  *         WQ_EINTERRUPTED  wq_destroy() was called meanwhile;
@@ -723,20 +722,20 @@ WQ_API wq_err wq_done_key(wq_queue *q, wq_key key);
  */
 WQ_API size_t wq_len(wq_queue *q);
 
-/* ------------------------------------------------- waiting and pausing -- */
+/* --------------------------------------------------- flush, idle, pause -- */
 
-/* Wait until every key that is READY, HELD or DIRTY now has been worked on,
- * even if new ones keep coming. The queue goes on as before. Someone must keep
- * calling get and done. A key that is removed, dropped or put off meanwhile is
- * not waited for; nor is a deadline that has not come when the call begins.
+/* Block until every key that is READY, HELD or DIRTY now was worked on, even if
+ * producers go on adding. The queue goes on as before. Workers must keep
+ * calling get and done. It does not wait for keys that are removed, dropped or
+ * deferred meanwhile, nor for deadlines that have not passed when the call
+ * begins.
  *
- * When several threads call it at the same time, so that more than three of
- * them wait for different keys, a later one may wait for keys that were added a
- * little after its call.
+ * If more than three threads flush different keys at the same time, a later one
+ * may also wait for keys that were added shortly after its call.
  *
  * Returns WQ_OK;
- *   WQ_ETIMEDOUT     not so within `timeout_ns` on the queue's clock (0: asks
- *                    once; WQ_FOREVER: without limit);
+ *   WQ_ETIMEDOUT     work remains after `timeout_ns`, on the queue's clock (0:
+ *                    checks once; WQ_FOREVER: no limit);
  *   WQ_ESTATE        the calling thread got a key and has not said done: it
  *                    would wait for itself;
  *   WQ_EINTERRUPTED  wq_destroy() was called meanwhile;
@@ -748,35 +747,35 @@ WQ_API size_t wq_len(wq_queue *q);
  */
 WQ_API WQ_NODISCARD wq_err wq_flush(wq_queue *q, int64_t timeout_ns);
 
-/* Wait until there is a moment at which no key is READY, HELD or DIRTY. Keys
- * that wait for a deadline do not count. When the function returns, new keys
- * may have come.
+/* Block until the queue is idle for a moment: no key is READY, HELD or DIRTY.
+ * WAITING keys do not count. When the function returns, new keys may have been
+ * added.
  *
  * Returns as wq_flush().
  * Threads, Blocks: as wq_flush().  Since: 0.1.  [O-82]
  */
 WQ_API WQ_NODISCARD wq_err wq_wait_idle(wq_queue *q, int64_t timeout_ns);
 
-/* wq_flush() of one key: until what was asked for `key` before the call is
- * done, however often it is asked for later. Returns at once if it is neither
- * READY nor HELD; a deadline that has not come is not waited for.
+/* wq_flush() of one key: block until the adds of `key` before this call were
+ * worked on, whatever is added later. Returns at once if the key is neither
+ * READY nor HELD; it does not wait for a deadline that has not passed.
  *
- * Returns as wq_flush(), WQ_ESTATE only if the calling thread got this very
- * key; WQ_EINVAL, WQ_ETOOLONG for a bad key. Threads, Blocks: as wq_flush().
- * Since: 0.1.  [O-83]
+ * Returns as wq_flush(), WQ_ESTATE only if the calling thread holds this key;
+ * WQ_EINVAL, WQ_ETOOLONG for a bad key.
+ * Threads, Blocks: as wq_flush().  Since: 0.1.  [O-83]
  */
 WQ_API WQ_NODISCARD wq_err wq_flush_key(wq_queue *q, wq_key key,
                                         int64_t timeout_ns);
 
-/* Hand out nothing until wq_resume(). Adds go on, and so do workers that hold a
- * key; gets wait, and wq_fd() is not readable. A second pause is harmless, and
+/* Hand out no key until wq_resume(). Adds go on, and so do workers that hold a
+ * key; gets block, and wq_fd() is not readable. A second pause is harmless, and
  * one wq_resume() ends both.
  *
- * A shutdown, with or without drain, ends the pause: the keys that are READY
- * are handed out then. To leave them alone, stop the workers first.
+ * A shutdown, with or without drain, ends the pause: READY keys are handed out
+ * then. To keep them in the queue, stop the workers first.
  *
- * Returns WQ_OK; WQ_ESHUTDOWN: there is nothing to pause any more; WQ_EINVAL:
- * NULL; WQ_ENOTSUP.
+ * Returns WQ_OK; WQ_ESHUTDOWN: the queue is shut down; WQ_EINVAL: NULL;
+ * WQ_ENOTSUP.
  * Threads: any.  Blocks: never.  Since: 0.1.  [O-85]
  */
 WQ_API wq_err wq_pause(wq_queue *q);
