@@ -29,18 +29,18 @@ explain(wq_queue *q, const char *name)
     if (wq_read_key(q, wq_str(name), &info))
         return 0;
     printf("%s:", name);
-    if (info.state & WQ_STATE_READY)
+    if (info.states & WQ_STATE_READY)
         printf(" in line for %lld s", (long long)(info.ready_ns / S));
-    if (info.state & WQ_STATE_HELD)
+    if (info.states & WQ_STATE_HELD)
         printf(" worked on for %lld s", (long long)(info.held_ns / S));
-    if (info.state & WQ_STATE_DIRTY)
+    if (info.states & WQ_STATE_DIRTY)
         printf(", then once more");
-    if (info.state & WQ_STATE_BACKOFF)
+    if (info.states & WQ_STATE_BACKOFF)
         printf(" failures: %u,", info.requeues);
-    if (info.state & WQ_STATE_WAITING)
+    if (info.states & WQ_STATE_WAITING)
         printf(" comes in %lld ms", (long long)(info.wait_ns / MS));
-    printf("%s\n", info.state ? "" : " not here: was it ever added?");
-    return info.state;
+    printf("%s\n", info.states ? "" : " not here: was it ever added?");
+    return info.states;
 }
 /* end: explain */
 

@@ -58,7 +58,7 @@ expect(wq_queue *q, unsigned states, int64_t wait_ns, uint64_t runs)
     printf("run %llu times; comes in %lld s, %u failures\n",
            (unsigned long long)all.gets, (long long)(node.wait_ns / S),
            node.requeues);
-    return node.state == states && node.wait_ns == wait_ns && all.gets == runs;
+    return node.states == states && node.wait_ns == wait_ns && all.gets == runs;
 }
 /* end: ask */
 

@@ -18,6 +18,8 @@ exclusion      src/core/core.c       unit_core              s/^    if (rec->flag
 dirty          src/core/core.c       unit_core              s/^    if (rec->flags & (WQ__DIRTY | WQ__REMOVING)) {/    if (0) {/
 merge          src/core/core.c       unit_core              s/^    if (wq__rec_is_wanted(rec)) {/    if (0) {/
 respect        src/core/core.c       behaviour_rate_limiting s/return c->respect \&\& rec->flags/return 0 \&\& rec->flags/
+deferred       src/core/add.c        unit_add               s/tally.deferred++/tally.displaced++/
+deferred-done  src/core/core.c       unit_add               s/tally.deferred++/tally.displaced++/
 sooner         src/core/add.c        behaviour_delay        s/if (at >= wq__core_entry(c, ref)->at/if (at < wq__core_entry(c, ref)->at/
 stale-done     src/core/loans.h      unit_loans             s/ == item \&\& loan->rec ? loan/ == item ? loan/
 loan-foreign   src/core/loans.h      unit_loans             s/return &loan->item == item \&\& loan->rec/return loan->rec/
@@ -67,6 +69,7 @@ destroy-lock   src/memory/gate.c     stress_destroy         s/^    wq__gate_ente
 layer-drain    src/layer/delaying.c  behaviour_layers_full  s/^        d->inner->backend->shutdown(d->inner);.*/        (void)0;/
 cancel         src/port/cancel.h     stress_cancel          s/PTHREAD_CANCEL_DISABLE/PTHREAD_CANCEL_ENABLE/
 cancel-join    src/port/thread.c     behaviour_cancellation s/const int state = wq__cancel_off();/const int state = PTHREAD_CANCEL_ENABLE;/
+base64-bits    src/text/escape.c     unit_text              s/bits >> 12 \& 63/bits >> 12 \& 31/
 cancel-write   src/front/inspect.c   behaviour_dump         s/wq__cancel_off();/PTHREAD_CANCEL_ENABLE;/
 time-seconds   src/port/time.h       unit_port              s/return seconds < most ? seconds : most;/return seconds;/
 ring-limit     src/memory/inbox.h    unit_inbox             s/in->head + WQ__INBOX_CELLS;/in->head + WQ__INBOX_CELLS + 1;/

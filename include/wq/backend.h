@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.h: how does a queue of one's own get behind the wq_queue API?
+/* backend.h: how does your own queue get behind the wq_queue API?
  *
- * A wq_queue is whatever begins with `struct wq_queue` and fills in a table of
+ * A wq_queue is a struct that begins with `struct wq_queue` and has a table of
  * verbs. The in-memory queue is one; a file, a server or a wrapper around
- * another queue can be others. Callers cannot tell them apart.
+ * another queue can be others. Callers use all of them in the same way.
  *
  *     struct my_queue { wq_queue base; int socket; ... };
  *
@@ -19,10 +19,10 @@
  *         *out = &mine->base;
  *     }
  *
- * What the library does before a verb is called: refuses NULL queues, items,
- * keys and out-parameters, empty and over-long keys, negative timeouts. What a
- * verb owes its callers is written at the function of the same name in wq.h.
- * Time-outs are relative nanoseconds, WQ_FOREVER for none. Every verb may be
+ * Before it calls a verb, the library refuses NULL queues, items, keys and
+ * out-parameters, empty and too long keys, negative timeouts. What a verb must
+ * do is written at the function of the same name in wq.h and inspect.h.
+ * Timeouts are relative nanoseconds, WQ_FOREVER for none. Every verb may be
  * called from any thread.
  */
 #ifndef WQ_BACKEND_H
@@ -36,8 +36,8 @@ extern "C" {
 #endif
 
 /* The verbs. `size` is sizeof(wq_backend) of the header the backend was
- * compiled with; later releases append verbs, and one that a backend does not
- * have answers WQ_ENOTSUP. "Required" ones must be there.
+ * compiled with; later releases append verbs. A required verb must not be NULL;
+ * a function whose verb is missing returns WQ_ENOTSUP.
  */
 typedef struct wq_backend {
     size_t      size;
@@ -48,36 +48,36 @@ typedef struct wq_backend {
     wq_err (*add)(wq_queue *q, wq_key key);
     wq_err (*get)(wq_queue *q, int64_t timeout_ns, wq_item **out);
     wq_err (*done)(wq_queue *q, wq_item *item);
-    /* A length may have to be fetched, and may fail; wq_len() then says 0. */
+    /* May fail, for example if a server does not answer; wq_len() is 0 then. */
     wq_err (*len)(wq_queue *q, size_t *out);
     void (*shutdown)(wq_queue *q);
     bool (*shutting_down)(const wq_queue *q);
 
     /* Or NULL. */
     wq_err (*done_key)(wq_queue *q, wq_key key);
-    wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* shuts down, waits.
+    wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* shuts down, blocks.
                        NULL: callers shut down and wait for their workers */
     void (*interrupt)(wq_queue *q);                   /* NULL: no effect */
     wq_err (*add_after)(wq_queue *q, wq_key key, int64_t delay_ns);
     wq_err (*add_rate_limited)(wq_queue *q, wq_key key);
     wq_err (*forget)(wq_queue *q, wq_key key);
     wq_err (*num_requeues)(wq_queue *q, wq_key key, unsigned *out);
-    /* `how` is complete, of this release's size, and its values are checked;
-     * so are the keys, of which there is at least one. */
+    /* `how` has this release's size, and its values are checked; so are the
+     * keys, of which there is at least one. */
     wq_err (*add_with)(wq_queue *q, const wq_add_options *how,
                        const wq_key *keys, size_t n);
     wq_err (*remove)(wq_queue *q, wq_key key);
     wq_err (*cancel_after)(wq_queue *q, wq_key key);
-    /* NULL: done by get() and done(), one by one. */
+    /* NULL: the library calls get() and done() instead, one by one. */
     wq_err (*get_many)(wq_queue *q, wq_item **out, size_t max,
                        int64_t timeout_ns, size_t *n);
     wq_err (*done_many)(wq_queue *q, wq_item **items, size_t n);
     wq_err (*next)(wq_queue *q, int64_t timeout_ns, wq_item **item);
     int (*fd)(wq_queue *q);
-    /* What they fill in is complete, of this release's size, and zero. */
+    /* *out has this release's size, and is zero. */
     wq_err (*stats)(wq_queue *q, wq_stats *out);
     wq_err (*depths)(wq_queue *q, wq_depth *out, size_t max, size_t *n);
-    wq_err (*key_state)(wq_queue *q, wq_key key, wq_key_info *out);
+    wq_err (*key_info)(wq_queue *q, wq_key key, wq_key_info *out);
     wq_err (*each)(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
     const char *(*queue_name)(wq_queue *q); /* NULL: it has none */
     wq_err (*remove_wait)(wq_queue *q, wq_key key, int64_t timeout_ns);
@@ -104,20 +104,21 @@ struct wq_queue {
 WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
                                            const wq_backend *backend);
 
-/* Layers: what a backend lacks, wrapped around it.
+/* Layers: they add delays and rate limits to a backend that has none.
  *
- * A backend that has only the required verbs gains wq_add_after() from the
- * first and then wq_add_rate_limited(), wq_forget() and wq_num_requeues()
- * from the second; the counterpart of injecting a queue in client-go's
- * configs. On success `inner` belongs to the new queue: use and destroy only
- * that one. On error it is the caller's as before.
+ * wq_delaying_wrap() adds wq_add_after() to a backend that has only the
+ * required verbs; wq_rate_limiting_wrap() then adds wq_add_rate_limited(),
+ * wq_forget() and wq_num_requeues(). This is the counterpart of injecting a
+ * queue in client-go's configs. On success `inner` belongs to the new queue:
+ * use and destroy only that one. On error it is the caller's as before.
  *
  * Both layers pass on: add, get, done, done_key, len, shutdown, shutting_down,
  * drain, interrupt; the second also add_after. wq_get_many(), wq_done_many()
  * and wq_next() go one by one through get and done. All other verbs return
  * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
- * stats, depths, key_state, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
- * returns WQ_ENOTSUP for add_rate_limited and forget. A layer has no queue_name.
+ * stats, depths, key_info, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
+ * returns WQ_ENOTSUP for add_rate_limited and forget. A layer has no
+ * queue_name.
  *
  * The first adds due keys to `inner` at the start of its verbs, all but
  * interrupt and shutting_down, and that must not block. A backend whose add can
@@ -129,21 +130,22 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * refuses is offered again by later verbs, and every 10 ms while a get sleeps;
  * a shutdown drops it, and may drop one that another thread is just offering.
  *
- * wq_destroy() of a layer needs a `shutdown` that ends every blocked add, get
- * and drain of `inner`, and a `destroy` that waits for them, as wq.h says.
+ * wq_destroy() of a layer needs a `shutdown` of `inner` that ends every blocked
+ * add, get and drain, and a `destroy` that waits for them, as wq.h says.
  *
  * Of `config` (NULL: all defaults) they use the allocator and the clock, which
- * must be the one by which the inner queue measures its time-outs (a step of a
- * fake clock between a layer's look at it and the inner queue's sleep is slept
- * over: time-outs are lengths of time, not moments); the second
- * also `limiter`, `max_retries` and `on_give_up`. They start no thread. A get
- * that sleeps in an inner queue without `interrupt` learns of a new, earlier
+ * must be the clock by which the inner queue measures its timeouts. Timeouts
+ * are durations: if a fake clock is stepped after a layer has read it and
+ * before the inner queue sleeps, that sleep misses the step. The second layer
+ * also uses `limiter`, `max_retries` and `on_give_up`. They start no thread. A
+ * get that sleeps in an inner queue without `interrupt` notices a new, earlier
  * deadline within 10 ms.
  *
  * Returns WQ_OK;
  *   WQ_EINVAL   NULL inner or out; a bad config; a limiter that has an owner;
  *   WQ_ENOTSUP  the config sets `order`, `waiting`, `retry`, `name`, `metrics`,
- *               `ages`, `max_len` or `real_time`; for the second: `inner` has no add_after;
+ *               `ages`, `max_len` or `real_time`; for the second: `inner` has
+ *               no add_after;
  *   WQ_ENOMEM, WQ_EIO  as wq_create().
  * Threads: any.  Blocks: never.  Since: 0.1.  [D-17 O-18 O-19]
  */

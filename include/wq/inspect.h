@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* inspect.h: what is a queue doing, and why is my key stuck?
  *
- * Numbers of the whole queue, the state of one key, a walk over all keys, and a
- * dump of everything in JSON lines. All of it is for people and dashboards: by
- * the time an answer is looked at, other threads have moved on. To decide
- * whether to add a key, add it; the queue knows best.
+ * Stats of the whole queue, key info of one key, a walk over all keys, and a
+ * dump of everything in JSON lines. All of it is for people and dashboards:
+ * other threads change the queue before the caller reads the answer. Do not
+ * look first whether a key must be added: add it, and the queue merges it if
+ * need be.
  *
- * Ages (how long has this key been READY, how long held?) need a clock to be
- * read at every add, get and done. A queue that has metrics (metrics.h) keeps
- * them anyway; another one does if wq_config.ages says so. Where they are not
- * kept, they are -1.
+ * Ages (how long has this key been READY, how long HELD?) cost a reading of the
+ * clock at every add, get and done. A queue with metrics (metrics.h) keeps them
+ * anyway, any other queue does with wq_config.ages. Ages that are not kept are
+ * -1.
  */
 #ifndef WQ_INSPECT_H
 #define WQ_INSPECT_H
@@ -22,63 +23,66 @@ extern "C" {
 
 /* ------------------------------------------------------ the whole queue -- */
 
-/* Numbers of a queue. The first group is about this moment, the second counts
- * since the queue was made and never goes down.
+/* The stats of a queue. The first group is about this moment, the second counts
+ * since the queue was created and never goes down.
  *
- *     adds = gets + removed + displaced + ready + dirty
+ *     adds = gets + removed + displaced + deferred + ready + dirty
  */
 typedef struct wq_stats {
     size_t size; /* sizeof(wq_stats); set by the caller */
 
-    size_t  ready;         /* keys that wait for a worker: wq_len(), but for
-                              those there is no memory to take in */
-    size_t  held;          /* keys in workers' hands */
-    size_t  dirty;         /* of these, how many come once more */
-    size_t  waiting;       /* keys that have a deadline, whatever else */
-    size_t  known;         /* all keys, those left alone after a throttled run
-                              too: what max_len bounds */
-    size_t  sleeping;      /* threads asleep in a get */
+    size_t  ready;         /* READY keys: wq_len() minus adds that could not be
+                              merged for lack of memory */
+    size_t  held;          /* HELD keys */
+    size_t  dirty;         /* of these, how many are DIRTY */
+    size_t  waiting;       /* WAITING keys, whatever their other states */
+    size_t  known;         /* all keys, also those left alone after a throttled
+                              run: what max_len bounds */
+    size_t  sleeping;      /* threads that sleep in a get */
     int64_t next_ns;       /* until the earliest deadline; WQ_FOREVER: none */
-    int64_t unfinished_ns; /* the held keys' ages, added up; -1: not kept */
-    int64_t longest_ns;    /* the age of the key held longest; -1: not kept */
+    int64_t unfinished_ns; /* the sum of the HELD keys' ages; -1: not kept */
+    int64_t longest_ns;    /* the largest of these ages; -1: not kept */
     bool    shutting_down;
 
-    uint64_t adds;    /* keys that became READY or DIRTY; a deadline that comes
-                         counts when it comes. client-go's adds */
+    uint64_t adds;    /* keys that became READY or DIRTY; a deadline counts when
+                         it passes. client-go's adds */
     uint64_t merged;  /* adds that needed no run of their own: the key was
                          READY or DIRTY already, or one deadline serves several
-                         of them (debounced adds, say) */
+                         of them (for example debounced adds) */
     uint64_t retries; /* calls of wq_add_after() and wq_add_rate_limited(), and
                          adds with a delay: client-go's retries */
     uint64_t gets;    /* keys handed out */
     uint64_t dones;   /* loans that ended */
-    uint64_t removed; /* READY or DIRTY keys that wq_remove() took out */
-    uint64_t displaced; /* READY or DIRTY keys that made room for others
-                           (WQ_OVERFLOW_DROP_OLDEST), or were put off
+    uint64_t removed; /* READY or DIRTY keys that wq_remove() removed */
+    uint64_t displaced; /* READY keys that made room for other keys
+                           (WQ_OVERFLOW_DROP_OLDEST) */
+    uint64_t deferred;  /* READY or DIRTY keys that were put off to a deadline
                            (WQ_IF_WAITING_REPLACE, WQ_RETRY_RESPECT) */
-    uint64_t overdue; /* keys handed out before their turn, because they had
-                         been READY for max_ready_ns */
-    bool     paused;  /* see wq_pause() */
-    size_t   bytes;   /* of all known keys, if there is a max_bytes; else 0 */
-    size_t   groups;  /* groups of the known keys; 0: the queue has none */
-    size_t   offered; /* READY keys that could be handed out now: not while the
-                         queue is paused, nor more than group_max_held allows */
-    uint64_t drops; /* keys that nobody will see: overflow, deadlines dropped
-                       by a shutdown, keys given up by the queue
-                       (wq_config.max_retries; what a worker pool gives up
-                       is in wq_workers_read_stats()) */
+    uint64_t overdue;   /* keys handed out before their turn, because they had
+                           been READY for max_ready_ns */
+    bool     paused;    /* see wq_pause() */
+    size_t   bytes;     /* of all known keys, if there is a max_bytes; else 0 */
+    size_t   groups;    /* groups of the known keys; 0: the queue has none */
+    size_t   offered;   /* READY keys that can be handed out now: none while
+                           paused, no more than group_max_held allows */
+    uint64_t drops;     /* keys dropped: displaced by an overflow, WAITING at a
+                           shutdown, given up by the queue
+                           (wq_config.max_retries; keys that a worker pool drops
+                           are in wq_workers_read_stats()) */
 } wq_stats;
 
-/* Fill in *out, as far as out->size reaches: one snapshot, consistent in
- * itself. Deadlines that have passed are counted as READY.
+/* Read the stats into *out, as far as out->size reaches: one consistent
+ * snapshot. Keys whose deadlines have passed count as READY.
  *
- *     wq_stats counts = {.size = sizeof counts};
+ *     wq_stats stats = {.size = sizeof stats};
+ *     wq_err   err = wq_read_stats(q, &stats);
  *
  * Returns WQ_OK;
  *   WQ_EINVAL   NULL, or a wrong `size` (rules: see wq_create());
- *   WQ_ENOTSUP  the backend cannot tell.
- * Threads: any.  Blocks: never.  Cost: O(1), and O(n) of throttled keys that
- * are left alone for less long than the earliest deadline.  Since: 0.1.  [O-30]
+ *   WQ_ENOTSUP  not supported by the backend.
+ * Threads: any.  Blocks: never.  Cost: O(1), plus O(n) of the throttled keys
+ * that are left alone until a time before the earliest deadline.  Since: 0.1.
+ * [O-30]
  */
 WQ_API wq_err wq_read_stats(wq_queue *q, wq_stats *out);
 
@@ -88,102 +92,105 @@ typedef struct wq_depth {
     size_t keys;
 } wq_depth;
 
-/* The depth by priority: fills in up to `max` entries of `out`, in no
- * particular order, and *n with how many priorities are in use. 0 is always
- * among them; others are while a key has them.
+/* Read the depth of each priority: up to `max` entries into `out`, in no
+ * particular order, and the number of priorities in use into *n. Priority 0 is
+ * always in use, others are while a key has them.
  *
  * Returns WQ_OK; WQ_EINVAL: NULL (`out` may be NULL if `max` is 0); WQ_ENOTSUP.
- * Threads: any.  Blocks: never.  Cost: O(priorities that were in use at one
- * time, since 0 was the only one).  Since: 0.1.  [O-31]
+ * Threads: any.  Blocks: never.  Cost: O(n) of the most priorities that were in
+ * use at one time since 0 was the only one.  Since: 0.1.  [O-31]
  */
 WQ_API wq_err wq_read_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
 
 /* -------------------------------------------------------------- one key -- */
 
-/* The states of a key; none: the queue does not know it. */
+/* The states of a key; none: the queue does not know the key, or leaves it
+ * alone after a throttled run. */
 enum wq_state {
-    WQ_STATE_READY = 1,   /* it waits for a worker */
-    WQ_STATE_HELD = 2,    /* it is in a worker's hands */
-    WQ_STATE_DIRTY = 4,   /* it will be READY again at done */
+    WQ_STATE_READY = 1,   /* the next gets hand it out */
+    WQ_STATE_HELD = 2,    /* a worker has it, from get until done */
+    WQ_STATE_DIRTY = 4,   /* HELD, and it becomes READY at done */
     WQ_STATE_WAITING = 8, /* it has a deadline */
-    WQ_STATE_BACKOFF = 16 /* ... which was set because it failed */
+    WQ_STATE_BACKOFF = 16 /* WAITING, by wq_add_rate_limited() */
 };
 
-/* What the queue knows about a key. */
+/* Key info: what the queue knows about a key. */
 typedef struct wq_key_info {
     size_t   size;     /* sizeof(wq_key_info); set by the caller */
-    unsigned state;    /* enum wq_state; 0: absent */
-    int      priority; /* READY, DIRTY: it will be handed out with; else that of
-                          its deadline; else the one it is held with */
+    unsigned states;   /* enum wq_state, or'ed; 0: none */
+    int      priority; /* READY, DIRTY: that of the next hand-out; else WAITING:
+                          that of the deadline; else HELD: that of this
+                          hand-out */
     unsigned requeues; /* wq_num_requeues() */
-    int64_t  ready_ns; /* READY, DIRTY: for how long: since the first add, or
-                          the deadline, that made it so; -1: not, or not
-                          known */
-    int64_t  held_ns;  /* HELD: for how long; -1: not, or not known */
-    int64_t  wait_ns;  /* WAITING: how much longer; -1: not */
+    int64_t  ready_ns; /* READY, DIRTY: for how long, from the first add or the
+                          deadline that made it so; -1: neither, or not kept */
+    int64_t  held_ns;  /* HELD: for how long; -1: not HELD, or not kept */
+    int64_t  wait_ns;  /* WAITING: until its deadline; -1: not WAITING */
     uint64_t fence;    /* HELD: of this hand-out; else 0 */
-    wq_key   group;    /* its group, a part of the key that was asked for, or of
-                          the visited one; NULL: the queue has no groups */
+    wq_key   group;    /* its group: a part of the caller's key, or of the one
+                          that is visited; NULL: the queue has no groups */
 } wq_key_info;
 
-/* Fill in *out, as far as out->size reaches. A key that the queue does not know
- * is WQ_OK: no state.
+/* Read the key info of `key` into *out, as far as out->size reaches. A key that
+ * the queue does not know is WQ_OK, and has no states.
  *
  * Returns WQ_OK;
  *   WQ_EINVAL    NULL queue or out, NULL or empty key, wrong `size`;
  *   WQ_ETOOLONG  more than WQ_KEY_MAX bytes;
- *   WQ_ENOMEM    no memory to take in what producers handed over;
- *   WQ_ENOTSUP   the backend cannot tell.
+ *   WQ_ENOMEM    out of memory while merging pending adds;
+ *   WQ_ENOTSUP   not supported by the backend.
  * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.  [O-32]
  */
 WQ_API wq_err wq_read_key(wq_queue *q, wq_key key, wq_key_info *out);
 
 /* ------------------------------------------------------------- all keys -- */
 
-/* Called for a key; false ends the walk. `key` and `info` are valid until it
- * returns. No lock is held: it may call the queue, remove the key, sleep. */
+/* A callback that wq_each() calls for a key; false ends the walk. `key` and
+ * `info` are valid until it returns. It runs without the lock: it may call the
+ * queue, remove the key, block. */
 typedef bool (*wq_visit)(void *ctx, wq_key key, const wq_key_info *info);
 
 /* Call visit(ctx, ...) for every key that has one of `states` (enum wq_state,
  * or'ed; 0: every key).
  *
- * The queue is not stopped: the walk looks at a bounded number of keys at a
- * time, copies them, and visits the copies without the lock. So it is not a
- * snapshot. A key that the queue knows from the beginning of the walk to its
- * end is looked at exactly once, and is visited if it had one of the states
- * at that moment. A key that comes or goes meanwhile may be visited or not;
- * one that goes and comes again may be visited twice. Keys there is no memory
- * to take in are not seen. The order is that of memory: none.
+ * The queue is not stopped: the walk takes a bounded number of keys at a time,
+ * copies them, and visits the copies without the lock. So it is not a snapshot.
+ * A key that the queue knows from the beginning of the walk to its end is taken
+ * exactly once, and is visited if it has one of the states at that moment. A
+ * key that the queue learns or forgets meanwhile may be visited or not; one
+ * that it forgets and learns again may be visited twice. Adds that could not be
+ * merged for lack of memory are not seen. The order is unspecified.
  *
  * Returns WQ_OK      also when visit() ended it;
  *         WQ_EINVAL  NULL queue or visit, unknown states;
- *         WQ_ENOMEM  no memory for the copies (some 140 KiB), before anything
- *                    was visited;
- *         WQ_ENOTSUP the backend cannot walk.
- * Threads: any.  Blocks: no longer than visit() does.  Cost: O(n); the lock is
- * held for O(1) at a time.  Since: 0.1.  [O-33]
+ *         WQ_ENOMEM  out of memory for the copies (about 140 KiB); no key was
+ *                    visited;
+ *         WQ_ENOTSUP not supported by the backend.
+ * Threads: any.  Blocks: no longer than visit() does.  Cost: O(n); it takes the
+ * lock for O(1) at a time.  Since: 0.1.  [O-33]
  */
 WQ_API wq_err wq_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
 
-/* Where text goes: write `len` bytes, return WQ_OK or what went wrong
+/* A callback that takes text: write `len` bytes, return WQ_OK or an error
  * (WQ_EIO). */
 typedef wq_err (*wq_write)(void *ctx, const char *text, size_t len);
 
 /* A wq_write() for stdio: `file` is a FILE *. WQ_EIO when fwrite() fails. */
 WQ_API wq_err wq_write_file(void *file, const char *text, size_t len);
 
-/* Everything, for debugging: one JSON object a line. The first is about the
- * queue, each other one about a key, by wq_each():
+/* Write everything, for debugging: one JSON object a line. The first has the
+ * stats of the queue, each other one the key info of a key, by wq_each():
  *
  *     {"queue":"pods","ready":2,"held":1,"dirty":0,"waiting":1,...}
- *     {"key":"default/nginx","states":["ready"],"priority":0,"ready_ns":1500}
+ *     {"key":"default/nginx","states":["READY"],"priority":0,"ready_ns":1500}
  *
- * A key that is not UTF-8 has replacement characters in "key", and all its
- * bytes in "key_hex".
+ * A key that is not UTF-8 has replacement characters (U+FFFD) in "key", and all
+ * its bytes in "key_base64" (RFC 4648, with padding), as in the output of the
+ * command wq.
  *
  *     wq_dump(q, wq_write_file, stderr);
  *
- * Returns as wq_each(); what write() returned ends it.
+ * Returns as wq_each(). If write() fails, the dump ends with its error.
  * Threads: any.  Blocks: no longer than write() does.  Since: 0.1.  [O-34]
  */
 WQ_API wq_err wq_dump(wq_queue *q, wq_write write, void *ctx);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* limiter.h: how long shall a key wait before it is tried again?
+/* limiter.h: what is the delay of a key before its retry?
  *
- * Two things live here. A wq_limiter is asked by wq_add_rate_limited() how long
- * a key has to wait; it counts the failures of every key, or paces all keys
+ * There are two types here. A wq_limiter gives wq_add_rate_limited() the delay
+ * of a key; it counts the failures of every key, or limits the rate of all keys
  * together, or both:
  *
  *     wq_limiter *parts[] = {
@@ -13,10 +13,10 @@
  *     if (!both || wq_create(WQ_CONFIG(.limiter = both), &q))
  *         ...
  *
- * The queue owns its limiter and one limiter serves one queue: a forget in one
+ * The queue owns its limiter, and one limiter serves one queue: a forget in one
  * of two queues would reset the other.
  *
- * A wq_bucket is a token bucket on its own, for programs that want to pace
+ * A wq_bucket is a token bucket on its own, for programs that limit the rate of
  * something other than a queue: calls to a server, lines of a log, bytes.
  *
  * Times are nanoseconds, rates are events per second. Threads: every function
@@ -50,19 +50,19 @@ extern "C" {
  * or to wq_limiter_destroy().
  *
  * A limiter that counts per key remembers a key from its first when() until its
- * forget(): whoever never forgets keys that succeed leaks them. See `max_keys`
- * and `ttl_ns` below for a net under that.
+ * forget(): a program that does not forget the keys that succeed leaks memory.
+ * `max_keys` and `ttl_ns` below bound it.
  *
- * When there is no memory for a new key, nothing is recorded and the key waits
- * as long as it ever would: `max_ns`, `slow_ns`, or the time of one token. The
- * next when() tries again. [L-25]
+ * If there is no memory for a new key, nothing is recorded, and the key gets
+ * the longest delay: `max_ns`, `slow_ns`, or the time of one token. The next
+ * when() tries again. [L-25]
  */
 
-/* Each key waits base_ns, then twice as long every time: base * 2^failures, at
- * most max_ns.
+/* The delay of a key is base_ns, then twice as long every time:
+ * base * 2^failures, at most max_ns.
  *
- * A base above max gives max from the first time. A base of 0 gives 0, until
- * the factor is more than a number can hold: max from the 1025th time on.
+ * A base above max gives max from the first time. A base of 0 gives 0 until the
+ * factor overflows a double: max from the 1025th time on.
  * EINVAL: base_ns or max_ns is negative.
  * Cost: O(1) a verb; 18 to 24 bytes for a key besides its own.  Since: 0.1.
  * [L-01 L-02 L-03 L-04 L-05 L-27]
@@ -79,16 +79,16 @@ typedef enum wq_jitter {
     WQ_JITTER_EQUAL     /* anything from d/2 to d: never much too early */
 } wq_jitter;
 
-/* wq_limiter_exponential() with more to choose. Zero: the stated default. */
+/* Options of wq_limiter_exponential_with(). Zero: the stated default. */
 typedef struct wq_exponential_options {
     size_t    size;     /* sizeof(wq_exponential_options) */
     int64_t   base_ns;  /* 0: 5 ms */
     int64_t   max_ns;   /* 0: 1000 s */
     wq_jitter jitter;   /* 0: none */
     uint64_t  seed;     /* of the jitter, for tests that repeat; 0: random */
-    size_t    max_keys; /* as many keys are remembered; 0: any number. When
-                           one more comes, the one whose last when() was
-                           longest ago is forgotten */
+    size_t    max_keys; /* how many keys are remembered; 0: no limit. For one
+                           more, the key whose last when() was longest ago is
+                           forgotten */
     int64_t   ttl_ns;   /* a key without a when() for so long is forgotten;
                            0: never */
     const wq_allocator *allocator; /* NULL: malloc and free. Copied; what it
@@ -101,12 +101,12 @@ typedef struct wq_exponential_options {
                                __VA_ARGS__})
 #endif
 
-/* As above, with options; NULL: all defaults. In C:
+/* wq_limiter_exponential() with options; NULL: all defaults. In C:
  * wq_limiter_exponential_with(WQ_EXPONENTIAL(.jitter = WQ_JITTER_FULL)).
  *
- * Keys beyond max_keys and ttl_ns are forgotten in passing, during a when() of
- * any key; an expired key counts as forgotten even before that. Time for ttl_ns
- * is the limiter's clock (wq_limiter_set_clock()).
+ * The memory of keys beyond max_keys and ttl_ns is freed during a when() of any
+ * key; an expired key counts as forgotten even before that. ttl_ns is measured
+ * on the limiter's clock (wq_limiter_set_clock()).
  * EINVAL: as above; also an unknown jitter, a negative ttl_ns, an allocator
  * that lacks a function, a wrong `size` (rules: see wq_create()).
  * Cost: O(1) a verb; 8 bytes a key more with max_keys, 24 with ttl_ns.
@@ -115,7 +115,7 @@ typedef struct wq_exponential_options {
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_exponential_with(
     const wq_exponential_options *options);
 
-/* Each key waits fast_ns for its first max_fast failures, and slow_ns after.
+/* The delay of a key is fast_ns for its first max_fast failures, then slow_ns.
  *
  * EINVAL: fast_ns or slow_ns is negative.
  * Cost: as wq_limiter_exponential().  Since: 0.1.  [L-06]
@@ -135,9 +135,9 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_fast_slow(int64_t  fast_ns,
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_bucket(double   per_second,
                                                   unsigned burst);
 
-/* A token bucket for each key: paces a key however it fares. Forget fills its
- * bucket, num_requeues is 0. A bucket that is full again is forgotten in
- * passing: it is as good as a new one.
+/* A token bucket for each key: it limits the rate of a key, whether the key
+ * fails or not. Forget fills its bucket, num_requeues is 0. The memory of a
+ * bucket that is full again is freed during a later when().
  *
  * EINVAL: as wq_limiter_bucket().
  * Cost: O(1); 42 to 48 bytes for a key besides its own.  Since: 0.1.
@@ -146,9 +146,9 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_bucket(double   per_second,
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_item_bucket(double   per_second,
                                                        unsigned burst);
 
-/* The longest of what several limiters say. Every one is asked every time, and
- * counts. num_requeues is the highest of theirs; forget, undo and set_clock go
- * to all. Of no limiters at all, both are 0.
+/* The longest delay of several limiters. All of them are queried every time,
+ * and count. num_requeues is the highest of theirs; forget, undo and set_clock
+ * go to all. With no limiters, delay and num_requeues are 0.
  *
  * Takes the children over, whether it succeeds or not: when it fails they are
  * destroyed. So nested construction leaks nothing, and only the result needs a
@@ -162,7 +162,7 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_item_bucket(double   per_second,
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_max_of(size_t             n,
                                                   wq_limiter *const *children);
 
-/* What `inner` says, but never more than max_ns. The rest goes to `inner`.
+/* The delay of `inner`, but at most max_ns. All other functions go to `inner`.
  *
  * Takes `inner` over as wq_limiter_max_of() does. EINVAL: max_ns is negative;
  * `inner` has an owner already.
@@ -171,8 +171,8 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_max_of(size_t             n,
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_with_max_wait(wq_limiter *inner,
                                                          int64_t     max_ns);
 
-/* What a queue gets whose config names no limiter: the longer of exponential,
- * 5 ms to 1000 s, and a bucket of 10 a second, burst 100.
+/* The limiter of a queue whose config names none: the longer delay of an
+ * exponential limiter, 5 ms to 1000 s, and a bucket of 10 a second, burst 100.
  *
  * The bucket is for all keys of the queue together: after a burst of 100, a
  * thousand failing keys need 100 s for one round.
@@ -180,13 +180,15 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_with_max_wait(wq_limiter *inner,
  */
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_default(void);
 
-/* Without the bucket: exponential, 1 ms to 1000 s.  Since: 0.1.  [L-12] */
+/* An exponential limiter, 1 ms to 1000 s, without a bucket.  Since: 0.1.
+ * [L-12]
+ */
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_default_item(void);
 
 /* ---------------------------------------------------------------- verbs -- */
 
-/* How long `key` shall wait now. Counts as one failure of the key, or takes a
- * token: asking is not free. Never negative.
+/* The delay of `key` now. Each call counts as one failure of the key, or takes
+ * a token. Never negative.
  *
  * WQ_FOREVER, and nothing recorded, for a NULL limiter or a key no queue would
  * take (NULL, empty, longer than WQ_KEY_MAX).
@@ -194,35 +196,35 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_default_item(void);
  */
 WQ_API int64_t wq_limiter_when(wq_limiter *limiter, wq_key key);
 
-/* The key has succeeded, or was given up: forget its failures. Says nothing to
- * the queue: a key that waits goes on waiting.
+/* The key has succeeded, or was given up: forget its failures. The queue is not
+ * changed: a WAITING key stays WAITING.
  * Threads: any.  Blocks: never.  Since: 0.1.  [R-02 L-01 L-06]
  */
 WQ_API void wq_limiter_forget(wq_limiter *limiter, wq_key key);
 
-/* How many when() there were since the last forget, less those undone. 0 for a
- * limiter that does not count.
+/* How many calls of when() there were since the last forget, minus those that
+ * were undone. 0 for a limiter that does not count.
  * Threads: any.  Blocks: never.  Since: 0.1.  [L-01 L-06 L-07]
  */
 WQ_API unsigned wq_limiter_num_requeues(wq_limiter *limiter, wq_key key);
 
-/* The last when() of `key` came to nothing: say, the add it was for merged into
- * an earlier one. Takes it back: one failure less, or one token returned, to
- * whoever comes next. At most once for each when(); what is not there cannot be
- * taken back. A limiter of your own without `undo` ignores it.
+/* Undo the last when() of `key`, for example because its add failed: one
+ * failure less, or one token returned to the bucket. Call it at most once for
+ * each when(). It does nothing if there is nothing to undo, or if a limiter of
+ * your own has no `undo`.
  * Threads: any.  Blocks: never.  Since: 0.1.  [L-30]
  */
 WQ_API void wq_limiter_undo(wq_limiter *limiter, wq_key key);
 
-/* From now on time is what `clock` shows (NULL: monotonic). What was counted
- * and reserved on the old clock keeps its age. A queue does this with its own
- * clock when it takes a limiter over. The clock must outlive the limiter.
+/* Use `clock` from now on (NULL: monotonic). What was counted and reserved on
+ * the old clock keeps its age. A queue calls this with its own clock when it
+ * takes a limiter over. The clock must outlive the limiter.
  * Threads: any.  Blocks: never.  Since: 0.1.  [L-23]
  */
 WQ_API void wq_limiter_set_clock(wq_limiter *limiter, wq_clock *clock);
 
-/* Give everything back, children included. NULL is allowed. A limiter that
- * belongs to a queue or to another limiter is left alone: that is its owner's.
+/* Free a limiter, children included. NULL is allowed. Does nothing for a
+ * limiter that belongs to a queue or to another limiter: its owner destroys it.
  * Threads: one, once.  Since: 0.1.  [L-24]
  */
 WQ_API void wq_limiter_destroy(wq_limiter *limiter);
@@ -235,13 +237,13 @@ WQ_API void wq_limiter_destroy(wq_limiter *limiter);
  */
 typedef struct wq_limiter_ops {
     size_t size; /* sizeof(wq_limiter_ops) */
-    /* See wq_limiter_when(); a negative answer counts as 0. Required. */
+    /* See wq_limiter_when(); a negative delay counts as 0. Required. */
     int64_t (*when)(void *self, wq_key key);
     /* See wq_limiter_forget(). NULL: there is nothing to forget. */
     void (*forget)(void *self, wq_key key);
     /* See wq_limiter_num_requeues(). NULL: always 0. */
     unsigned (*num_requeues)(void *self, wq_key key);
-    /* The limiter is being destroyed. NULL: there is nothing to give back. */
+    /* The limiter is being destroyed. NULL: there is nothing to free. */
     void (*destroy)(void *self);
     /* See wq_limiter_undo(). NULL: what was counted stays. */
     void (*undo)(void *self, wq_key key);
@@ -261,16 +263,17 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_create(const wq_limiter_ops *ops,
 
 /* ------------------------------------------------------------ token bucket --
  *
- * A bucket holds at most `burst` tokens and gains `limit` of them a second. It
- * starts full. An event takes tokens; whoever finds too few waits, or reserves
- * some of those to come: the count then is below zero, and a later caller waits
- * longer. The same as the limiter of Go's golang.org/x/time/rate, to the
- * nanosecond, apart from what docs/semantics.md lists.
+ * A bucket has at most `burst` tokens and gains `limit` of them a second. It
+ * starts full. An event takes tokens; a caller that finds too few waits, or
+ * reserves some that are still to come: the count is below zero then, and a
+ * later caller waits longer. The same as the limiter of Go's
+ * golang.org/x/time/rate, to the nanosecond, except for what docs/semantics.md
+ * lists.
  *
  *     wq_bucket *b = wq_bucket_create(10, 3, NULL);
  *     if (wq_bucket_allow(b))               // now or not at all
  *         log_line();
- *     if (!wq_bucket_wait(b, WQ_FOREVER))   // as soon as may be
+ *     if (!wq_bucket_wait(b, WQ_FOREVER))   // as soon as possible
  *         call_server();
  *
  * Functions that end in _at take the time from the caller instead of the
@@ -284,10 +287,10 @@ typedef struct wq_bucket wq_bucket; /* opaque */
  */
 WQ_API double wq_rate_every(int64_t interval_ns);
 
-/* A full bucket on `clock` (NULL: monotonic), which must outlive it.
+/* Create a full bucket on `clock` (NULL: monotonic), which must outlive it.
  *
- * A limit of 0 or less: what is in the bucket is all there is. A limit of
- * WQ_RATE_INF: everything passes, `burst` is ignored. NULL with errno:
+ * A limit of 0 or less: the bucket gains no tokens. A limit of WQ_RATE_INF:
+ * everything passes, `burst` is ignored. NULL with errno:
  *   EINVAL  `limit` is not a number, or infinite (say WQ_RATE_INF); `burst` is
  *           negative;
  *   ENOMEM  no memory.
@@ -297,15 +300,15 @@ WQ_API double wq_rate_every(int64_t interval_ns);
 WQ_API WQ_NODISCARD wq_bucket *wq_bucket_create(double limit, int64_t burst,
                                                 wq_clock *clock);
 
-/* Give it back. NULL is allowed. Nobody may wait in it, and its reservations
- * must not be used any more.
+/* Free a bucket. NULL is allowed. No thread may wait in it, and its
+ * reservations must not be used any more.
  * Threads: one, once.  Since: 0.1.
  */
 WQ_API void wq_bucket_destroy(wq_bucket *bucket);
 
 /* May one event (n events) happen now? True: the tokens are taken. False:
- * nothing has changed; always so for n < 0 and for a NULL bucket. No tokens at
- * all (n = 0) can be had while none are owed.
+ * nothing has changed; always so for n < 0 and for a NULL bucket. n = 0
+ * succeeds unless the bucket is in debt.
  * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.
  * [T-07 T-08 T-09 T-31 T-32]
  */
@@ -324,14 +327,14 @@ typedef struct wq_reservation {
     double     limit;          /* of the bucket when it was made */
 } wq_reservation;
 
-/* Reserve one token (n tokens), however long it takes until they are there; see
- * wq_reservation_delay(). The caller waits for so long, or cancels.
+/* Reserve one token (n tokens), however long it takes until they are there. The
+ * caller waits for wq_reservation_delay(), or cancels.
  *
- * Returns WQ_OK; and nothing has changed, neither bucket nor *out:
- *   WQ_EINVAL  NULL bucket or out; n < 0; n is more than the burst, which no
- *              wait can help.
- * At a limit of 0 a reservation succeeds for a time that never comes: its delay
- * is WQ_FOREVER.
+ * Returns WQ_OK;
+ *   WQ_EINVAL  NULL bucket or out; n < 0; n is more than the burst. Neither the
+ *              bucket nor *out has changed.
+ * At a limit of 0 a reservation that needs tokens to come succeeds, with a
+ * delay of WQ_FOREVER.
  * Threads: any.  Blocks: never.  Cost: O(1).  Since: 0.1.
  * [T-05 T-07 T-08 T-09 T-11 T-18 T-37 T-38]
  */
@@ -343,10 +346,10 @@ WQ_API WQ_NODISCARD wq_err wq_bucket_reserve_n_at(wq_bucket *bucket,
                                                   int64_t now_ns, int64_t n,
                                                   wq_reservation *out);
 
-/* The same, but not if it takes longer than `max_wait_ns`.
+/* wq_bucket_reserve_n() with a delay of at most `max_wait_ns`.
  *
  * Returns as above, and
- *   WQ_ETIMEDOUT  it would; nothing has changed;
+ *   WQ_ETIMEDOUT  the delay would be longer; nothing has changed;
  *   WQ_EINVAL     also for a negative max_wait_ns.
  * Threads: any.  Blocks: never.  Since: 0.1.  [T-07 T-45]
  */
@@ -360,39 +363,41 @@ WQ_API WQ_NODISCARD wq_err wq_bucket_reserve_n_within_at(wq_bucket *bucket,
                                                          int64_t    max_wait_ns,
                                                          wq_reservation *out);
 
-/* Was it granted? False for NULL and for a zeroed one.  Since: 0.1.  [T-10] */
+/* Was the reservation granted? False for NULL and for a zeroed one.
+ * Since: 0.1.  [T-10]
+ */
 WQ_API bool wq_reservation_ok(const wq_reservation *r);
 
-/* How long until the event may happen: 0 when it may now. WQ_FOREVER for one
- * that was refused.
+/* How long until the event may happen: 0 if it may happen now. WQ_FOREVER for a
+ * reservation that was refused.
  * Threads: any.  Blocks: never.  Since: 0.1.  [T-10 T-11]
  */
 WQ_API int64_t wq_reservation_delay(const wq_reservation *r);
 WQ_API int64_t wq_reservation_delay_from(const wq_reservation *r,
                                          int64_t               now_ns);
 
-/* The event will not happen: give back what others can still use. That is all
- * of it when nobody reserved after this one; what later reservations already
- * wait for does not come back. Nothing happens to one that was refused or
- * cancelled before, whose time has passed, or that was made at WQ_RATE_INF, nor
- * while that is the limit.
+/* The event will not happen: return the tokens that others can still use. These
+ * are all tokens if this is the last reservation; tokens that later
+ * reservations already count on are not returned. Does nothing for a
+ * reservation that was refused, that was cancelled before, whose time has
+ * passed, or that was made at WQ_RATE_INF, and while WQ_RATE_INF is the limit.
  * Threads: any.  Blocks: never.  Since: 0.1.
  * [T-13 T-14 T-19 T-39 T-40 T-41 T-42 T-62]
  */
 WQ_API void wq_reservation_cancel(wq_reservation *r);
 WQ_API void wq_reservation_cancel_at(wq_reservation *r, int64_t now_ns);
 
-/* Take one token (n tokens) as soon as they are there, and sleep until then.
+/* Sleep until one token (n tokens) is there, and take it.
  *
- * Returns WQ_OK, and with all others nothing is taken:
+ * Returns WQ_OK; on any error no token is taken:
  *   WQ_EINVAL        NULL bucket, n < 0, n is more than the burst, negative
  *                    timeout;
- *   WQ_EINTERRUPTED  see wq_bucket_interrupt(); when it came while sleeping, as
+ *   WQ_EINTERRUPTED  see wq_bucket_interrupt(); if it came while sleeping, as
  *                    after wq_reservation_cancel();
  *   WQ_ETIMEDOUT     it would take longer than timeout_ns (WQ_FOREVER: no
- *                    limit); said at once, without sleeping.
- * They are looked at in this order. A change of limit or burst does not move
- * the time of those who sleep already.
+ *                    limit); returned at once, without sleeping.
+ * They are checked in this order. A change of limit or burst does not change
+ * how long threads sleep that sleep already.
  * Threads: any.  Blocks: at most timeout_ns.  Since: 0.1.
  * [T-15 T-16 T-46 T-47]
  */
@@ -401,16 +406,16 @@ WQ_API WQ_NODISCARD wq_err wq_bucket_wait(wq_bucket *bucket,
 WQ_API WQ_NODISCARD wq_err wq_bucket_wait_n(wq_bucket *bucket, int64_t n,
                                             int64_t timeout_ns);
 
-/* Every wait that sleeps now returns WQ_EINTERRUPTED. When none does, one
- * interrupt is remembered, and the next wait returns it: so a thread that is
- * just about to wait does not miss it.
+/* Every wait that sleeps now returns WQ_EINTERRUPTED. If none sleeps, one
+ * interrupt is remembered, and the next wait returns it, so that a thread that
+ * is about to wait does not miss it.
  * Threads: any.  Blocks: never.  Since: 0.1.  [T-16 T-61]
  */
 WQ_API void wq_bucket_interrupt(wq_bucket *bucket);
 
-/* Change the rate or the size. Tokens gained until now are counted by the old
- * ones. More burst brings no tokens by itself; less takes away what no longer
- * fits. Reservations keep their times.
+/* Change the limit or the burst. Tokens gained until now are counted with the
+ * old values. A larger burst adds no tokens; a smaller one removes those above
+ * it. Reservations keep their times.
  *
  * Returns WQ_OK;
  *   WQ_EINVAL  NULL bucket; a limit or burst that wq_bucket_create() refuses.
@@ -423,13 +428,13 @@ WQ_API wq_err wq_bucket_set_burst(wq_bucket *bucket, int64_t burst);
 WQ_API wq_err wq_bucket_set_burst_at(wq_bucket *bucket, int64_t now_ns,
                                      int64_t burst);
 
-/* What is set; 0 for a NULL bucket.  Since: 0.1.  [T-15 T-30] */
+/* The limit and the burst; 0 for a NULL bucket.  Since: 0.1.  [T-15 T-30] */
 WQ_API double  wq_bucket_limit(wq_bucket *bucket);
 WQ_API int64_t wq_bucket_burst(wq_bucket *bucket);
 
-/* How many tokens there are; below zero when more are reserved than there were.
- * Other threads change it at once: good for a display, not for decisions.
- * 0 for a NULL bucket.
+/* How many tokens there are; below zero if the bucket is in debt: more are
+ * reserved than there are. Other threads change the number at any time: display
+ * it, and base no decision on it. 0 for a NULL bucket.
  * Threads: any.  Blocks: never.  Since: 0.1.  [T-01 T-04 T-06]
  */
 WQ_API double wq_bucket_tokens(wq_bucket *bucket);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* metrics.h: how busy are the queues of this program?
  *
- * A queue that has a name and a sink tells the sink what happens: what
- * client-go's MetricsProvider is told. The built-in sink is a registry, which
- * writes Prometheus' text with the names Kubernetes uses, so that dashboards
- * and alerts made for Kubernetes work unchanged:
+ * A queue that has a name and a sink reports events to the sink, the same as to
+ * client-go's MetricsProvider. The built-in sink is a registry, which writes
+ * Prometheus' text with the names that Kubernetes uses, so that dashboards and
+ * alerts made for Kubernetes work unchanged:
  *
  *     wq_registry *metrics;
  *     wq_registry_create(&metrics);
@@ -13,12 +13,11 @@
  *     ...
  *     wq_registry_write(metrics, WQ_TEXT_PROMETHEUS, wq_write_file, stdout);
  *
- * What can be asked for at any time (how many keys are READY, how long the held
- * ones have been held) is not reported but asked for when it is wanted:
- * wq_read_stats() in inspect.h. So no thread is needed to keep it fresh, and it is
- * never out of date. What happens once (a key was handed out after so long)
- * is reported to the sink by the thread that made it happen, without any lock
- * held.
+ * Values that can be read at any time (how many keys are READY, the ages of the
+ * HELD ones) are not reported: a sink reads them with wq_read_stats()
+ * (inspect.h) when it needs them. So no thread keeps them fresh, and they are
+ * never out of date. Events (a key was handed out, how long it had been READY)
+ * are reported by the thread that causes them, without a lock.
  *
  * A queue without a name, or without a sink, pays nothing: no clock is read.
  */
@@ -34,7 +33,7 @@ extern "C" {
 
 /* --------------------------------------------------------------- a sink -- */
 
-/* By how much the counts of a queue have changed: see wq_stats. */
+/* By how much the stats of a queue have changed: see wq_stats. */
 typedef struct wq_change {
     size_t   size;  /* sizeof(wq_change) */
     int64_t  depth; /* ready + dirty: client-go's depth. May be below 0 */
@@ -44,53 +43,55 @@ typedef struct wq_change {
     uint64_t drops;
 } wq_change;
 
-/* A sink: who wants to know. Functions that are NULL are not called. The struct
- * is copied; what `self` points to must outlive the queues.
+/* A sink: callbacks that receive the events of a queue. Functions that are NULL
+ * are not called. The struct is copied; what `self` points to must outlive the
+ * queues.
  *
- * They are called from any thread that calls the queue, several at a time, and
- * without a lock: they may call the queue (of its verbs, those that do not
- * block). Functions of inspect.h tell nobody, so a sink may ask with locks of
- * its own held. Two threads' reports may arrive in another order than things
- * happened; when all calls have returned, the sums are right, but for deadlines
- * that have passed since: who changes something next, tells.
+ * They are called by any thread that calls the queue, several at a time, and
+ * without a lock: they may call the functions of the queue that do not block.
+ * The functions of inspect.h report nothing, so a sink may call them while it
+ * holds its own locks. The reports of two threads may arrive in another order
+ * than the events. When all calls have returned, the sums are right, except for
+ * deadlines that have passed since: the thread that changes the queue next
+ * reports them.
  */
 struct wq_metrics {
     size_t size; /* sizeof(wq_metrics) */
     void  *self; /* first argument of open() */
 
-    /* A queue was made. *handle, NULL so far, will be the first argument of all
-     * others. `name` is valid until close(). Any error makes wq_create() fail
-     * with it. [M-06] */
+    /* A queue is being created. *handle is NULL; what this function stores
+     * there is the first argument of all others. `name` is valid until close().
+     * On an error, wq_create() fails with that error. [M-06] */
     wq_err (*open)(void *self, wq_queue *q, const char *name, void **handle);
-    /* The queue is being destroyed, and no other thread is in it. It can be
-     * asked for the last time, with wq_read_stats(). */
+    /* The queue is being destroyed, and no other thread is in it. This is the
+     * last time that wq_read_stats() can be called. */
     void (*close)(void *handle);
 
-    /* Counts have changed; what did not is 0. Who would rather ask than be told
-     * leaves this NULL. */
+    /* Stats have changed; a field that did not change is 0. NULL for a sink
+     * that calls wq_read_stats() instead. */
     void (*changed)(void *handle, const wq_change *change);
-    /* A key was handed out, `ns` after it had become READY (or DIRTY: from the
-     * first add of those that this hand-out serves; a key that was WAITING:
-     * from its deadline, whenever that was noticed). [M-04] */
+    /* A key was handed out, `ns` after it became READY or DIRTY: from the first
+     * add that this hand-out serves, or from the deadline of a key that was
+     * WAITING, whenever the queue noticed that it had passed. [M-04] */
     void (*latency)(void *handle, int64_t ns);
     /* A loan has ended, `ns` after the key was handed out. [M-04] */
     void (*work)(void *handle, int64_t ns);
-    /* The limiter makes a key wait for `ns`. */
+    /* The limiter gave a key a delay of `ns`. */
     void (*limited)(void *handle, int64_t ns);
 
-    /* Another sink that hears the same; NULL: none. It is read when a queue is
-     * made, and must be there until then. To add one to a sink that you did
-     * not make, copy it: wq_metrics both = *wq_registry_sink(r); both.next =
-     * &mine. */
+    /* Another sink that receives the same events; NULL: none. It is copied
+     * when a queue is created, and must exist until then. To add a sink to one
+     * that is not yours, copy that: wq_metrics both = *wq_registry_sink(r);
+     * both.next = &mine. */
     const wq_metrics *next;
 };
 
-/* The sink for queues that have a name and no `metrics` of their own, from now
- * on: queues that exist do not change. The first one wins; NULL takes it back,
- * for tests. It must outlive the queues made meanwhile.
+/* Set the sink for queues that have a name and no `metrics` of their own, from
+ * now on: queues that exist do not change. The first one stays; NULL unsets it,
+ * for tests. It must outlive the queues created meanwhile.
  *
  * Returns WQ_OK;
- *   WQ_ESTATE  there is one already: it stays;
+ *   WQ_ESTATE  there is one already, and it stays;
  *   WQ_EINVAL  a wrong `size` (rules: see wq_create()).
  * Threads: any.  Blocks: never.  Since: 0.1.  [M-07]
  */
@@ -98,36 +99,37 @@ WQ_API wq_err wq_metrics_set_default(const wq_metrics *metrics);
 
 /* --------------------------------------------------------- the registry -- */
 
-/* A sink that keeps what it is told, by queue name: queues of the same name are
- * added up. Threads that report do not disturb each other: each has numbers
- * of its own, which are added up when somebody asks.
+/* A sink that keeps sums by queue name: queues of the same name are added up.
+ * Threads that report do not block each other: each has its own counters, which
+ * are added up when the text is written.
  *
- * It offers Kubernetes' metrics, all with the one label `name`:
+ * It has Kubernetes' metrics, all with the one label `name`:
  *
  *     workqueue_depth                               keys READY or DIRTY
  *     workqueue_adds_total                          keys that became so
  *     workqueue_queue_duration_seconds              histogram: until handed out
  *     workqueue_work_duration_seconds               histogram: until done
- *     workqueue_unfinished_work_seconds             ages of the held keys
+ *     workqueue_unfinished_work_seconds             ages of the HELD keys
  *     workqueue_longest_running_processor_seconds   the largest of them
  *     workqueue_retries_total                       adds with a delay
  *
- * and what users miss there:
+ * and metrics of our own:
  *
- *     workqueue_waiting_keys             keys that have a deadline
- *     workqueue_merged_total             adds of keys that were queued already
- *     workqueue_drops_total              keys nobody will see
- *     workqueue_limiter_delay_seconds    histogram: what limiters decided
- *     workqueue_priority_depth           also by label `priority`. The first
- *                                        25 priorities of a name are told
- *                                        apart; others share the label "other"
+ *     workqueue_waiting_keys             keys WAITING
+ *     workqueue_merged_total             adds of keys READY or DIRTY already
+ *     workqueue_drops_total              keys dropped
+ *     workqueue_limiter_delay_seconds    histogram: delays given by limiters
+ *     workqueue_priority_depth           depth, also by label `priority`. The
+ *                                        first 25 priorities of a name have
+ *                                        labels of their own; others share the
+ *                                        label "other"
  *
- * When a queue is destroyed its counters and histograms stay, its gauges go to
- * zero: a name is never forgotten, so do not invent new ones for ever. [M-09]
+ * When a queue is destroyed its counters and histograms stay, its gauges become
+ * 0. The registry never forgets a name: use a bounded number of names. [M-09]
  */
 typedef struct wq_registry wq_registry;
 
-/* Make a registry. The caller owns it, and destroys it after the last queue
+/* Create a registry. The caller owns it, and destroys it after the last queue
  * that reports to it.
  *
  * Returns WQ_OK; WQ_EINVAL: NULL; WQ_ENOMEM.
@@ -147,11 +149,11 @@ typedef enum wq_text {
     WQ_TEXT_OPENMETRICS, /* OpenMetrics 1.0.0 */
 } wq_text;
 
-/* What to answer in the HTTP header Content-Type.  Since: 0.1.  [O-41] */
+/* The value for the HTTP header Content-Type.  Since: 0.1.  [O-41] */
 WQ_API const char *wq_text_type(wq_text format);
 
-/* Which of the two a client wants that sent this HTTP header Accept (NULL: it
- * sent none): OpenMetrics if it asks for that, else Prometheus.  Since: 0.1.
+/* The format for a client that sent this HTTP header Accept (NULL: it sent
+ * none): OpenMetrics if the client accepts it, else Prometheus.  Since: 0.1.
  * [O-41]
  */
 WQ_API wq_text wq_text_accepted(const char *accept);
@@ -161,15 +163,15 @@ WQ_API wq_text wq_text_accepted(const char *accept);
  * become U+FFFD.
  *
  * Returns WQ_OK; WQ_EINVAL: NULL or an unknown format; WQ_ENOMEM.
- * Threads: any.  Blocks: never.  Cost: O(queues), and each one's lock is taken
- * for a moment.  Since: 0.1.  [O-41 M-09]
+ * Threads: any.  Blocks: never.  Cost: O(queues); it takes the lock of each for
+ * a short time.  Since: 0.1.  [O-41 M-09]
  */
 WQ_API WQ_NODISCARD wq_err wq_registry_text(wq_registry *registry,
                                             wq_text format, char **out,
                                             size_t *len);
 
-/* The same, to a wq_write(), in one call of it. Returns also what that
- * returned.  Since: 0.1.  [O-41]
+/* wq_registry_text() that passes the text to write(), in one call. Returns also
+ * the error of write().  Since: 0.1.  [O-41]
  */
 WQ_API wq_err wq_registry_write(wq_registry *registry, wq_text format,
                                 wq_write write, void *ctx);

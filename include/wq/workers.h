@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* workers.h: how do threads work on a queue, and what becomes of a key after?
+/* workers.h: how do threads work on a queue, and what happens to a key then?
  *
  * A pool takes keys from a queue and calls your handler with each, from several
- * threads. What the handler returns decides what becomes of the key:
+ * threads. The result of the handler decides what happens to the key:
  *
  *     static wq_result
  *     reconcile(void *ctx, const wq_item *item)
@@ -23,34 +23,33 @@
  *     wq_result_after(d)       wq_forget(), wq_add_after(d)
  *     wq_result_drop()         on_drop()
  *
- * and then, always last, wq_done(). A key that is to come back and cannot
- * (there is no memory, the queue is shut down, it was retried as often as
- * allowed) goes to on_drop() with the reason. One thing happens in silence, and
- * to the queue rather than the pool: unless it was made with WQ_WAITING_KEEP, a
- * shutdown (so a drain, too) drops keys that wait for a retry or a later time.
- * What is added again keeps the priority it came with.
+ * and then, always last, wq_done(). A key that cannot be added again (out of
+ * memory, the queue is shut down, the key was retried as often as allowed) is
+ * dropped: on_drop() is called with the reason. on_drop() is not called for
+ * WAITING keys that the queue drops at a shutdown, so also at a drain; create
+ * the queue with WQ_WAITING_KEEP to have them handed out. A key that is added
+ * again keeps its priority.
  *
- * One worker calls the handler for one key at a time, and no two for the same
- * key: what the queue promises holds here. The callbacks (handler, on_drop,
- * on_stuck) are called without a lock held. They may call every function of the
- * queue but wq_done() for the item in hand, which is the pool's to call, and
+ * A worker calls the handler for one key at a time, and no two workers do for
+ * the same key: the promises of the queue hold here. The callbacks (handler,
+ * on_drop, on_stuck) are called without a lock. They may call every function of
+ * the queue except wq_done() of their item, which the pool calls, and
  * wq_shutdown_with_drain(), which would wait for that item; they may call
  * wq_workers_resize(). wq_workers_stop(), _drain() and _destroy() of their own
- * pool would wait for the caller, and say WQ_ESTATE. [PW-09 PW-11]
+ * pool would wait for the caller, and return WQ_ESTATE. [PW-09 PW-11]
  *
- * A handler must return. There is no way in C to catch one that does not:
- * leaving it by longjmp() or pthread_exit(), or having its thread cancelled, is
- * misuse, and its key is never done. A handler that takes too long can be
- * noticed (item_deadline_ns) but not ended.
+ * A handler must return. Do not leave it by longjmp() or pthread_exit(), and do
+ * not cancel its thread: the key would never be done. A handler that takes too
+ * long can be noticed (item_deadline_ns) but not ended.
  *
- * The queue must outlive the pool. Others may take keys from the same queue:
- * more pools, or gets of your own. When a pool stops or shrinks it calls
- * wq_interrupt(): a get of your own may then return WQ_EINTERRUPTED and should
- * just be called again, as the workers of a pool do. [PW-15]
+ * The queue must outlive the pool. Other pools, and your own gets, may take
+ * keys from the same queue. When a pool stops or shrinks it calls
+ * wq_interrupt(): if a get of your own returns WQ_EINTERRUPTED, call it again,
+ * as the workers of a pool do. [PW-15]
  *
  * Threads. Every function may be called from any thread, except
  * wq_workers_destroy(): it must be the last call. The threads of a pool inherit
- * the signal mask of whoever started (or resized) it.
+ * the signal mask of the thread that started or resized it.
  *
  * wq_parallelize(), at the end, is for work that needs no queue.
  */
@@ -66,21 +65,22 @@ extern "C" {
 
 /* --------------------------------------------------------------- results -- */
 
-/* What shall become of a key. Any other number is taken for a retry. [PW-05] */
+/* What to do with a key. Any other number is a retry. [PW-05] */
 typedef enum wq_outcome {
-    WQ_RESULT_DONE,  /* it went well: its failures are forgotten */
-    WQ_RESULT_RETRY, /* it failed: again, when the queue's limiter says */
-    WQ_RESULT_AFTER, /* it went well: again, after `after_ns` */
-    WQ_RESULT_DROP   /* it failed, and trying again would not help */
+    WQ_RESULT_DONE,  /* it succeeded: its failures are forgotten */
+    WQ_RESULT_RETRY, /* it failed: again, after the delay of the limiter */
+    WQ_RESULT_AFTER, /* it succeeded: again, after `after_ns` */
+    WQ_RESULT_DROP   /* it failed, and a retry would not help */
 } wq_outcome;
 
-/* What a handler returns. Made by the functions below; all zero is done. */
+/* What a handler returns. Use the functions below; all zero is done. */
 typedef struct wq_result {
     wq_outcome outcome;
     int64_t    after_ns; /* for WQ_RESULT_AFTER */
 } wq_result;
 
-/* The key is in order. The limiter forgets its failures.  Since: 0.1.  [PQ-47]
+/* The work succeeded. The limiter forgets the failures of the key.  Since: 0.1.
+ * [PQ-47]
  */
 static inline wq_result
 wq_result_done(void)
@@ -117,10 +117,10 @@ wq_result_after(int64_t after_ns)
     return result;
 }
 
-/* The key cannot be helped. It is handed to on_drop() and not added again; its
- * failures are not forgotten, so that a key which is added anew and fails anew
- * goes on backing off. A handler that wants them forgotten calls wq_forget().
- * Since: 0.1.  [PQ-47 PW-08]
+/* The work failed, and a retry would not help. The key is dropped: on_drop() is
+ * called, and the key is not added again. Its failures are not forgotten, so
+ * that its backoff goes on growing if it is added later and fails again. To
+ * forget them, call wq_forget() in the handler.  Since: 0.1.  [PQ-47 PW-08]
  */
 static inline wq_result
 wq_result_drop(void)
@@ -133,13 +133,13 @@ wq_result_drop(void)
 
 /* ---------------------------------------------------------------- config -- */
 
-/* How a pool is made. Zero means the stated default; WQ_WORKERS(.handler = f)
- * sets `size`. In C++ set it by hand. The struct is copied, and so is the name;
- * whatever else it points to must outlive the pool.
+/* How a pool is created. Zero means the stated default; WQ_WORKERS(.handler =
+ * f) sets `size`. In C++ set it by hand. The struct and the name are copied;
+ * everything else it points to must outlive the pool.
  */
 typedef struct wq_workers_config {
     size_t   size;    /* sizeof(wq_workers_config) */
-    unsigned threads; /* 0: as many as processors may be used. [PW-02] */
+    unsigned threads; /* 0: one for each usable processor. [PW-02] */
     /* How often a key is retried before on_drop(), by wq_num_requeues(); 0:
      * without end. A limiter that does not count never gets there. The
      * queue's own limit (wq_config.max_retries) holds too. [PW-06] */
@@ -147,30 +147,31 @@ typedef struct wq_workers_config {
     /* Work on item->key. Required. `item` is valid until it returns. */
     wq_result (*handler)(void *ctx, const wq_item *item);
     void *ctx; /* first argument of all callbacks */
-    /* `key` is not coming back, after `retries` retries, because
-     *   WQ_OK         the handler said wq_result_drop();
-     *   WQ_EGIVENUP   it was retried as often as allowed: forgotten, too;
-     *   WQ_ESHUTDOWN  the queue takes no adds any more;
+    /* `key` was dropped after `retries` retries. `why` is
+     *   WQ_OK         the handler returned wq_result_drop();
+     *   WQ_EGIVENUP   it was given up: retried as often as allowed; the limiter
+     *                 has forgotten it;
+     *   WQ_ESHUTDOWN  the queue is shut down and refuses adds;
      *   another       the error of wq_add_rate_limited() or wq_add_after();
-     *   WQ_ENOMEM     also: wq_done() failed so until the pool was stopped,
-     *                 and the key is still on loan (only with a wq_order of
-     *                 your own; all the rest was done with it). [PW-20]
-     * Called by the worker, which still holds the key; the bytes are valid
-     * until it returns. NULL: such keys are only counted.
+     *   WQ_ENOMEM     also: wq_done() failed with it until the pool was
+     *                 stopped, and the key is still on loan (only with a
+     *                 wq_order of your own). [PW-20]
+     * Called by the worker while the key is HELD; the bytes are valid until
+     * it returns. NULL: no callback; such keys are only counted.
      * [PW-06 PW-07 PW-08] */
     void (*on_drop)(void *ctx, wq_key key, unsigned retries, wq_err why);
-    /* Begins the name of each thread: "name-0", "name-1", ..., cut so that the
-     * number fits into what the system allows (Linux: 15 bytes). The number of
-     * a thread is never used again. NULL: threads are not named. [PW-03] */
+    /* The threads are named "name-0", "name-1", ...; the name is cut so that
+     * the number fits into what the system allows (Linux: 15 bytes). Numbers
+     * are not reused. NULL: threads are not named. [PW-03] */
     const char *name;
-    /* A handler that runs longer is reported to on_stuck(). 0: none is.
+    /* on_stuck() is called for a handler that runs longer. 0: never.
      * [PW-18] */
     int64_t item_deadline_ns;
     /* The handler of `item` has been running for `running_ns`. Called once for
-     * each hand-out, by a thread which exists for this alone and only if
-     * item_deadline_ns is set; one call at a time. `item` is valid until it
-     * returns: until then wq_done() of that item waits, so do not wait for
-     * that. Required with item_deadline_ns. [PW-17 PW-18] */
+     * each hand-out, one call at a time, by a thread that exists only for this
+     * and only if item_deadline_ns is set. `item` is valid until it returns:
+     * the pool does not call wq_done() of that item before, so do not wait for
+     * it here. Required with item_deadline_ns. [PW-17 PW-18] */
     void (*on_stuck)(void *ctx, const wq_item *item, int64_t running_ns);
     /* For item_deadline_ns. Not owned. NULL: wq_clock_monotonic(). */
     wq_clock *clock;
@@ -188,23 +189,22 @@ typedef struct wq_workers_config {
 
 typedef struct wq_workers wq_workers; /* opaque */
 
-/* Start working on the keys of `q`.
+/* Start a pool that works on the keys of `q`.
  *
- * All threads start, or none: when it fails, no handler was called. The caller
- * owns *out and gives it to wq_workers_destroy(), before the queue goes.
+ * All threads start, or none: if it fails, no handler was called. The caller
+ * owns *out and passes it to wq_workers_destroy() before destroying the queue.
  *
- * Once the queue is shut down and empty, the threads end by themselves; the
- * pool stays until it is destroyed. A get that fails (no memory, a server that
- * does not answer) is tried again every 10 ms, and so is a wq_done() for which
- * there was no memory. With a backend that cannot be
- * interrupted, threads look up from their gets every 50 ms. [PW-16 PW-19
- * PW-20 PW-22]
+ * Once the queue is shut down and empty, the threads end; the pool stays until
+ * it is destroyed. A get that fails (out of memory, a server that does not
+ * answer) is repeated every 10 ms, and so is a wq_done() that fails with
+ * WQ_ENOMEM. With a backend that cannot be interrupted, gets time out every
+ * 50 ms to see whether the pool stops. [PW-16 PW-19 PW-20 PW-22]
  *
  * Returns WQ_OK;
  *   WQ_EINVAL  `q`, `config` or `out` is NULL; no handler; item_deadline_ns is
  *              negative, or set without on_stuck; an allocator lacks a
  *              function; a `size` is wrong (rules: see wq_create());
- *   WQ_ENOMEM  no memory, or no more threads allowed;
+ *   WQ_ENOMEM  out of memory, or no more threads allowed;
  *   WQ_EIO     the system refused a thread for another reason.
  * Threads: any.  Blocks: while threads start.  Cost: O(threads).  Since: 0.1.
  * [PW-01 PW-02 PW-03 PW-04]
@@ -215,25 +215,25 @@ WQ_API WQ_NODISCARD wq_err wq_workers_start(wq_queue                *q,
 
 /* Work with `threads` threads from now on.
  *
- * More: they start, all or none. Fewer: the surplus leaves; idle workers at
- * once, busy ones after their item. Does not wait for handlers. 0 pauses: keys
- * stay in the queue until the pool grows again. Several at a time take turns;
- * the last one counts.
+ * More: they start, all or none. Fewer: the surplus ends; idle workers at once,
+ * busy ones after their item. Does not wait for handlers. 0 pauses the pool:
+ * keys stay in the queue until the pool grows again. Concurrent calls take
+ * turns; the last one counts.
  *
  * Returns WQ_OK;
  *   WQ_EINVAL  NULL pool;
  *   WQ_ESTATE  wq_workers_stop(), or a drain that succeeded, came before;
  *   WQ_ENOMEM, WQ_EIO  as wq_workers_start(); the size is what it was.
- * Threads: any, also a handler.  Blocks: while threads start, or until idle
- * workers have taken note; never for a handler.  Cost: O(threads).  Since: 0.1.
+ * Threads: any, also a handler.  Blocks: while threads start, or until surplus
+ * idle workers have ended; never for a handler.  Cost: O(threads).  Since: 0.1.
  * [PW-14]
  */
 WQ_API WQ_NODISCARD wq_err wq_workers_resize(wq_workers *pool,
                                              unsigned    threads);
 
-/* Stop: every worker finishes the item in hand and leaves. Keys that were not
- * taken stay in the queue, which is not shut down. For good: a stopped pool is
- * not resized. A second call is harmless.
+/* Stop: every worker finishes its item and ends. The queue is not shut down,
+ * and keys that were not handed out stay in it. A stopped pool cannot be
+ * started again, or resized. A second call is harmless.
  *
  * Returns WQ_OK      all threads of the pool have ended;
  *         WQ_EINVAL  NULL pool;
@@ -243,29 +243,30 @@ WQ_API WQ_NODISCARD wq_err wq_workers_resize(wq_workers *pool,
  */
 WQ_API wq_err wq_workers_stop(wq_workers *pool);
 
-/* wq_shutdown_with_drain_within() of the queue, then wq_workers_stop(): all
- * that is READY, held or dirty is worked on; what fails meanwhile cannot be
- * retried any more and goes to on_drop(). Keys that were waiting already are
- * dropped, or with WQ_WAITING_KEEP worked on at their time.
+/* Drain: wq_shutdown_with_drain_within() of the queue, then wq_workers_stop().
+ * The workers work on all keys that are READY, HELD or DIRTY; a key that fails
+ * meanwhile cannot be retried, and is dropped: on_drop(). WAITING keys are
+ * dropped by the queue or, with WQ_WAITING_KEEP, worked on at their deadlines.
  *
- * If it ends with an error but WQ_ENOTSUP, the queue is shut down and the
- * workers go on: threads cannot be killed, and a handler that hangs hangs.
- * Drain again to wait longer; stop, and only the items in hand are waited for.
- * A pool paused by wq_workers_resize() does not drain.
+ * After an error other than WQ_ENOTSUP the queue is shut down and the workers
+ * go on: a handler that hangs cannot be ended. Drain again to wait longer, or
+ * stop to wait only for the items that are HELD. A pool that is paused by
+ * wq_workers_resize() does not drain.
  *
- * Returns WQ_OK            that work is done and all threads have ended;
+ * Returns WQ_OK            all that work is done and all threads have ended;
  *         WQ_ETIMEDOUT     work remains after `timeout_ns` (queue's clock);
  *         WQ_EINTERRUPTED  wq_shutdown() was called meanwhile. Work remains;
  *         WQ_ENOTSUP       the backend cannot drain: nothing was done;
  *         WQ_EINVAL        NULL pool or negative timeout;
  *         WQ_ESTATE        called from a thread of this pool: nothing was done.
- * Threads: any but the pool's own.  Blocks: at most `timeout_ns`, plus what a
- * stop then takes, which is short unless a handler called wq_done() itself.
+ * Threads: any but the pool's own.  Blocks: at most `timeout_ns`, plus the time
+ * of wq_workers_stop(), which is short unless a handler called wq_done()
+ * itself.
  * Since: 0.1.  [PW-11 PW-12 PW-13]
  */
 WQ_API wq_err wq_workers_drain(wq_workers *pool, int64_t timeout_ns);
 
-/* wq_workers_stop(), then give everything back. NULL is allowed.
+/* wq_workers_stop(), then free the pool. NULL is allowed.
  *
  * Returns WQ_OK; WQ_ESTATE when called from a thread of this pool: the pool is
  * still there.
@@ -274,30 +275,31 @@ WQ_API wq_err wq_workers_drain(wq_workers *pool, int64_t timeout_ns);
  */
 WQ_API wq_err wq_workers_destroy(wq_workers *pool);
 
-/* How many threads the pool is to have: what wq_workers_start() or the last
- * wq_workers_resize() set, 0 once stopped; how many there are just now is in
+/* How many threads the pool should have: what wq_workers_start() or the last
+ * wq_workers_resize() set; 0 once stopped. How many there are now is in
  * wq_workers_read_stats(). 0 for NULL.
  * Threads: any.  Blocks: never.  Since: 0.1.  [PW-02 PW-14]
  */
 WQ_API unsigned wq_workers_count(const wq_workers *pool);
 
-/* What a pool is doing, and has done since it was started. */
+/* The stats of a pool: this moment, and counts since it was started. */
 typedef struct wq_workers_stats {
-    size_t   size;      /* sizeof(wq_workers_stats); set by the caller */
-    size_t   threads;   /* workers there are */
-    size_t   busy;      /* of these, how many are working on a key */
-    uint64_t done;      /* results: done */
-    uint64_t retried;   /* retry, and the key was added */
-    uint64_t postponed; /* after, and the key was added */
-    uint64_t dropped;   /* keys that went to on_drop(), whatever the result */
-    uint64_t errors;    /* gets and dones that failed, each attempt */
+    size_t   size;    /* sizeof(wq_workers_stats); set by the caller */
+    size_t   threads; /* workers that exist now */
+    size_t   busy;    /* of these, how many are working on a key */
+    uint64_t done;    /* results done */
+    uint64_t retried; /* results retry, if the key was added */
+    uint64_t delayed; /* results after, if the key was added */
+    uint64_t dropped; /* keys dropped (on_drop()), whatever the result */
+    uint64_t errors;  /* gets and dones that failed, each attempt */
 } wq_workers_stats;
 
-/* Fill in *out, as far as out->size reaches. Every handler that returned is in
- * one of done, retried, postponed and dropped. The numbers are taken one after
- * the other while the workers work on.
+/* Read the stats into *out, as far as out->size reaches. Every handler that has
+ * returned is counted in one of done, retried, delayed and dropped. It is not a
+ * snapshot: workers go on while the numbers are read one after the other.
  *
- *     wq_workers_stats counts = {.size = sizeof counts};
+ *     wq_workers_stats stats = {.size = sizeof stats};
+ *     wq_err           err = wq_workers_read_stats(pool, &stats);
  *
  * Returns WQ_OK; WQ_EINVAL: NULL, or a wrong `size` (rules: see wq_create()).
  * Threads: any.  Blocks: never.  Cost: O(threads).  Since: 0.1.  [PW-21]
@@ -307,12 +309,12 @@ WQ_API wq_err wq_workers_read_stats(const wq_workers *pool,
 
 /* ---------------------------------------------------------- without a queue */
 
-/* Choices for wq_parallelize(). Zero means the stated default. */
+/* Options of wq_parallelize(). Zero means the stated default. */
 typedef struct wq_parallel_options {
     size_t size;  /* sizeof(wq_parallel_options) */
     size_t chunk; /* pieces a thread takes at a time; 0: 1. [P-02] */
-    /* Shall no further piece begin? Asked before every piece, from all threads,
-     * with the ctx of wq_parallelize(). NULL: never. [P-02] */
+    /* Return true to begin no further piece. Called before every piece, by all
+     * threads, with the ctx of wq_parallelize(). NULL: never. [P-02] */
     bool (*cancelled)(void *ctx);
     const wq_allocator *allocator; /* NULL: malloc and free */
 } wq_parallel_options;
@@ -328,8 +330,8 @@ typedef struct wq_parallel_options {
  *     wq_parallelize(8, n, resize_image, images, NULL);
  *     wq_parallelize(8, n, add, sums, WQ_PARALLEL(.chunk = 100));
  *
- * No more threads are started than there are chunks. Threads or memory that the
- * system refuses are done without: in the end the calling thread does it all.
+ * It starts no more threads than there are chunks. If the system refuses memory
+ * or threads, it works with fewer, in the end with the calling thread alone.
  * `options` may be NULL: all defaults.
  *
  * Returns WQ_OK            every piece was worked on (also: there was none);

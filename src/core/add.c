@@ -85,7 +85,7 @@ put_off(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
     wq__core_defer_to_deadline(c, ref);
     wq__core_unwant(c, ref);
     c->tally.merged++;
-    c->tally.displaced++;
+    c->tally.deferred++;
     return WQ_ADDED_LATER;
 }
 

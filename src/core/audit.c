@@ -281,8 +281,8 @@ check_tally(const struct wq__core *c)
 {
     const struct wq__tally *t = &c->tally;
 
-    if (t->adds !=
-        t->gets + t->removed + t->displaced + c->ready.len + c->dirty)
+    if (t->adds != t->gets + t->removed + t->displaced + t->deferred +
+                       c->ready.len + c->dirty)
         return "L3: keys that were added got lost, or came twice";
     if (t->gets != t->dones + c->loans.live)
         return "hand-outs and dones do not agree with what is HELD";

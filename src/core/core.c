@@ -591,7 +591,7 @@ come_back(struct wq__core *c, wq__ref ref)
         wq__core_defer_to_deadline(c, ref);
         wq__core_unwant(c, ref);
         c->tally.merged++;
-        c->tally.displaced++;
+        c->tally.deferred++;
         return WQ_OK;
     }
     const wq_err err = wq__ready_push(&c->ready, ref, rec);

@@ -48,7 +48,7 @@
 
 /* What has happened since the queue was made: see wq_stats in inspect.h. */
 struct wq__tally {
-    uint64_t adds, merged, gets, dones, removed, displaced, drops;
+    uint64_t adds, merged, gets, dones, removed, displaced, deferred, drops;
 };
 
 struct wq__core {

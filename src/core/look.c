@@ -81,7 +81,7 @@ describe(const struct wq__core *c, wq__ref ref, int64_t now, wq_key_info *out)
     const struct wq__loan *loan =
         rec->flags & WQ__HELD ? wq__loans_at(&c->loans, rec->next) : NULL;
 
-    out->state = states_of(rec);
+    out->states = states_of(rec);
     out->priority = priority_of(c, ref, loan);
     if (c->ages && wq__rec_is_wanted(rec))
         out->ready_ns = wq__span_between(wq__rec_since(rec), now);
@@ -95,7 +95,7 @@ describe(const struct wq__core *c, wq__ref ref, int64_t now, wq_key_info *out)
 static void
 describe_absent(wq_key_info *out)
 {
-    out->state = 0;
+    out->states = 0;
     out->priority = 0;
     out->ready_ns = out->held_ns = out->wait_ns = -1;
     out->fence = 0;
@@ -187,5 +187,6 @@ wq__core_stats(const struct wq__core *c, int64_t now, wq_stats *out)
     out->dones = t->dones;
     out->removed = t->removed;
     out->displaced = t->displaced;
+    out->deferred = t->deferred;
     out->drops = t->drops;
 }

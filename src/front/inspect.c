@@ -37,10 +37,10 @@ wq_read_key(wq_queue *q, wq_key key, wq_key_info *out)
     wq_err err = wq__check_key(key);
     if (err)
         return err;
-    if (!q->backend->key_state)
+    if (!q->backend->key_info)
         return WQ_ENOTSUP;
     known = (wq_key_info){.size = sizeof known};
-    err = q->backend->key_state(q, key, &known);
+    err = q->backend->key_info(q, key, &known);
     known.size = out->size;
     if (!err)
         wq__sized_write(&known, sizeof known, out);

@@ -77,6 +77,7 @@ add_queue(struct wq__text *t, wq_queue *q, const wq_stats *counts)
     count_field(t, "dones", counts->dones);
     count_field(t, "removed", counts->removed);
     count_field(t, "displaced", counts->displaced);
+    count_field(t, "deferred", counts->deferred);
     count_field(t, "drops", counts->drops);
     wq__text_str(t, "}\n");
     wq__text_flush(t);
@@ -91,9 +92,9 @@ add_states(struct wq__text *t, unsigned states)
         unsigned    state;
         const char *name;
     } known[] = {
-        {WQ_STATE_READY, "\"ready\""},     {WQ_STATE_HELD, "\"held\""},
-        {WQ_STATE_DIRTY, "\"dirty\""},     {WQ_STATE_WAITING, "\"waiting\""},
-        {WQ_STATE_BACKOFF, "\"backoff\""},
+        {WQ_STATE_READY, "\"READY\""},     {WQ_STATE_HELD, "\"HELD\""},
+        {WQ_STATE_DIRTY, "\"DIRTY\""},     {WQ_STATE_WAITING, "\"WAITING\""},
+        {WQ_STATE_BACKOFF, "\"BACKOFF\""},
     };
     const char *separator = "";
 
@@ -115,9 +116,9 @@ add_key_bytes(struct wq__text *t, wq_key key)
     wq__text_json(t, key.data, key.len);
     if (wq__utf8_valid(key.data, key.len))
         return;
-    name_field(t, "key_hex");
+    name_field(t, "key_base64");
     wq__text_char(t, '"');
-    wq__text_hex(t, key.data, key.len);
+    wq__text_base64(t, key.data, key.len);
     wq__text_char(t, '"');
 }
 
@@ -127,7 +128,7 @@ add_key(void *ctx, wq_key key, const wq_key_info *info)
     struct wq__text *t = ctx;
 
     add_key_bytes(t, key);
-    add_states(t, info->state);
+    add_states(t, info->states);
     name_field(t, "priority");
     wq__text_i64(t, info->priority);
     if (info->requeues)

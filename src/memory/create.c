@@ -109,7 +109,7 @@ static const wq_backend memory_backend = {
     .fd = wq__memory_fd,
     .stats = wq__memory_stats,
     .depths = wq__memory_depths,
-    .key_state = wq__memory_key_state,
+    .key_info = wq__memory_key_info,
     .each = wq__memory_each,
     .queue_name = wq__memory_name,
 };

@@ -70,7 +70,7 @@ group_of(struct wq__memory *m, wq_key key)
 /* ---- keys --------------------------------------------------------------- */
 
 wq_err
-wq__memory_key_state(wq_queue *q, wq_key key, wq_key_info *out)
+wq__memory_key_info(wq_queue *q, wq_key key, wq_key_info *out)
 {
     struct wq__memory *m = wq__memory_of(q);
     const uint32_t     hash = wq__core_hash(&m->core, key);

@@ -29,34 +29,32 @@ struct family {
 #define AT(member) offsetof(struct wq__totals, member)
 
 static const struct family families[] = {
-    {"workqueue_depth", GAUGE, AT(depth),
-     "Keys that wait for a worker, or will when the one that holds them is "
-     "done."},
+    {"workqueue_depth", GAUGE, AT(depth), "Keys READY or DIRTY."},
     {"workqueue_adds", COUNTER, AT(history.adds),
-     "Times a key was put in line for a worker."},
+     "Times a key became READY or DIRTY."},
     {"workqueue_queue_duration_seconds", HISTOGRAM,
      AT(history.durations[WQ__LATENCY]),
-     "How long a key was in line before a worker got it."},
+     "How long a key was READY or DIRTY before a worker got it."},
     {"workqueue_work_duration_seconds", HISTOGRAM,
-     AT(history.durations[WQ__WORK]), "How long a worker held a key."},
+     AT(history.durations[WQ__WORK]), "How long a key was HELD."},
     {"workqueue_unfinished_work_seconds", SECONDS, AT(unfinished),
-     "How long the keys that workers hold have been held, added up. It grows "
-     "steadily when workers are stuck."},
+     "The sum of the ages of the HELD keys. It grows steadily while workers "
+     "are stuck."},
     {"workqueue_longest_running_processor_seconds", SECONDS, AT(longest),
-     "How long the key that was held longest has been held."},
+     "The largest age of a HELD key."},
     {"workqueue_retries", COUNTER, AT(history.retries),
      "Times a key was added with a delay."},
     {"workqueue_waiting_keys", GAUGE, AT(waiting),
-     "Keys that have a deadline, at which they are added."},
+     "Keys WAITING for a deadline."},
     {"workqueue_merged", COUNTER, AT(history.merged),
-     "Adds of keys that were in line already."},
+     "Adds of keys that were READY or DIRTY already."},
     {"workqueue_drops", COUNTER, AT(history.drops),
-     "Keys that no worker will see: overflow, shutdown, retried too often."},
+     "Keys dropped: displaced, WAITING at a shutdown, or given up."},
     {"workqueue_limiter_delay_seconds", HISTOGRAM,
-     AT(history.durations[WQ__LIMITED]),
-     "How long the limiter made keys wait."},
+     AT(history.durations[WQ__LIMITED]), "Delays given by the limiter."},
     {"workqueue_priority_depth", DEPTHS, 0,
-     "Depth by priority. Those beyond the first 25 of a queue are one."},
+     "Keys READY or DIRTY by priority. Those beyond the first 25 of a name "
+     "share one label."},
 };
 
 /* Bound k as in le="...", to the letter as Kubernetes writes it, so that both

@@ -4,14 +4,13 @@
 
 #include "text/utf8.h"
 
-static const char digits[] = "0123456789abcdef";
-
 /* Writes an ASCII character in another way; false: it can stay as it is. */
 typedef bool (*escape)(struct wq__text *t, char c);
 
 static bool
 escape_json(struct wq__text *t, char c)
 {
+    static const char hex_digits[] = "0123456789abcdef";
     static const char by_letter[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* in pairs */
 
     if ((unsigned char)c >= 0x20 && c != '"' && c != '\\')
@@ -23,7 +22,8 @@ escape_json(struct wq__text *t, char c)
             return true;
         }
     wq__text_str(t, "u00");
-    wq__text_hex(t, &c, 1);
+    wq__text_char(t, hex_digits[(unsigned char)c >> 4]);
+    wq__text_char(t, hex_digits[(unsigned char)c & 15]);
     return true;
 }
 
@@ -65,13 +65,30 @@ wq__text_label(struct wq__text *t, const char *bytes, size_t n)
     add_quoted(t, bytes, n, escape_label);
 }
 
+/* Four digits for the next `n` bytes, of which there are one to three. */
+static void
+add_quantum(struct wq__text *t, const unsigned char *b, size_t n)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned bits = (unsigned)b[0] << 16 |
+                          (n > 1 ? (unsigned)b[1] << 8 : 0) |
+                          (n > 2 ? (unsigned)b[2] : 0);
+    const char four[] = {
+        digits[bits >> 18],
+        digits[bits >> 12 & 63],
+        n > 1 ? digits[bits >> 6 & 63] : '=',
+        n > 2 ? digits[bits & 63] : '=',
+    };
+
+    wq__text_add(t, four, sizeof four);
+}
+
 void
-wq__text_hex(struct wq__text *t, const void *bytes, size_t n)
+wq__text_base64(struct wq__text *t, const void *bytes, size_t n)
 {
     const unsigned char *b = bytes;
 
-    for (size_t i = 0; i < n; i++) {
-        wq__text_char(t, digits[b[i] >> 4]);
-        wq__text_char(t, digits[b[i] & 15]);
-    }
+    for (size_t i = 0; i < n; i += 3)
+        add_quantum(t, b + i, n - i < 3 ? n - i : 3);
 }

@@ -41,7 +41,7 @@ read_counts(const wq_workers *pool, wq_workers_stats *out)
         .busy = busy,
         .done = counts[WQ__DONE],
         .retried = counts[WQ__RETRIED],
-        .postponed = counts[WQ__POSTPONED],
+        .delayed = counts[WQ__POSTPONED],
         .dropped = counts[WQ__DROPPED],
         .errors = counts[WQ__ERRORS],
     };

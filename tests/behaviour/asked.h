@@ -77,8 +77,8 @@ counts_of(wq_queue *q)
 
     assert_err(wq_read_stats(q, &counts), WQ_OK);
     assert_int_equal(counts.adds, counts.gets + counts.removed +
-                                      counts.displaced + counts.ready +
-                                      counts.dirty);
+                                      counts.displaced + counts.deferred +
+                                      counts.ready + counts.dirty);
     assert_int_equal(counts.gets, counts.dones + counts.held);
     return counts;
 }
@@ -127,7 +127,7 @@ info_of(wq_queue *q, const char *key)
 static inline void
 assert_states(wq_queue *q, const char *key, unsigned states)
 {
-    assert_int_equal(info_of(q, key).state, states);
+    assert_int_equal(info_of(q, key).states, states);
 }
 
 #endif

@@ -107,8 +107,8 @@ assert_sums(const struct recorder *r, const wq_stats *counts)
 static inline void
 assert_adds_up(const wq_stats *c)
 {
-    assert_int_equal(c->adds,
-                     c->gets + c->removed + c->displaced + c->ready + c->dirty);
+    assert_int_equal(c->adds, c->gets + c->removed + c->displaced +
+                                  c->deferred + c->ready + c->dirty);
 }
 
 /* So many adds were made and so many keys are in line, by both accounts. */

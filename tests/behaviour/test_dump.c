@@ -65,12 +65,13 @@ dump(void)
 /* O-34: what is not kept, or does not apply, is left out. */
 TEST(first_line_is_the_queue)
 {
-    assert_string_equal(
-        dump(), "{\"queue\":null,\"ready\":0,\"held\":0,\"dirty\":0,"
-                "\"waiting\":0,\"known\":0,\"sleeping\":0,"
-                "\"shutting_down\":false,"
-                "\"adds\":0,\"merged\":0,\"retries\":0,\"gets\":0,"
-                "\"dones\":0,\"removed\":0,\"displaced\":0,\"drops\":0}\n");
+    assert_string_equal(dump(),
+                        "{\"queue\":null,\"ready\":0,\"held\":0,\"dirty\":0,"
+                        "\"waiting\":0,\"known\":0,\"sleeping\":0,"
+                        "\"shutting_down\":false,"
+                        "\"adds\":0,\"merged\":0,\"retries\":0,\"gets\":0,"
+                        "\"dones\":0,\"removed\":0,\"displaced\":0,"
+                        "\"deferred\":0,\"drops\":0}\n");
 
     told.name = "a \"queue\"\n";
     told.counts = (wq_stats){
@@ -91,6 +92,7 @@ TEST(first_line_is_the_queue)
         .dones = 13,
         .removed = 14,
         .displaced = 15,
+        .deferred = 18,
         .drops = 16,
     };
     assert_string_equal(
@@ -101,7 +103,7 @@ TEST(first_line_is_the_queue)
         "\"longest_ns\":8,\"shutting_down\":true,"
         "\"adds\":18446744073709551615,\"merged\":10,\"retries\":11,"
         "\"gets\":12,\"dones\":13,\"removed\":14,\"displaced\":15,"
-        "\"drops\":16}\n");
+        "\"deferred\":18,\"drops\":16}\n");
 }
 
 /* O-34 */
@@ -109,13 +111,13 @@ TEST(each_key_has_a_line)
 {
     const struct told_key keys[] = {
         {{"default/nginx", 13},
-         {.state = WQ_STATE_READY,
+         {.states = WQ_STATE_READY,
           .ready_ns = 1500,
           .held_ns = -1,
           .wait_ns = -1}},
         {{"b", 1},
-         {.state = WQ_STATE_HELD | WQ_STATE_DIRTY | WQ_STATE_WAITING |
-                   WQ_STATE_BACKOFF,
+         {.states = WQ_STATE_HELD | WQ_STATE_DIRTY | WQ_STATE_WAITING |
+                    WQ_STATE_BACKOFF,
           .priority = -5,
           .requeues = 3,
           .ready_ns = 0,
@@ -128,18 +130,18 @@ TEST(each_key_has_a_line)
     told.keys_len = 2;
     assert_string_equal(
         strchr(dump(), '\n'),
-        "\n{\"key\":\"default/nginx\",\"states\":[\"ready\"],\"priority\":0,"
+        "\n{\"key\":\"default/nginx\",\"states\":[\"READY\"],\"priority\":0,"
         "\"ready_ns\":1500}\n"
-        "{\"key\":\"b\",\"states\":[\"held\",\"dirty\",\"waiting\",\"backoff\"]"
+        "{\"key\":\"b\",\"states\":[\"HELD\",\"DIRTY\",\"WAITING\",\"BACKOFF\"]"
         ",\"priority\":-5,\"requeues\":3,\"ready_ns\":0,\"held_ns\":2,"
         "\"wait_ns\":1,\"fence\":9}\n");
 }
 
 /* O-34 */
-TEST(key_that_is_not_text_is_also_told_in_hex)
+TEST(key_that_is_not_utf8_is_also_written_in_base64)
 {
     const wq_key_info info = {
-        .state = WQ_STATE_READY, .ready_ns = -1, .held_ns = -1, .wait_ns = -1};
+        .states = WQ_STATE_READY, .ready_ns = -1, .held_ns = -1, .wait_ns = -1};
     const struct told_key keys[] = {
         {{"\0\xff", 2}, info},
         {{"a\"\n\0", 4}, info},
@@ -149,9 +151,9 @@ TEST(key_that_is_not_text_is_also_told_in_hex)
     told.keys_len = 2;
     assert_string_equal(
         strchr(dump(), '\n'),
-        "\n{\"key\":\"\\u0000\xef\xbf\xbd\",\"key_hex\":\"00ff\",\"states\":"
-        "[\"ready\"],\"priority\":0}\n"
-        "{\"key\":\"a\\\"\\n\\u0000\",\"states\":[\"ready\"],\"priority\":0}"
+        "\n{\"key\":\"\\u0000\xef\xbf\xbd\",\"key_base64\":\"AP8=\",\"states\":"
+        "[\"READY\"],\"priority\":0}\n"
+        "{\"key\":\"a\\\"\\n\\u0000\",\"states\":[\"READY\"],\"priority\":0}"
         "\n");
 }
 
@@ -160,7 +162,7 @@ TEST(key_that_is_not_text_is_also_told_in_hex)
 TEST(long_keys_are_told_in_full)
 {
     static char     bytes[WQ_KEY_MAX];
-    struct told_key key = {.info = {.state = WQ_STATE_READY}};
+    struct told_key key = {.info = {.states = WQ_STATE_READY}};
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7);
@@ -173,8 +175,8 @@ TEST(long_keys_are_told_in_full)
         assert_true(key.key.len > 100 || out.writes == 2);
     }
     key.key.len = WQ_KEY_MAX;
-    assert_non_null(strstr(dump(), "\"key_hex\":\"00070e15"));
-    assert_true(out.len > 3 * (size_t)WQ_KEY_MAX);
+    assert_non_null(strstr(dump(), "\"key_base64\":\"AAcOFRwj"));
+    assert_true(out.len > 2 * (size_t)WQ_KEY_MAX);
 }
 
 /* O-34 */
@@ -183,7 +185,7 @@ TEST(write_that_fails_ends_the_dump)
     struct told_key keys[5];
 
     for (int i = 0; i < 5; i++)
-        keys[i] = (struct told_key){{"key", 3}, {.state = WQ_STATE_READY}};
+        keys[i] = (struct told_key){{"key", 3}, {.states = WQ_STATE_READY}};
     told.keys = keys;
     told.keys_len = 5;
     for (unsigned n = 1; n <= 6; n++) {
@@ -259,7 +261,7 @@ TEST(dump_to_a_file_is_no_cancellation_point)
 #define dump_test(name) test_with(name, begin, NULL)
 
 WQ_TESTS(dump_test(first_line_is_the_queue), dump_test(each_key_has_a_line),
-         dump_test(key_that_is_not_text_is_also_told_in_hex),
+         dump_test(key_that_is_not_utf8_is_also_written_in_base64),
          dump_test(long_keys_are_told_in_full),
          dump_test(write_that_fails_ends_the_dump),
          dump_test(dump_passes_on_what_the_queue_says),

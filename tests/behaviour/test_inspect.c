@@ -48,7 +48,7 @@ TEST(new_queue_has_nothing_to_count)
     assert_int_equal(c.longest_ns, 0);
     assert_false(c.shutting_down);
     assert_int_equal(c.adds + c.merged + c.retries + c.gets + c.dones +
-                         c.removed + c.displaced + c.drops,
+                         c.removed + c.displaced + c.deferred + c.drops,
                      0);
 }
 
@@ -129,7 +129,7 @@ TEST(throttled_key_is_not_mistaken_for_a_deadline)
     work_on(t->q, "b");
     assert_int_equal(stats(t->q).waiting, 0);
     assert_int_equal(stats(t->q).next_ns, WQ_FOREVER);
-    assert_int_equal(look(t->q, "a").state, 0);
+    assert_int_equal(look(t->q, "a").states, 0);
     assert_int_equal(look(t->q, "a").wait_ns, -1);
     for (int i = 0; i < 30; i++) {
         char key[16];
@@ -157,7 +157,8 @@ TEST(backoff_that_puts_a_key_off_is_counted)
     assert_err(wq_add_rate_limited(t->q, wq_str("a")), WQ_OK);
     finish(t->q, item); /* not READY: it backs off */
     wq_stats c = stats(t->q);
-    assert_int_equal(c.displaced, 1);
+    assert_int_equal(c.deferred, 1);
+    assert_int_equal(c.displaced, 0);
     assert_int_equal(c.drops, 0);
     assert_int_equal(c.ready + c.dirty, 0);
     assert_int_equal(c.waiting, 1);
@@ -205,7 +206,7 @@ TEST(struct_of_an_older_program_is_filled_as_far_as_it_goes)
     info.size = offsetof(wq_key_info, held_ns);
     assert_err(wq_read_key(t->q, wq_str("a"), &info), WQ_OK);
     assert_int_equal(info.size, offsetof(wq_key_info, held_ns));
-    assert_int_equal(info.state, WQ_STATE_READY);
+    assert_int_equal(info.states, WQ_STATE_READY);
     assert_int_equal(info.ready_ns, 0);
     assert_int_equal(info.held_ns, (int64_t)0xa5a5a5a5a5a5a5a5);
     assert_int_equal(info.fence, UINT64_C(0xa5a5a5a5a5a5a5a5));
@@ -232,7 +233,7 @@ TEST(struct_of_a_newer_program_is_filled_as_far_as_we_know)
     assert_int_equal(counts.unknown, 0);
     info.known.size = sizeof info;
     assert_err(wq_read_key(t->q, wq_str("a"), &info.known), WQ_OK);
-    assert_int_equal(info.known.state, WQ_STATE_READY);
+    assert_int_equal(info.known.states, WQ_STATE_READY);
     assert_int_equal(info.unknown, 0);
     counts.unknown = info.unknown = 1;
     assert_err(wq_read_stats(t->q, &counts.known), WQ_EINVAL);
@@ -248,11 +249,11 @@ TEST(wrong_size_is_refused_and_nothing_is_written)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         wq_stats    counts = {.size = wrong[i], .ready = 77};
-        wq_key_info info = {.size = wrong[i], .state = 77};
+        wq_key_info info = {.size = wrong[i], .states = 77};
         assert_err(wq_read_stats(t->q, &counts), WQ_EINVAL);
         assert_int_equal(counts.ready, 77);
         assert_err(wq_read_key(t->q, wq_str("a"), &info), WQ_EINVAL);
-        assert_int_equal(info.state, 77);
+        assert_int_equal(info.states, 77);
     }
 }
 
@@ -462,13 +463,13 @@ assert_state(const wq_key_info *info, unsigned states, int64_t ready_ns,
              int64_t held_ns, int64_t wait_ns)
 {
     assert_int_equal(info->size, sizeof *info);
-    assert_int_equal(info->state, states);
+    assert_int_equal(info->states, states);
     assert_int_equal(info->ready_ns, ready_ns);
     assert_int_equal(info->held_ns, held_ns);
     assert_int_equal(info->wait_ns, wait_ns);
 }
 
-#define assert_key_state(q, key, states, ready_ns, held_ns, wait_ns)           \
+#define assert_key_info(q, key, states, ready_ns, held_ns, wait_ns)            \
     do {                                                                       \
         const wq_key_info info_ = look(q, key);                                \
         assert_state(&info_, states, ready_ns, held_ns, wait_ns);              \
@@ -481,32 +482,32 @@ walk_through_states(struct timed *t, bool ages)
     const int64_t no = -1;
     wq_queue     *q = t->q;
 
-    assert_key_state(q, "a", 0, no, no, no);
+    assert_key_info(q, "a", 0, no, no, no);
     add_after(t, "a", 1000);
     step(t, 1);
-    assert_key_state(q, "a", WQ_STATE_WAITING, no, no, 999);
+    assert_key_info(q, "a", WQ_STATE_WAITING, no, no, 999);
     add(q, "a");
     step(t, 1);
-    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_READY, ages ? 1 : no,
-                     no, 998);
+    assert_key_info(q, "a", WQ_STATE_WAITING | WQ_STATE_READY, ages ? 1 : no,
+                    no, 998);
     wq_item *item = take(q);
     step(t, 1);
-    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD, no,
-                     ages ? 1 : no, 997);
+    assert_key_info(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD, no, ages ? 1 : no,
+                    997);
     add(q, "a");
     step(t, 1);
-    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD | WQ_STATE_DIRTY,
-                     ages ? 1 : no, ages ? 2 : no, 996);
+    assert_key_info(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD | WQ_STATE_DIRTY,
+                    ages ? 1 : no, ages ? 2 : no, 996);
     step(t, 996); /* the deadline merges into what is DIRTY */
-    assert_key_state(q, "a", WQ_STATE_HELD | WQ_STATE_DIRTY, ages ? 997 : no,
-                     ages ? 998 : no, no);
+    assert_key_info(q, "a", WQ_STATE_HELD | WQ_STATE_DIRTY, ages ? 997 : no,
+                    ages ? 998 : no, no);
     finish(q, item);
-    assert_key_state(q, "a", WQ_STATE_READY, ages ? 997 : no, no, no);
+    assert_key_info(q, "a", WQ_STATE_READY, ages ? 997 : no, no, no);
     item = take(q);
     step(t, 2);
-    assert_key_state(q, "a", WQ_STATE_HELD, no, ages ? 2 : no, no);
+    assert_key_info(q, "a", WQ_STATE_HELD, no, ages ? 2 : no, no);
     finish(q, item);
-    assert_key_state(q, "a", 0, no, no, no);
+    assert_key_info(q, "a", 0, no, no, no);
 }
 
 /* O-32 */
@@ -528,26 +529,26 @@ TEST(backoff_is_a_state_of_a_deadline)
     wq_queue     *q = t->q;
 
     assert_err(wq_add_rate_limited(q, wq_str("a")), WQ_OK);
-    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_BACKOFF, -1, -1,
-                     5 * MS);
+    assert_key_info(q, "a", WQ_STATE_WAITING | WQ_STATE_BACKOFF, -1, -1,
+                    5 * MS);
     assert_int_equal(look(q, "a").requeues, 1);
     assert_err(wq_add_rate_limited(q, wq_str("a")), WQ_OK);
     assert_int_equal(look(q, "a").requeues, 2);
     add(q, "a");
-    assert_key_state(q, "a",
-                     WQ_STATE_WAITING | WQ_STATE_BACKOFF | WQ_STATE_READY, 0,
-                     -1, 5 * MS);
+    assert_key_info(q, "a",
+                    WQ_STATE_WAITING | WQ_STATE_BACKOFF | WQ_STATE_READY, 0, -1,
+                    5 * MS);
     (void)take(q);
     add(q, "a");
-    assert_key_state(q, "a",
-                     WQ_STATE_WAITING | WQ_STATE_BACKOFF | WQ_STATE_HELD |
-                         WQ_STATE_DIRTY,
-                     0, 0, 5 * MS);
+    assert_key_info(q, "a",
+                    WQ_STATE_WAITING | WQ_STATE_BACKOFF | WQ_STATE_HELD |
+                        WQ_STATE_DIRTY,
+                    0, 0, 5 * MS);
     add_after(t, "a", 1); /* an earlier one that is no backoff */
-    assert_key_state(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD | WQ_STATE_DIRTY,
-                     0, 0, 1);
+    assert_key_info(q, "a", WQ_STATE_WAITING | WQ_STATE_HELD | WQ_STATE_DIRTY,
+                    0, 0, 1);
     assert_err(wq_cancel_after(q, wq_str("a")), WQ_OK);
-    assert_key_state(q, "a", WQ_STATE_HELD | WQ_STATE_DIRTY, 0, 0, -1);
+    assert_key_info(q, "a", WQ_STATE_HELD | WQ_STATE_DIRTY, 0, 0, -1);
     assert_int_equal(look(q, "a").requeues, 2);
     assert_err(wq_forget(q, wq_str("a")), WQ_OK);
     assert_int_equal(look(q, "a").requeues, 0);
@@ -616,7 +617,7 @@ TEST(deadline_that_has_passed_shows_as_ready)
 
     add_after(t, "a", 10);
     step(t, 12);
-    assert_key_state(t->q, "a", WQ_STATE_READY, 2, -1, -1);
+    assert_key_info(t->q, "a", WQ_STATE_READY, 2, -1, -1);
 }
 
 /* ---- wq_each() ---------------------------------------------------------- */
@@ -634,7 +635,7 @@ static void
 assert_same(const wq_key_info *a, const wq_key_info *b)
 {
     assert_int_equal(a->size, b->size);
-    assert_int_equal(a->state, b->state);
+    assert_int_equal(a->states, b->states);
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->requeues, b->requeues);
     assert_int_equal(a->ready_ns, b->ready_ns);

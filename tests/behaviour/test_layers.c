@@ -417,7 +417,7 @@ static const struct {
     VERB(fd, false, false),
     VERB(stats, false, false),
     VERB(depths, false, false),
-    VERB(key_state, false, false),
+    VERB(key_info, false, false),
     VERB(each, false, false),
     VERB(queue_name, false, false),
     VERB(remove_wait, false, false),

@@ -157,7 +157,7 @@ states_of(const char *key)
     wq_key_info info = {.size = sizeof info};
 
     assert_err(wq_read_key(q, wq_str(key), &info), WQ_OK);
-    return info.state;
+    return info.states;
 }
 
 /* ---- merged, ordered, counted -------------------------------------------- */

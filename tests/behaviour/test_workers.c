@@ -545,7 +545,7 @@ TEST(key_that_is_added_again_keeps_its_priority)
         wq_clock_fake_step(clock, 1000 * MS);
     }
     end(&room);
-    assert_true(room.last.retried >= 3 && room.last.postponed >= 2);
+    assert_true(room.last.retried >= 3 && room.last.delayed >= 2);
     wq_destroy(room.q);
     wq_clock_destroy(clock);
 }

@@ -132,8 +132,8 @@ snapshot_level(struct snapshot *s, const struct wq__core *c,
 static inline void
 snapshot_tally(struct snapshot *s, const struct wq__tally *t)
 {
-    const uint64_t all[] = {t->adds,    t->merged,    t->gets, t->dones,
-                            t->removed, t->displaced, t->drops};
+    const uint64_t all[] = {t->adds,    t->merged,    t->gets,     t->dones,
+                            t->removed, t->displaced, t->deferred, t->drops};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         snapshot_say(s, " %llu", (unsigned long long)all[i]);

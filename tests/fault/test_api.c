@@ -535,7 +535,7 @@ batch_is_in(void *unused)
     for (size_t i = 0; i < batch; i++) {
         wq_key_info info = {.size = sizeof info};
         assert_int_equal(wq_read_key(ctx.q, batch_keys[i], &info), WQ_OK);
-        assert_int_equal(info.state & (WQ_STATE_READY | WQ_STATE_WAITING),
+        assert_int_equal(info.states & (WQ_STATE_READY | WQ_STATE_WAITING),
                          how.debounce_ns || how.after_ns || how.rate_limited
                              ? WQ_STATE_WAITING
                              : WQ_STATE_READY);

@@ -285,8 +285,8 @@ stats(void)
     wq_stats c = {.size = sizeof c};
 
     assert_err(wq_read_stats(ctx.q, &c), WQ_OK);
-    assert_int_equal(c.adds,
-                     c.gets + c.removed + c.displaced + c.ready + c.dirty);
+    assert_int_equal(c.adds, c.gets + c.removed + c.displaced + c.deferred +
+                                 c.ready + c.dirty);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ctx.all[i].sum.adds, c.adds);
         assert_int_equal(ctx.all[i].sum.depth, c.ready + c.dirty);
@@ -299,7 +299,7 @@ stats(void)
 TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
 {
     struct counting    mem;
-    wq_key_info        info = {.size = sizeof info, .state = 77};
+    wq_key_info        info = {.size = sizeof info, .states = 77};
     static char        new_key[100]; /* it needs a block of its own */
     struct wq__memory *m;
 
@@ -320,7 +320,7 @@ TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
     const wq_stats before = stats();
     assert_int_equal(wq_len(ctx.q), 3); /* each counts singly there */
     assert_err(wq_read_key(ctx.q, wq_str("foo"), &info), WQ_ENOMEM);
-    assert_int_equal(info.state, 77);
+    assert_int_equal(info.states, 77);
     counting_heal(&mem);
     assert_err(wq_add_str(ctx.q, "foo"),
                WQ_OK); /* tells, as questions do not */

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Does each public header compile alone, in C11 and in C++17?
+# Does each public header compile alone, in C11 and in C++17, and fit into 80
+# columns?
 set -eu
 cd "$(dirname "$0")/../.."
 : "${CC:=cc}" "${CXX:=c++}"
@@ -19,7 +20,22 @@ alone() {
     done
 }
 
+# A UTF-8 character is one column: the bytes that continue it do not count.
+# clang-format does not break a line within a comment.
+too_wide() {
+    for header in include/wq/*.h; do
+        LC_ALL=C tr -d '\200-\277' <"$header" |
+            LC_ALL=C awk -v file="$header" '
+            length($0) > 80 {
+                printf "%s:%d: wider than 80 columns\n", file, FNR
+                wide = 1
+            }
+            END { exit wide }' || status=1
+    done
+}
+
 status=0
+too_wide
 alone "$CC" c c11
 if command -v "$CXX" >/dev/null; then
     alone "$CXX" c++ c++11

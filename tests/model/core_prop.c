@@ -782,7 +782,7 @@ compare_info(struct world *w, int n, const wq_key_info *info)
     const unsigned          states = states_of(w, n);
     const bool              wanted = states & (WQ_STATE_READY | WQ_STATE_DIRTY);
 
-    equal(w, "states of a key", states, info->state);
+    equal(w, "states of a key", states, info->states);
     equal(w, "priority of a key", model_priority(&w->model, n), info->priority);
     equal(w, "how long a key is READY",
           w->ages && wanted ? age(k->since, w->now) : -1, info->ready_ns);
@@ -806,7 +806,7 @@ compare_keys(struct world *w)
             wq__core_states(&w->core, key_of(n), hash_of(w, n));
         equal(w, "WAITING, inside", w->model.keys[n].waiting,
               (inside & WQ__WAITING) != 0);
-        equal(w, "BACKOFF, inside", (info.state & WQ_STATE_BACKOFF) != 0,
+        equal(w, "BACKOFF, inside", (info.states & WQ_STATE_BACKOFF) != 0,
               (inside & WQ__BACKOFF) != 0);
     }
 }
@@ -863,6 +863,7 @@ compare_counts(struct world *w)
     equal(w, "dones", (long long)m->dones, (long long)counts.dones);
     equal(w, "removed", (long long)m->removed, (long long)counts.removed);
     equal(w, "displaced", (long long)m->displaced, (long long)counts.displaced);
+    equal(w, "deferred", (long long)m->deferred, (long long)counts.deferred);
     equal(w, "drops", (long long)m->drops, (long long)counts.drops);
 }
 

@@ -386,7 +386,7 @@ put_off(struct model *m, const struct model_how *how, int key, int64_t at)
     take_out(m, key);
     k->dirty = false;
     throttle_waiting_instead(k);
-    m->displaced++;
+    m->deferred++;
     k->backoff = how->backoff;
     k->debounced = false;
     if (k->waiting)
@@ -716,7 +716,7 @@ model_done(struct model *m, int key)
     if (k->dirty && m->respect && k->waiting && k->backoff) { /* O-16 */
         (void)keep(k, k->priority);
         throttle_waiting_instead(k);
-        m->displaced++;
+        m->deferred++;
     } else if (k->dirty && !make_ready(m, key)) {
         return MODEL_REFUSED;
     }

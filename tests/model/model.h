@@ -111,7 +111,7 @@ struct model {
 
     /* What was counted, as inspect.h says; and how often a READY key was
      * added again, with a higher priority or without. */
-    uint64_t adds, merged, gets, dones, removed, displaced, drops;
+    uint64_t adds, merged, gets, dones, removed, displaced, deferred, drops;
     uint64_t touches, raises;
 };
 

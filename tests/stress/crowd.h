@@ -169,7 +169,9 @@ look(wq_queue *q)
     wq_stats c = {.size = sizeof c};
 
     expect_err("stats", WQ_OK, wq_read_stats(q, &c));
-    expect_equal("adds", c.gets + c.removed + c.displaced + c.ready + c.dirty,
+    expect_equal("adds",
+                 c.gets + c.removed + c.displaced + c.deferred + c.ready +
+                     c.dirty,
                  c.adds);
     expect_equal("gets", c.dones + c.held, c.gets);
     expect_at_most("dirty keys", c.held, c.dirty);

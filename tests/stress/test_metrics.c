@@ -194,7 +194,8 @@ static void
 check_counts(const wq_stats *c, wq_stats *before)
 {
     expect_equal("adds of a snapshot",
-                 c->gets + c->removed + c->displaced + c->ready + c->dirty,
+                 c->gets + c->removed + c->displaced + c->deferred + c->ready +
+                     c->dirty,
                  c->adds);
     expect_equal("held in a snapshot", c->gets - c->dones, c->held);
     expect(c->dirty <= c->held, "dirty ones are held", c->held, c->dirty);
@@ -412,7 +413,7 @@ count(void *ctx, wq_key key, const wq_key_info *info)
     char           text[40] = {0};
     unsigned       number;
 
-    expect(info->state != 0, "a visited key has states", 1, 0);
+    expect(info->states != 0, "a visited key has states", 1, 0);
     if (key.len <= sizeof(uint64_t))
         return true;
     memcpy(text, key.data, key.len);

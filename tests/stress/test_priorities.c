@@ -8,8 +8,8 @@
  *       each key has a version, raised before every add and read after every
  *       get.
  *
- * At every moment adds = gets + removed + displaced + ready + dirty. Where
- * every add of a key has the same priority, so has every hand-out.
+ * At every moment adds = gets + removed + displaced + deferred + ready + dirty.
+ * Where every add of a key has the same priority, so has every hand-out.
  */
 #include "crowd.h"
 

@@ -220,7 +220,7 @@ count_results(const wq_workers *pool)
     assert_int_equal(counts.busy, 0);
     assert_int_equal(counts.threads, 0);
     assert_int_equal(counts.errors, 0);
-    return counts.done + counts.retried + counts.postponed + counts.dropped;
+    return counts.done + counts.retried + counts.delayed + counts.dropped;
 }
 
 static void

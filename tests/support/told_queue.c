@@ -89,7 +89,7 @@ told_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
     const struct told *told = told_of(q);
 
     for (size_t i = 0; i < told->keys_len; i++)
-        if (told->keys[i].info.state & states &&
+        if (told->keys[i].info.states & states &&
             !visit(ctx, told->keys[i].key, &told->keys[i].info))
             return WQ_OK;
     return told->each_err;

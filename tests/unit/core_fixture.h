@@ -184,7 +184,7 @@ look_at(const char *s, int64_t now)
 static inline void
 expect_states(const char *s, unsigned states)
 {
-    assert_int_equal(look_at(s, 0).state, states);
+    assert_int_equal(look_at(s, 0).states, states);
 }
 
 /* It waits until `at`. */

@@ -118,7 +118,8 @@ TEST(key_put_off_by_its_backoff_takes_its_priority_along)
     add("foo", 8, WQ_ADDED_DIRTY);
     done(item);
     expect_states("foo", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
-    assert_int_equal(counts_at(0).displaced, 1);
+    assert_int_equal(counts_at(0).deferred, 1);
+    assert_int_equal(counts_at(0).displaced, 0);
     pass_to(50);
     assert_int_equal(get("foo")->priority, 8);
 }
@@ -200,7 +201,8 @@ TEST(replace_puts_off_a_key_that_is_ready)
     add("foo", 7, WQ_ADDED_NEW);
     assert_int_equal(add_at_if(WQ_IF_WAITING_REPLACE, 80), WQ_ADDED_LATER);
     expect_states("foo", WQ_STATE_WAITING);
-    assert_int_equal(counts_at(0).displaced, 1);
+    assert_int_equal(counts_at(0).deferred, 1);
+    assert_int_equal(counts_at(0).displaced, 0);
     pass_to(79);
     assert_int_equal(wq__core_len(&f.core), 0);
     pass_to(80);
@@ -390,6 +392,7 @@ TEST(lowest_level_makes_room_and_there_the_first_in_line)
     assert_int_equal(victims, 0);
     assert_int_equal(counts_at(0).displaced, 1);
     assert_int_equal(counts_at(0).drops, 1);
+    assert_int_equal(counts_at(0).deferred, 0);
     get("high");
     get("plain");
     get("new");

@@ -32,9 +32,9 @@ static void
 expect_due(const char *s, int64_t at)
 {
     pass_to(at - 1);
-    assert_false(look_at(s, at - 1).state & WQ_STATE_READY);
+    assert_false(look_at(s, at - 1).states & WQ_STATE_READY);
     pass_to(at);
-    assert_true(look_at(s, at).state & WQ_STATE_READY);
+    assert_true(look_at(s, at).states & WQ_STATE_READY);
 }
 
 /* ---- debounce ----------------------------------------------------------- */

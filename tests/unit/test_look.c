@@ -16,7 +16,7 @@ TEST(absent_key_has_no_state)
 {
     const wq_key_info info = look_at("nobody", 5);
 
-    assert_int_equal(info.state, 0);
+    assert_int_equal(info.states, 0);
     assert_int_equal(info.priority, 0);
     assert_int_equal(info.ready_ns, -1);
     assert_int_equal(info.held_ns, -1);
@@ -161,7 +161,7 @@ walk_on(struct walk *walk, size_t budget, unsigned states)
 
     while (wq__core_walk(&f.core, &walk->cursor, &budget, states, 0, &key,
                          &info)) {
-        assert_true(info.state & states);
+        assert_true(info.states & states);
         walk->seen[number_of(key)]++;
     }
     return budget == 0;

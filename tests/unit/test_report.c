@@ -306,7 +306,7 @@ TEST(stats_take_the_inbox_in)
     assert_int_equal(rec.sum.adds, 0); /* a question tells nobody */
     hand_over("bar");
     assert_err(wq_read_key(q, wq_str("bar"), &info), WQ_OK);
-    assert_int_equal(info.state, WQ_STATE_READY);
+    assert_int_equal(info.states, WQ_STATE_READY);
     hand_over("baz");
     assert_err(wq_read_depths(q, &depth, 1, &n), WQ_OK);
     assert_int_equal(depth.keys, 3);

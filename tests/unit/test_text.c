@@ -272,13 +272,38 @@ TEST(label_values_are_escaped)
     assert_escaped(wq__text_label, "\xc3\xbc\xe2\x82", 4, "\"\xc3\xbc" R "\"");
 }
 
-TEST(hex_has_two_digits_a_byte)
+static void
+assert_base64(const char *bytes, size_t n, const char *expected)
 {
     struct wq__text t;
 
     wq__text_init(&t, &wq__mem_default);
-    wq__text_hex(&t, "\x00\x9a\xff", 3);
-    assert_text(&t, "009aff");
+    wq__text_base64(&t, bytes, n);
+    assert_text(&t, expected);
+}
+
+/* RFC 4648, section 10. */
+TEST(base64_of_the_test_vectors_is_that_of_the_rfc)
+{
+    static const char *const expected[] = {
+        "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
+
+    for (size_t n = 0; n <= 6; n++)
+        assert_base64("foobar", n, expected[n]);
+}
+
+/* The last two digits of the alphabet, and bytes whose highest bit is set. */
+TEST(base64_has_all_digits_and_keeps_all_bits)
+{
+    assert_base64("\x00\xff", 2, "AP8=");
+    assert_base64("\xfb\xef\xbe\xff\xff\xff", 6, "++++////");
+    assert_base64("\x00\x10\x83\x10\x51\x87\x20\x92\x8b\x30\xd3\x8f"
+                  "\x41\x14\x93\x51\x55\x97\x61\x96\x9b\x71\xd7\x9f"
+                  "\x82\x18\xa3\x92\x59\xa7\xa2\x9a\xab\xb2\xdb\xaf"
+                  "\xc3\x1c\xb3\xd3\x5d\xb7\xe3\x9e\xbb\xf3\xdf\xbf",
+                  48,
+                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"
+                  "ghijklmnopqrstuvwxyz0123456789+/");
 }
 
 /* ---- the reader of JSON, which other tests rely on ----------------------- */
@@ -314,5 +339,7 @@ WQ_TESTS(test(buffer_grows_and_keeps_what_it_holds),
          test(utf8_is_told_from_what_is_not),
          test(what_is_not_utf8_is_replaced_once_for_each_beginning),
          test(json_strings_are_escaped), test(every_byte_makes_a_json_string),
-         test(label_values_are_escaped), test(hex_has_two_digits_a_byte),
+         test(label_values_are_escaped),
+         test(base64_of_the_test_vectors_is_that_of_the_rfc),
+         test(base64_has_all_digits_and_keeps_all_bits),
          test(json_reader_knows_json));

@@ -338,7 +338,7 @@ TEST(key_that_cannot_come_back_goes_to_on_drop_with_the_reason)
                            (int)errors[i]);
             assert_string_equal(t.text, verbs);
             assert_int_equal(counts.dropped, 1);
-            assert_int_equal(counts.retried + counts.postponed, 0);
+            assert_int_equal(counts.retried + counts.delayed, 0);
         }
 }
 

@@ -162,7 +162,7 @@ find_run(const struct walk *w, struct runner *runner, const struct run *run)
     found(w->keys,
           &(struct keys_row){
               .state = KEYS_RUNNING,
-              .again = info.state & WQ_STATE_DIRTY,
+              .again = info.states & WQ_STATE_DIRTY,
               .attempt = run->attempt,
               .slot = run->slot,
               .priority = run->priority,
@@ -187,9 +187,9 @@ is_running(const struct walk *w, wq_key key)
 static enum keys_state
 state_of(const wq_key_info *info)
 {
-    if (!(info->state & WQ_STATE_WAITING) || info->state & WQ_STATE_READY)
+    if (!(info->states & WQ_STATE_WAITING) || info->states & WQ_STATE_READY)
         return KEYS_READY;
-    return info->state & WQ_STATE_BACKOFF ? KEYS_RETRYING : KEYS_WAITING;
+    return info->states & WQ_STATE_BACKOFF ? KEYS_RETRYING : KEYS_WAITING;
 }
 
 static bool
@@ -200,7 +200,7 @@ visit(void *walk, wq_key key, const wq_key_info *info)
     const int64_t         now_ns = w->view->now_ns;
 
     if (!(w->keys->wanted & state) || !matches(w->keys, key) ||
-        (info->state & WQ_STATE_HELD && is_running(w, key)))
+        (info->states & WQ_STATE_HELD && is_running(w, key)))
         return true;
     found(w->keys,
           &(struct keys_row){
