@@ -6,8 +6,6 @@
 
 #include <wq/wq.h>
 
-#define MS INT64_C(1000000)
-
 /* begin: refuse */
 static int
 refuse(void)
@@ -47,7 +45,8 @@ block(void)
     if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_BLOCK), &q) ||
         wq_add_str(q, "a") || wq_add_str(q, "b")) /* nobody works yet */
         return 1;
-    const wq_err full = wq_add_one(q, wq_str("late"), WQ_ADD(.timeout_ns = MS));
+    const wq_err full =
+        wq_add_one(q, wq_str("late"), WQ_ADD(.max_block_ns = WQ_MS(1)));
     printf("waited for room: %s\n", wq_strerror(full));
 
     if (pthread_create(&worker, NULL, work, q))

@@ -115,8 +115,8 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  *
  * The first adds due keys to `inner` at the start of its verbs, all but
  * interrupt and shutting_down, and that must not block. A backend whose add can
- * block must have add_with, and that must return WQ_EFULL at once for a
- * timeout_ns of WQ_NOWAIT. A backend without add_with, or whose add_with
+ * block must have add_with, and that must return WQ_EFULL at once for
+ * `nowait`. A backend without add_with, or whose add_with
  * returns WQ_ENOTSUP for that, is given the key by add: then these verbs block
  * for as long as add does. The layers themselves have no add_with: do not put
  * delays around a layer around a queue that blocks. A due key that `inner`

@@ -111,6 +111,18 @@ WQ_API const char *wq_err_name(wq_err err);
  */
 WQ_API int wq_version(void);
 
+/* ----------------------------------------------------------------- time -- */
+
+/* Times are int64_t nanoseconds. These make them from whole milliseconds and
+ * seconds, of either sign: up to 2^63 ns, so some 9.2e12 ms and 9.2e9 s. They
+ * are constant expressions if `n` is one; a larger `n` overflows.
+ */
+#define WQ_MS(n) ((int64_t)(n)*1000000)
+#define WQ_SECONDS(n) ((int64_t)(n)*1000000000)
+
+/* A duration so long that it never ends. */
+#define WQ_FOREVER INT64_MAX
+
 /* ----------------------------------------------------------------- keys -- */
 
 /* The longest key, in bytes. A key is a name, not a payload. */
@@ -301,9 +313,6 @@ typedef struct wq_config {
 
 typedef struct wq_queue wq_queue; /* opaque */
 
-/* A duration so long that it never ends. */
-#define WQ_FOREVER INT64_MAX
-
 /* Make an in-memory queue. `config` may be NULL: all defaults.
  *
  * Starts no thread. The caller owns *out and gives it to wq_destroy().
@@ -458,15 +467,16 @@ typedef struct wq_add_options {
      * further adds with this option wait until that time is over. Adds without
      * it do not wait, and their runs neither begin nor prolong that time. */
     int64_t throttle_ns;
-    /* With WQ_OVERFLOW_BLOCK: how long to wait for room. 0: as wq_add(), for
-     * ever; WQ_NOWAIT: not at all. */
-    int64_t timeout_ns;
+    /* Do not wait for room: with WQ_OVERFLOW_BLOCK too, a full queue is
+     * WQ_EFULL. */
+    bool nowait;
+    /* With WQ_OVERFLOW_BLOCK: wait for room for so long at most, then return
+     * WQ_ETIMEDOUT. 0: no limit. Not together with `nowait`. */
+    int64_t max_block_ns;
     /* What was done: an array of as many as there are keys; NULL: nobody wants
      * to know. Written only if all went well. */
     wq_added *results;
 } wq_add_options;
-
-#define WQ_NOWAIT (-1)
 
 #ifndef __cplusplus
 #define WQ_ADD(...)                                                            \
@@ -484,9 +494,9 @@ typedef struct wq_add_options {
  *   WQ_EINVAL     also: NULL keys; a negative time; more than one of a delay
  *                 (after_ns or rate_limited), debounce_ns and throttle_ns; a
  *                 max_wait_ns without debounce_ns; an unknown `waiting`, or one
- *                 with debounce_ns or throttle_ns; a wrong `size` (rules: see
- *                 wq_create());
- *   WQ_ETIMEDOUT  no room in time;
+ *                 with debounce_ns or throttle_ns; `nowait` and max_block_ns; a
+ *                 wrong `size` (rules: see wq_create());
+ *   WQ_ETIMEDOUT  no room within max_block_ns;
  *   WQ_EFULL      no room; or more new keys than max_len: they never fit;
  *   WQ_EGIVENUP   rate_limited: one of them was retried too often; it was
  *                 given up, and the others were not added;

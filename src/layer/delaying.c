@@ -117,12 +117,11 @@ static wq_err
 offer(struct delaying *d, wq_key key)
 {
     const wq_backend    *inner = d->inner->backend;
-    const wq_add_options no_wait = {.size = sizeof no_wait,
-                                    .timeout_ns = WQ_NOWAIT};
+    const wq_add_options nowait = {.size = sizeof nowait, .nowait = true};
     wq_err               err = WQ_ENOTSUP;
 
     if (inner->add_with)
-        err = inner->add_with(d->inner, &no_wait, &key, 1);
+        err = inner->add_with(d->inner, &nowait, &key, 1);
     return err == WQ_ENOTSUP ? inner->add(d->inner, key) : err;
 }
 

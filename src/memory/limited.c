@@ -147,8 +147,7 @@ wq__memory_add_limited(struct wq__memory *m, const wq_add_options *options,
         .respect = m->retry_policy & WQ_RETRY_FAILURES_ONLY,
     };
     err = wq__memory_add_picks(m, &how, keys, picks, n,
-                               options->timeout_ns ? options->timeout_ns
-                                                   : WQ_FOREVER);
+                               wq__memory_block_time(options));
     if (err) {
         undo(m, keys, picks, n);
         return err;

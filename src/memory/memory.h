@@ -209,9 +209,18 @@ void wq__memory_stop_watching(struct wq__memory *m);
  * lock. */
 struct wq__sleeper *wq__memory_stop_all(struct wq__memory *m);
 
+/* How long an add with these options waits for room. */
+static inline int64_t
+wq__memory_block_time(const wq_add_options *options)
+{
+    if (options->nowait)
+        return 0;
+    return options->max_block_ns ? options->max_block_ns : WQ_FOREVER;
+}
+
 /* An add in terms of the core: how many keys, what is known of each, what the
- * core was told. Blocks and displaces as the queue's bound says. limited.c
- * fills in picks[].at. */
+ * core was told. Blocks and displaces as the queue's bound says; `timeout_ns`
+ * of 0 does not block. limited.c fills in picks[].at. */
 wq_err wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
                             const wq_key *keys, struct wq__pick *picks,
                             size_t n, int64_t timeout_ns);

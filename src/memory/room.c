@@ -103,7 +103,7 @@ wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
     bounded.displace = m->overflow == WQ_OVERFLOW_DROP_OLDEST;
     wq__gate_enter(m);
     wq_err err = try_add(m, &bounded, keys, picks, n, &needs);
-    if (m->overflow == WQ_OVERFLOW_BLOCK && timeout_ns != WQ_NOWAIT &&
+    if (m->overflow == WQ_OVERFLOW_BLOCK && timeout_ns != 0 &&
         may_fit_later(m, err, needs)) {
         wq__gate_stay(m);
         err = wait_for_room(m, &bounded, keys, picks, n, needs, timeout_ns);

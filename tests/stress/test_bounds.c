@@ -63,10 +63,10 @@ some_way(struct dice *dice)
     wq_add_options how = {.size = sizeof how};
 
     how.priority = (int)dice_roll(dice, 3);
-    if (plan.timeouts)
-        how.timeout_ns = dice_roll(dice, 3)
-                             ? (int64_t)dice_roll(dice, 50) * US + 1
-                             : WQ_NOWAIT;
+    if (plan.timeouts && dice_roll(dice, 3))
+        how.max_block_ns = (int64_t)dice_roll(dice, 50) * US + 1;
+    else
+        how.nowait = plan.timeouts;
     if (plan.delays && dice_roll(dice, 2))
         how.after_ns = (int64_t)dice_roll(dice, 200) * US;
     else if (plan.throttle)
