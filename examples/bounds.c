@@ -61,19 +61,20 @@ block(void)
 /* end: block */
 
 /* begin: drop */
-/* What the callback needs. It is named before there is a queue. */
+/* What the callback needs. The config names it before there is a queue. */
 struct feed {
     wq_queue *q;
     int       drops;
 };
 
 static void
-dropped(void *ctx, wq_key key)
+on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     struct feed *feed = ctx;
 
-    printf("dropped: %.*s; in line: %zu\n", (int)key.len,
-           (const char *)key.data, wq_len(feed->q));
+    (void)retries; /* 0: the key was not given up, but displaced */
+    printf("dropped: %.*s (%s); READY: %zu\n", (int)key.len,
+           (const char *)key.data, wq_strerror(why), wq_len(feed->q));
     feed->drops++;
 }
 
@@ -83,7 +84,7 @@ drop_oldest(void)
     struct feed feed = {.drops = 0};
 
     if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_DROP_OLDEST,
-                            .on_overflow = dropped, .overflow_ctx = &feed),
+                            .on_drop = on_drop, .drop_ctx = &feed),
                   &feed.q) ||
         wq_add_str(feed.q, "a") || wq_add_str(feed.q, "b") ||
         wq_add_str(feed.q, "c")) /* a has to go */

@@ -130,7 +130,7 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * must be the one by which the inner queue measures its time-outs (a step of a
  * fake clock between a layer's look at it and the inner queue's sleep is slept
  * over: time-outs are lengths of time, not moments); the second
- * also `limiter`, `max_retries` and `on_give_up`. They start no thread. A get
+ * also `limiter`, `max_retries` and `on_drop`. They start no thread. A get
  * that sleeps in an inner queue without `interrupt` learns of a new, earlier
  * deadline within 10 ms.
  *

@@ -250,9 +250,9 @@ typedef enum wq_overflow {
     /* It waits until keys have gone. A worker that adds new keys to its own
      * full queue may wait for itself. */
     WQ_OVERFLOW_BLOCK,
-    /* It takes the place of the READY key that has been so for longest, of
-     * those with the lowest priority. WQ_EFULL if that is higher than the new
-     * key's, or no key is READY. */
+    /* It displaces the READY key that has been so for longest, of those with
+     * the lowest priority: that key is dropped (on_drop). WQ_EFULL if that
+     * priority is higher than the new key's, or no key is READY. */
     WQ_OVERFLOW_DROP_OLDEST,
 } wq_overflow;
 
@@ -273,10 +273,18 @@ typedef struct wq_config {
     wq_limiter *limiter;
     unsigned    retry;       /* enum wq_retry; 0: as client-go */
     unsigned    max_retries; /* then give up; 0: never */
-    /* A key was given up after `retries`; called by wq_add_rate_limited(),
-     * without a lock. NULL: nobody wants to know. */
-    void (*on_give_up)(void *ctx, wq_key key, unsigned retries);
-    void *give_up_ctx; /* its first argument */
+    /* The queue dropped `key`: it needed work, and leaves without it. Why:
+     *   WQ_EGIVENUP  given up after `retries` retries (max_retries); called by
+     *                wq_add_rate_limited();
+     *   WQ_EFULL     displaced: it was READY and made room for another key
+     *                (WQ_OVERFLOW_DROP_OLDEST); `retries` is 0; called by the
+     *                add. An add of a new key from here displaces another, and
+     *                so on without end.
+     * Called without a lock. The bytes of `key` are valid until it returns; a
+     * NUL byte follows them. NULL: no callback. A key that wq_remove() takes
+     * back, or a WAITING key that a shutdown drops, does not come here. */
+    void (*on_drop)(void *ctx, wq_key key, unsigned retries, wq_err why);
+    void *drop_ctx; /* its first argument */
     /* NULL or "": no metrics. Copied. */
     const char *name;
     /* Who is told what happens, if there is a name; NULL: the sink of
@@ -291,11 +299,6 @@ typedef struct wq_config {
      * 0: any number. */
     size_t      max_len;
     wq_overflow overflow; /* 0: WQ_OVERFLOW_REFUSE */
-    /* A READY key had to make room (WQ_OVERFLOW_DROP_OLDEST); called by the
-     * add, without a lock. An add of a new key from here makes another go,
-     * and so on without end. NULL: nobody wants to know. */
-    void (*on_overflow)(void *ctx, wq_key key);
-    void *overflow_ctx; /* its first argument */
     /* For threads with real-time priorities (SCHED_FIFO): no call waits for a
      * thread of lower priority for longer than that thread's own calls take.
      * The queue's lock inherits priorities, keys are not handed over outside
@@ -323,7 +326,7 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              there; an order or allocator lacks a required function;
  *              `waiting`, `retry` or `overflow` has a value that is not one of
  *              its own; `limiter` belongs to another queue or limiter; an
- *              overflow policy or on_overflow without a max_len;
+ *              overflow policy without a max_len;
  *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST cannot be combined with an order;
  *              `real_time`, and the system has no priority inheritance;
  *   WQ_ENOMEM  no memory;
@@ -398,10 +401,12 @@ WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
  * earlier deadline stays; wq_config.retry changes that. With
  * wq_config.max_retries, a key that was retried so often (since the last
  * wq_forget()) is not added but given up: the limiter forgets it, and
- * wq_config.on_give_up is called.
+ * wq_config.on_drop is called.
  *
  * Returns as wq_add(), and
  *   WQ_EGIVENUP  see above;
+ *   WQ_ENOMEM    also: no memory to copy the key for on_drop (keys of 256
+ *                bytes and more); the key was not given up;
  *   WQ_ENOTSUP   the backend knows no rate limits.
  * After shutdown, and for bad arguments, the limiter is not asked.
  * Threads: any.  Blocks: as wq_add().  Since: 0.1.  [R-01 R-02 R-03 O-16 O-17]

@@ -34,8 +34,7 @@ has_known_values(const wq_config *config)
 static bool
 is_bound(const wq_config *config)
 {
-    return config->max_len ||
-           (config->overflow == WQ_OVERFLOW_REFUSE && !config->on_overflow);
+    return config->max_len || config->overflow == WQ_OVERFLOW_REFUSE;
 }
 
 wq_err

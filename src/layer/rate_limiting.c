@@ -14,13 +14,16 @@
 #include "core/mem.h"
 #include "layer/calls.h"
 #include "limit/retry.h"
+#include "port/lock.h"
 #include "port/relax.h"
 
 struct limiting {
     wq_queue         base;  /* first: a queue is the beginning of its backend */
     wq_queue        *inner; /* owned */
     wq_allocator     mem;   /* a copy of the config's */
-    struct wq__retry retry; /* owns the limiter, which guards itself */
+    struct wq__lock  lock;  /* guards the calls of `mem`, for `shared_mem` */
+    wq_allocator     shared_mem; /* `mem`, under `lock` */
+    struct wq__retry retry;      /* owns the limiter, which guards itself */
     struct wq__calls calls; /* rate-limited adds: other verbs do not touch the
                                layer after the inner queue */
 };
@@ -35,6 +38,28 @@ static wq_queue *
 inner(wq_queue *q)
 {
     return limiting(q)->inner;
+}
+
+/* An allocator need not be called by two threads at a time (wq.h). */
+static void *
+allocate_locked(void *ctx, size_t n)
+{
+    struct limiting *l = ctx;
+
+    wq__lock_take(&l->lock);
+    void *p = wq__mem_alloc(&l->mem, n);
+    wq__lock_release(&l->lock);
+    return p;
+}
+
+static void
+free_locked(void *ctx, void *p, size_t n)
+{
+    struct limiting *l = ctx;
+
+    wq__lock_take(&l->lock);
+    wq__mem_free(&l->mem, p, n);
+    wq__lock_release(&l->lock);
 }
 
 /* ---- what it adds ------------------------------------------------------- */
@@ -153,6 +178,7 @@ limiting_destroy(wq_queue *q)
     for (unsigned round = 0; wq__calls_in_progress(&l->calls); round++)
         wq__relax(round);
     wq__retry_fini(&l->retry);
+    wq__lock_fini(&l->lock);
     const wq_allocator mem = l->mem;
     wq__mem_free(&mem, l, sizeof *l);
 }
@@ -189,9 +215,18 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
     l->base.backend = &limiting_backend;
     l->inner = around;
     l->mem = mem;
+    l->shared_mem = (wq_allocator){
+        .size = sizeof l->shared_mem,
+        .ctx = l,
+        .alloc = allocate_locked,
+        .free = free_locked,
+    };
     wq__calls_init(&l->calls);
-    const wq_err err = wq__retry_init(&l->retry, config, config->clock, &mem);
+    wq__lock_init(&l->lock);
+    const wq_err err =
+        wq__retry_init(&l->retry, config, config->clock, &l->shared_mem);
     if (err) {
+        wq__lock_fini(&l->lock);
         wq__mem_free(&mem, l, sizeof *l);
         return err;
     }

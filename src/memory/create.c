@@ -117,8 +117,8 @@ fill_in(struct wq__memory *m, const wq_config *config,
     m->keep_waiting = config->waiting == WQ_WAITING_KEEP;
     m->retry_policy = config->retry;
     m->overflow = config->overflow;
-    m->on_overflow = config->on_overflow;
-    m->overflow_ctx = config->overflow_ctx;
+    m->on_drop = config->on_drop;
+    m->drop_ctx = config->drop_ctx;
     m->real_time = config->real_time;
     /* Race detectors understand the lock, and do not understand the inbox. */
     m->has_inbox = !config->order && !config->max_len && !config->real_time &&

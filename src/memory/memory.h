@@ -51,10 +51,10 @@ struct wq__memory {
     unsigned         retry_policy; /* enum wq_retry */
     struct wq__retry retry;        /* owns the limiter; guards itself */
     wq_overflow      overflow;
-    void (*on_overflow)(void *ctx, wq_key key); /* or NULL */
-    void            *overflow_ctx;              /* its first argument */
-    char            *name;                      /* owned; or NULL */
-    struct wq__sink *sinks;                     /* owned; or NULL */
+    wq__on_drop     *on_drop;  /* or NULL */
+    void            *drop_ctx; /* its first argument */
+    char            *name;     /* owned; or NULL */
+    struct wq__sink *sinks;    /* owned; or NULL */
     /* Written once, when all sinks are open: released, for those who find it
      * without the lock (acquire). */
     _Atomic size_t sinks_len;

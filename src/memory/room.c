@@ -70,14 +70,14 @@ bury_all(struct wq__memory *m, struct wq__pick *picks, size_t n)
             wq__core_bury(&m->core, picks[i].victim);
 }
 
-/* The keys that had to make room are shown to whoever wants to know, without
- * the lock; their bytes are theirs until then. */
+/* Show the displaced keys to on_drop(), without the lock. Their records, which
+ * hold the bytes, stay until then. */
 static void
-mourn(struct wq__memory *m, struct wq__pick *picks, size_t n)
+report_victims(struct wq__memory *m, struct wq__pick *picks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (picks[i].victim)
-            m->on_overflow(m->overflow_ctx, picks[i].victim_key);
+            m->on_drop(m->drop_ctx, picks[i].victim_key, 0, WQ_EFULL);
     wq__gate_enter(m);
     bury_all(m, picks, n);
     wq__gate_leave(m);
@@ -110,11 +110,11 @@ wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
         wq__gate_leave_for_good(m);
         return err;
     }
-    const bool mourning = !err && bounded.displace && has_victims(picks, n);
-    if (mourning && !m->on_overflow)
+    const bool displaced = !err && bounded.displace && has_victims(picks, n);
+    if (displaced && !m->on_drop)
         bury_all(m, picks, n);
     wq__gate_leave(m);
-    if (mourning && m->on_overflow)
-        mourn(m, picks, n);
+    if (displaced && m->on_drop)
+        report_victims(m, picks, n);
     return err;
 }

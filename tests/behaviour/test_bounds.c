@@ -34,9 +34,9 @@ try_config(const wq_config *config)
 }
 
 static void
-ignore(void *ctx, wq_key key)
+ignore(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
-    (void)ctx, (void)key;
+    (void)ctx, (void)key, (void)retries, (void)why;
 }
 
 static wq_err
@@ -73,12 +73,12 @@ TEST(overflow_policy_needs_a_bound)
     assert_err(try_config(WQ_CONFIG(.overflow = WQ_OVERFLOW_BLOCK)), WQ_EINVAL);
     assert_err(try_config(WQ_CONFIG(.overflow = WQ_OVERFLOW_DROP_OLDEST)),
                WQ_EINVAL);
-    assert_err(try_config(WQ_CONFIG(.on_overflow = ignore)), WQ_EINVAL);
+    assert_err(try_config(WQ_CONFIG(.on_drop = ignore)), WQ_OK);
     for (int o = WQ_OVERFLOW_REFUSE; o <= WQ_OVERFLOW_DROP_OLDEST; o++)
         assert_err(
             try_config(WQ_CONFIG(.max_len = 1, .overflow = (wq_overflow)o)),
             WQ_OK);
-    assert_err(try_config(WQ_CONFIG(.max_len = 1, .on_overflow = ignore,
+    assert_err(try_config(WQ_CONFIG(.max_len = 1, .on_drop = ignore,
                                     .overflow = WQ_OVERFLOW_DROP_OLDEST)),
                WQ_OK);
     assert_err(try_config(WQ_CONFIG(.max_len = SIZE_MAX)), WQ_OK);
@@ -267,11 +267,13 @@ struct seen {
 };
 
 static void
-note(void *ctx, wq_key key)
+note(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     struct seen *s = ctx;
     const size_t at = strlen(s->text);
 
+    assert_err(why, WQ_EFULL);
+    assert_int_equal(retries, 0);
     (void)snprintf(s->text + at, sizeof s->text - at, "%.*s", (int)key.len,
                    (const char *)key.data);
     if (!s->calls)
@@ -286,8 +288,8 @@ static void
 create_dropping(struct seen *s, size_t max_len)
 {
     *s = (struct seen){.text = ""};
-    s->t = timed_create(WQ_CONFIG(.max_len = max_len, .on_overflow = note,
-                                  .overflow_ctx = s,
+    s->t = timed_create(WQ_CONFIG(.max_len = max_len, .on_drop = note,
+                                  .drop_ctx = s,
                                   .overflow = WQ_OVERFLOW_DROP_OLDEST));
 }
 
@@ -449,8 +451,7 @@ TEST(dropped_keys_of_any_length_are_shown_and_given_back)
         assert_err(
             wq_create(WQ_CONFIG(.max_len = 2, .allocator = &mem.allocator,
                                 .overflow = WQ_OVERFLOW_DROP_OLDEST,
-                                .on_overflow = told ? note : NULL,
-                                .overflow_ctx = &s),
+                                .on_drop = told ? note : NULL, .drop_ctx = &s),
                       &q),
             WQ_OK);
         for (size_t len = 1; len <= sizeof bytes; len = len * 3 + 1)

@@ -1354,10 +1354,11 @@ struct told {
 };
 
 static void
-tell(void *ctx, wq_key key, unsigned retries)
+tell(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     struct told *told = ctx;
 
+    assert_err(why, WQ_EGIVENUP);
     told->calls++;
     told->retries = retries;
     (void)!wq_add(told->q, key);
@@ -1371,8 +1372,8 @@ TEST(layer_gives_up_after_so_many_retries)
     struct told   told = {.calls = 0};
 
     wrap_limits(t, WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
-                             .max_retries = 1, .on_give_up = tell,
-                             .give_up_ctx = &told));
+                             .max_retries = 1, .on_drop = tell,
+                             .drop_ctx = &told));
     told.q = t->q;
     retry(t, "foo");
     assert_due_in(t, "foo", MS);
@@ -1385,6 +1386,35 @@ TEST(layer_gives_up_after_so_many_retries)
     step(t, HOUR);
     assert_none_due(t);
     timed_destroy(t);
+}
+
+/* O-17 O-18 */
+TEST(layer_without_memory_to_show_a_key_does_not_give_up)
+{
+    static char     bytes[WQ_KEY_MAX];
+    const wq_key    key = {bytes, sizeof bytes};
+    struct counting mem;
+    struct bare    *b;
+    struct timed   *t = wrap_bare(&b);
+    struct told     told = {.calls = 0};
+
+    counting_init(&mem);
+    memset(bytes, 'k', sizeof bytes);
+    wrap_limits(t, WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
+                             .allocator = &mem.allocator, .max_retries = 1,
+                             .on_drop = tell, .drop_ctx = &told));
+    told.q = t->q;
+    assert_err(wq_add_rate_limited(t->q, key), WQ_OK);
+    counting_fail(&mem, 1, COUNTING_FROM_NOW);
+    assert_err(wq_add_rate_limited(t->q, key), WQ_ENOMEM);
+    assert_int_equal(told.calls, 0);
+    assert_int_equal(wq_num_requeues(t->q, key), 1);
+
+    counting_heal(&mem);
+    assert_err(wq_add_rate_limited(t->q, key), WQ_EGIVENUP);
+    assert_int_equal(told.calls, 1);
+    timed_destroy(t);
+    assert_int_equal(mem.bytes, 0);
 }
 
 /* R-03 L-30 */
@@ -1603,6 +1633,7 @@ WQ_TESTS(
     with_limits(layer_counts_although_the_earlier_deadline_stays),
     test(layer_without_a_limiter_of_its_own_has_the_default_one),
     test(layer_gives_up_after_so_many_retries),
+    test(layer_without_memory_to_show_a_key_does_not_give_up),
     test(layer_takes_back_a_retry_that_found_no_memory),
     with_limits(retry_through_a_layer_after_shutdown_does_not_count),
     test(layer_does_not_give_up_after_shutdown),

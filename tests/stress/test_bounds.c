@@ -47,8 +47,10 @@ name_of(wq_key key)
 }
 
 static void
-mourn(void *ctx, wq_key key)
+on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
+    expect_err("reason", WQ_EFULL, why);
+    expect_equal("retries", 0, retries);
     expect_equal("context", (uintptr_t)&dropped, (uintptr_t)ctx);
     atomic_fetch_add(&dropped, 1);
     atomic_fetch_add(&dropped_sum, name_of(key));
@@ -193,9 +195,8 @@ open_game(const struct plan *wanted)
         "create", WQ_OK,
         wq_create(WQ_CONFIG(.allocator = &mem.allocator,
                             .max_len = plan.max_len, .overflow = plan.overflow,
-                            .on_overflow = drops ? mourn : NULL,
-                            .overflow_ctx = &dropped,
-                            .waiting = WQ_WAITING_KEEP),
+                            .on_drop = drops ? on_drop : NULL,
+                            .drop_ctx = &dropped, .waiting = WQ_WAITING_KEEP),
                   &q));
 }
 
