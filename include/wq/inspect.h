@@ -54,10 +54,10 @@ typedef struct wq_stats {
     uint64_t displaced; /* READY or DIRTY keys that made room for others
                            (WQ_OVERFLOW_DROP_OLDEST), or were put off
                            (WQ_IF_WAITING_REPLACE, WQ_RETRY_RESPECT) */
-    uint64_t drops; /* keys that nobody will see: overflow, deadlines dropped
-                       by a shutdown, keys given up by the queue
-                       (wq_config.max_retries; what a worker pool gives up
-                       is in wq_workers_read_stats()) */
+    uint64_t drops;     /* keys that needed work and left without it, each once:
+                       displaced, WAITING when a shutdown came, given up
+                       (wq_config.max_retries), dropped by a worker pool or
+                       wq_work_one(), counted by wq_count_drops() */
 } wq_stats;
 
 /* Fill in *out, as far as out->size reaches: one snapshot, consistent in

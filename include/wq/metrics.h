@@ -116,7 +116,7 @@ WQ_API wq_err wq_metrics_set_default(const wq_metrics *metrics);
  *
  *     workqueue_waiting_keys             keys that have a deadline
  *     workqueue_merged_total             adds of keys that were queued already
- *     workqueue_drops_total              keys nobody will see
+ *     workqueue_drops_total              keys dropped: wq_stats.drops
  *     workqueue_limiter_delay_seconds    histogram: what limiters decided
  *     workqueue_priority_depth           also by label `priority`. The first
  *                                        25 priorities of a name are told

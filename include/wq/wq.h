@@ -569,6 +569,17 @@ WQ_API wq_err wq_forget(wq_queue *q, wq_key key);
  */
 WQ_API unsigned wq_num_requeues(wq_queue *q, wq_key key);
 
+/* Count `n` keys as dropped, in wq_stats.drops and workqueue_drops_total: for a
+ * worker loop of your own that does not add a failed key again. Only counts:
+ * no key changes, and on_drop is not called. Do not count a key that the queue
+ * dropped itself (WQ_EGIVENUP, on_drop): the queue has. The worker pool and
+ * wq_work_one() count for their handlers.
+ *
+ * Returns WQ_OK; WQ_EINVAL: NULL queue; WQ_ENOTSUP: the backend keeps no count.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-62]
+ */
+WQ_API wq_err wq_count_drops(wq_queue *q, uint64_t n);
+
 /* Take the next key; block while there is none.
  *
  * The item is the caller's until wq_done(). After shutdown the keys that are

@@ -481,6 +481,13 @@ delaying_done_key(wq_queue *q, wq_key key)
     return end_call(d, err);
 }
 
+/* Does not touch the layer, and does not block. */
+static wq_err
+delaying_count_drops(wq_queue *q, uint64_t n)
+{
+    return wq_count_drops(delaying(q)->inner, n);
+}
+
 static wq_err
 delaying_len(wq_queue *q, size_t *out)
 {
@@ -577,6 +584,7 @@ static const wq_backend delaying_backend = {
     .drain = delaying_drain,
     .interrupt = delaying_interrupt,
     .add_after = delaying_add_after,
+    .count_drops = delaying_count_drops,
 };
 
 static wq_err

@@ -72,6 +72,8 @@ add_rate_limited(struct limiting *l, wq_key key)
     if (wq_shutting_down(l->inner))
         return WQ_ESHUTDOWN;
     wq_err err = wq__retry_delay(&l->retry, key, &delay_ns);
+    if (err == WQ_EGIVENUP)
+        (void)wq_count_drops(l->inner, 1); /* its metrics are all there are */
     if (err)
         return err;
     err = wq_add_after(l->inner, key, delay_ns);
@@ -138,6 +140,12 @@ limiting_done_key(wq_queue *q, wq_key key)
 }
 
 static wq_err
+limiting_count_drops(wq_queue *q, uint64_t n)
+{
+    return wq_count_drops(inner(q), n);
+}
+
+static wq_err
 limiting_len(wq_queue *q, size_t *out)
 {
     return inner(q)->backend->len(inner(q), out);
@@ -200,6 +208,7 @@ static const wq_backend limiting_backend = {
     .add_rate_limited = limiting_add_rate_limited,
     .forget = limiting_forget,
     .num_requeues = limiting_num_requeues,
+    .count_drops = limiting_count_drops,
 };
 
 static wq_err

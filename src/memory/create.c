@@ -93,6 +93,7 @@ static const wq_backend memory_backend = {
     .add_rate_limited = wq__memory_add_rate_limited,
     .forget = wq__memory_forget,
     .num_requeues = wq__memory_num_requeues,
+    .count_drops = wq__memory_count_drops,
     .add_with = wq__memory_add_with,
     .remove = wq__memory_remove,
     .cancel_after = wq__memory_cancel_after,
@@ -132,7 +133,7 @@ fill_in(struct wq__memory *m, const wq_config *config,
     atomic_init(&m->sinks_len, 0);
     atomic_init(&m->tells, false);
     atomic_init(&m->retries, 0);
-    atomic_init(&m->given_up, 0);
+    atomic_init(&m->dropped, 0);
     atomic_init(&m->rouse_from, WQ__ROUSE_NOBODY);
     atomic_init(&m->work_hint, false);
     atomic_init(&m->wait_hint, false);

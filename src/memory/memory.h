@@ -62,8 +62,8 @@ struct wq__memory {
 
     /* What limiters have to do with, which are asked without the lock. Counted
      * by anyone, read by who wants statistics: relaxed. */
-    _Atomic uint64_t retries;  /* adds with a delay */
-    _Atomic uint64_t given_up; /* keys that were retried too often */
+    _Atomic uint64_t retries; /* adds with a delay */
+    _Atomic uint64_t dropped; /* keys given up, or dropped by callers */
 
     /* ---- what producers look at before they take the lock: rarely written, so
      * that it stays near them ---- */
@@ -183,6 +183,7 @@ wq_err wq__memory_cancel_after(wq_queue *q, wq_key key);
 wq_err wq__memory_add_rate_limited(wq_queue *q, wq_key key);
 wq_err wq__memory_forget(wq_queue *q, wq_key key);
 wq_err wq__memory_num_requeues(wq_queue *q, wq_key key, unsigned *out);
+wq_err wq__memory_count_drops(wq_queue *q, uint64_t n);
 wq_err wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out);
 wq_err wq__memory_get_many(wq_queue *q, wq_item **out, size_t max,
                            int64_t timeout_ns, size_t *n);

@@ -51,7 +51,7 @@ static const struct family families[] = {
     {"workqueue_merged", COUNTER, AT(history.merged),
      "Adds of keys that were in line already."},
     {"workqueue_drops", COUNTER, AT(history.drops),
-     "Keys that no worker will see: overflow, shutdown, retried too often."},
+     "Keys that left without the work they needed."},
     {"workqueue_limiter_delay_seconds", HISTOGRAM,
      AT(history.durations[WQ__LIMITED]),
      "How long the limiter made keys wait."},

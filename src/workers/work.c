@@ -39,6 +39,8 @@ drop(struct wq__worker *w, wq_key key, unsigned retries, wq_err why)
     const wq_workers_config *config = &w->pool->config;
 
     count(w, WQ__DROPPED);
+    if (why != WQ_EGIVENUP) /* the queue has counted that one */
+        (void)wq_count_drops(w->pool->queue, 1);
     if (config->on_drop)
         config->on_drop(config->ctx, key, retries, why);
 }

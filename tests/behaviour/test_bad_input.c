@@ -69,6 +69,7 @@ TEST(no_queue_is_an_error_and_no_crash)
     assert_err(wq_get_within(NULL, 0, &item), WQ_EINVAL);
     assert_err(wq_done(NULL, &any), WQ_EINVAL);
     assert_err(wq_done_key(NULL, wq_str("foo")), WQ_EINVAL);
+    assert_err(wq_count_drops(NULL, 1), WQ_EINVAL);
     assert_err(wq_shutdown_with_drain(NULL), WQ_EINVAL);
     assert_err(wq_shutdown_with_drain_within(NULL, 0), WQ_EINVAL);
     assert_ptr_equal(item, untouched);

@@ -394,31 +394,19 @@ static const struct {
         .name = #verb, .offset = offsetof(wq_backend, verb),                   \
         .delaying = in_delaying, .limiting = in_limiting                       \
     }
-    VERB(destroy, true, true),
-    VERB(add, true, true),
-    VERB(get, true, true),
-    VERB(done, true, true),
-    VERB(len, true, true),
-    VERB(shutdown, true, true),
-    VERB(shutting_down, true, true),
-    VERB(done_key, true, true),
-    VERB(drain, true, true),
-    VERB(interrupt, true, true),
-    VERB(add_after, true, true),
-    VERB(add_rate_limited, false, true),
-    VERB(forget, false, true),
-    VERB(num_requeues, false, true),
-    VERB(add_with, false, false),
-    VERB(remove, false, false),
-    VERB(cancel_after, false, false),
-    VERB(get_many, false, false),
-    VERB(done_many, false, false),
-    VERB(next, false, false),
-    VERB(fd, false, false),
-    VERB(stats, false, false),
-    VERB(depths, false, false),
-    VERB(key_state, false, false),
-    VERB(each, false, false),
+    VERB(destroy, true, true),       VERB(add, true, true),
+    VERB(get, true, true),           VERB(done, true, true),
+    VERB(len, true, true),           VERB(shutdown, true, true),
+    VERB(shutting_down, true, true), VERB(done_key, true, true),
+    VERB(drain, true, true),         VERB(interrupt, true, true),
+    VERB(add_after, true, true),     VERB(add_rate_limited, false, true),
+    VERB(forget, false, true),       VERB(num_requeues, false, true),
+    VERB(count_drops, true, true),   VERB(add_with, false, false),
+    VERB(remove, false, false),      VERB(cancel_after, false, false),
+    VERB(get_many, false, false),    VERB(done_many, false, false),
+    VERB(next, false, false),        VERB(fd, false, false),
+    VERB(stats, false, false),       VERB(depths, false, false),
+    VERB(key_state, false, false),   VERB(each, false, false),
     VERB(queue_name, false, false),
 #undef VERB
 };
@@ -1388,6 +1376,26 @@ TEST(layer_gives_up_after_so_many_retries)
     timed_destroy(t);
 }
 
+/* O-62: a layer has no metrics; the inner queue has. */
+TEST(drops_of_a_layer_count_in_the_inner_queue)
+{
+    struct timed *t = timed_create(WQ_CONFIG(.order = NULL));
+    wq_queue     *memory = t->q;
+    wq_stats      counts = {.size = sizeof counts};
+
+    assert_err(wq_delaying_wrap(memory, WQ_CONFIG(.clock = t->clock), &t->q),
+               WQ_OK);
+    wrap_limits(t, WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
+                             .max_retries = 1));
+    retry(t, "foo");
+    assert_err(wq_add_rate_limited(t->q, wq_str("foo")), WQ_EGIVENUP);
+    assert_err(wq_count_drops(t->q, 2), WQ_OK);
+
+    assert_err(wq_read_stats(memory, &counts), WQ_OK);
+    assert_int_equal(counts.drops, 1 + 2);
+    timed_destroy(t);
+}
+
 /* O-17 O-18 */
 TEST(layer_without_memory_to_show_a_key_does_not_give_up)
 {
@@ -1633,6 +1641,7 @@ WQ_TESTS(
     with_limits(layer_counts_although_the_earlier_deadline_stays),
     test(layer_without_a_limiter_of_its_own_has_the_default_one),
     test(layer_gives_up_after_so_many_retries),
+    test(drops_of_a_layer_count_in_the_inner_queue),
     test(layer_without_memory_to_show_a_key_does_not_give_up),
     test(layer_takes_back_a_retry_that_found_no_memory),
     with_limits(retry_through_a_layer_after_shutdown_does_not_count),

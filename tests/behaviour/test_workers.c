@@ -608,6 +608,24 @@ TEST(key_is_given_up_after_max_retries)
     wq_clock_destroy(clock);
 }
 
+/* O-62 PW-08 */
+TEST(key_that_the_pool_drops_counts_once_in_the_queue)
+{
+    wq_queue   *q = *state;
+    wq_stats    counts = {.size = sizeof counts};
+    struct room room = make_room(q);
+
+    room.result = wq_result_drop();
+    open_stage(&room.handlers);
+    start(&room, &(wq_workers_config){.threads = 1, .on_drop = note_drop});
+    add(q, "foo");
+    tally_await(&room.drops, 1);
+    assert_err(wq_read_stats(q, &counts), WQ_OK);
+    assert_int_equal(counts.drops, 1);
+    end(&room);
+    assert_int_equal(room.last.dropped, 1);
+}
+
 /* PW-07 */
 TEST(key_that_fails_after_shutdown_goes_to_on_drop)
 {
@@ -1327,6 +1345,7 @@ WQ_TESTS(
     test(key_to_look_at_later_comes_back_then),
     test(key_that_is_added_again_keeps_its_priority),
     test(key_is_given_up_after_max_retries),
+    with_queue(key_that_the_pool_drops_counts_once_in_the_queue),
     with_queue(key_that_fails_after_shutdown_goes_to_on_drop),
     with_queue(stop_waits_for_the_item_in_hand_and_leaves_the_rest),
     with_queue(stop_is_for_good_and_a_second_one_harmless),

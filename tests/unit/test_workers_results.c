@@ -150,6 +150,13 @@ tape_num_requeues(wq_queue *q, wq_key key, unsigned *out)
     return WQ_OK;
 }
 
+static wq_err
+tape_count_drops(wq_queue *q, uint64_t n)
+{
+    write_down(tape(q), "count:%llu ", (unsigned long long)n);
+    return WQ_OK;
+}
+
 #define BASE_VERBS                                                             \
     .size = sizeof(wq_backend), .name = "tape", .destroy = tape_destroy,       \
     .add = tape_add, .get = tape_get, .done = tape_done, .len = tape_len,      \
@@ -162,6 +169,7 @@ static const wq_backend full = {
     .add_rate_limited = tape_add_rate_limited,
     .forget = tape_forget,
     .num_requeues = tape_num_requeues,
+    .count_drops = tape_count_drops,
 };
 static const wq_backend bare = {BASE_VERBS};
 
@@ -238,8 +246,8 @@ static const struct {
     {{(wq_outcome)99, 0}, "handler limited done "},
     {{(wq_outcome)-1, 7}, "handler limited done "},
     /* PW-08: retries 2, no error */
-    {{WQ_RESULT_DROP, 0}, "handler drop:2:0 done "},
-    {{WQ_RESULT_DROP, 7}, "handler drop:2:0 done "},
+    {{WQ_RESULT_DROP, 0}, "handler count:1 drop:2:0 done "},
+    {{WQ_RESULT_DROP, 7}, "handler count:1 drop:2:0 done "},
 };
 
 /* PQ-47 PW-05 PW-08 */
@@ -332,9 +340,10 @@ TEST(key_that_cannot_come_back_goes_to_on_drop_with_the_reason)
             t.requeues = 4;
             const wq_workers_stats counts =
                 play(&t, &(wq_workers_config){.on_drop = on_drop});
-            (void)snprintf(verbs, sizeof verbs,
-                           way == 0 ? "handler limited drop:4:%d done "
-                                    : "handler forget after:7 drop:4:%d done ",
+            /* O-62: the queue counts the keys that it gives up. */
+            (void)snprintf(verbs, sizeof verbs, "handler %s%sdrop:4:%d done ",
+                           way == 0 ? "limited " : "forget after:7 ",
+                           errors[i] == WQ_EGIVENUP ? "" : "count:1 ",
                            (int)errors[i]);
             assert_string_equal(t.text, verbs);
             assert_int_equal(counts.dropped, 1);
@@ -361,7 +370,7 @@ TEST(drops_are_counted_even_if_nobody_wants_to_know)
     open_tape(&t, &full);
     t.result = wq_result_drop();
     const wq_workers_stats counts = play(&t, &(wq_workers_config){0});
-    assert_string_equal(t.text, "handler done ");
+    assert_string_equal(t.text, "handler count:1 done ");
     assert_int_equal(counts.dropped, 1);
 }
 
@@ -443,7 +452,7 @@ TEST(done_that_never_has_memory_ends_with_the_pool_in_on_drop)
     tally_await(&t.dones, 2);
     assert_err(wq_workers_stop(pool), WQ_OK);
     const size_t len = strlen(t.text);
-    assert_string_equal(t.text + len - 14, "done drop:0:2 ");
+    assert_string_equal(t.text + len - 22, "done count:1 drop:0:2 ");
     assert_err(wq_done_key(t.inner, wq_str("foo")), WQ_OK); /* on loan still */
     assert_err(wq_workers_destroy(pool), WQ_OK);
     wq_destroy(&t.base);
