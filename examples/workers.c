@@ -8,8 +8,6 @@
 #include <wq/limiter.h>
 #include <wq/workers.h>
 
-#define MS INT64_C(1000000)
-
 static sem_t      settled; /* one for each key that is through */
 static atomic_int in_order, given_up;
 
@@ -49,23 +47,22 @@ give_up(void *q, wq_key key, unsigned retries, wq_err why)
 int
 main(void)
 {
-    wq_limiter *backoff = wq_limiter_exponential(10 * MS, 80 * MS);
+    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(10), WQ_MS(80));
     wq_queue   *q;
     wq_workers *pool;
 
     if (!backoff || sem_init(&settled, 0, 0) ||
-        wq_create(WQ_CONFIG(.limiter = backoff), &q) ||
+        wq_create(WQ_CONFIG(.limiter = backoff, .max_retries = 4), &q) ||
         wq_workers_start(q,
                          WQ_WORKERS(.threads = 4, .handler = reconcile,
-                                    .ctx = q, .max_retries = 4,
-                                    .on_drop = give_up),
+                                    .ctx = q, .on_drop = give_up),
                          &pool) ||
         wq_add_str(q, "a") || wq_add_str(q, "b") || wq_add_str(q, "c"))
         return 1;
 
     for (int keys = 3; keys > 0; keys--) /* a daemon waits for SIGTERM here */
         sem_wait(&settled);
-    if (wq_workers_drain(pool, 1000 * MS) || wq_workers_destroy(pool))
+    if (wq_workers_drain(pool, WQ_SECONDS(1)) || wq_workers_destroy(pool))
         return 1;
     wq_destroy(q);
     return in_order == 2 && given_up == 1 ? 0 : 1;

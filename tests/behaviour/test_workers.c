@@ -454,16 +454,22 @@ TEST(callbacks_cannot_end_their_own_pool)
 /* ---- results, with a queue that lives by a fake clock -------------------- */
 
 static wq_queue *
-make_timed_queue(wq_clock *clock)
+make_limited_queue(wq_clock *clock, unsigned max_retries)
 {
     wq_queue *q = NULL;
 
-    assert_err(
-        wq_create(WQ_CONFIG(.clock = clock, .limiter = wq_limiter_exponential(
-                                                5 * MS, 1000 * MS)),
-                  &q),
-        WQ_OK);
+    assert_err(wq_create(WQ_CONFIG(.clock = clock, .max_retries = max_retries,
+                                   .limiter = wq_limiter_exponential(
+                                       5 * MS, 1000 * MS)),
+                         &q),
+               WQ_OK);
     return q;
+}
+
+static wq_queue *
+make_timed_queue(wq_clock *clock)
+{
+    return make_limited_queue(clock, 0);
 }
 
 /* PQ-47 R-01 */
@@ -586,12 +592,11 @@ TEST(key_is_retried_where_priorities_cannot_be_kept)
 TEST(key_is_given_up_after_max_retries)
 {
     wq_clock   *clock = wq_clock_fake_create(0);
-    struct room room = make_room(make_timed_queue(clock));
+    struct room room = make_room(make_limited_queue(clock, 2));
 
     room.result = wq_result_retry();
     open_stage(&room.handlers);
-    start(&room, &(wq_workers_config){
-                     .threads = 1, .max_retries = 2, .on_drop = note_drop});
+    start(&room, &(wq_workers_config){.threads = 1, .on_drop = note_drop});
     add(room.q, "foo");
     for (unsigned n = 1; n <= 2; n++) {
         tally_await(&room.handlers.begun, n);

@@ -28,7 +28,7 @@ struct tape {
     char            text[512];
 
     /* What to answer. */
-    wq_err     add_err; /* to add_after and add_rate_limited */
+    wq_err     add_err; /* to adds after the handler was called */
     unsigned   requeues;
     atomic_int get_failures, done_failures; /* how often still */
     wq_err     get_err, done_err;           /* and with what */
@@ -37,6 +37,8 @@ struct tape {
     /* What came. */
     struct tally gets, dones, interrupts;
     wq_result    result; /* what the handler returns */
+
+    atomic_bool handled; /* the handler was called */
 };
 
 static struct tape *
@@ -58,10 +60,14 @@ write_down(struct tape *t, const char *format, ...)
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
+/* An add from the handler's thread, which the inner queue does not see. */
 static wq_err
 tape_add(wq_queue *q, wq_key key)
 {
-    return wq_add(tape(q)->inner, key);
+    if (!tape(q)->handled)
+        return wq_add(tape(q)->inner, key);
+    write_down(tape(q), "add ");
+    return tape(q)->add_err;
 }
 
 static wq_err
@@ -194,6 +200,7 @@ answer(void *ctx, const wq_item *item)
     struct tape *t = ctx;
 
     write_down(t, "%s ", item->key.len == 3 ? "handler" : "what?");
+    t->handled = true;
     return t->result;
 }
 
@@ -240,9 +247,9 @@ static const struct {
     {{WQ_RESULT_AFTER, WQ_FOREVER},
      "handler forget after:9223372036854775807 done "},
     /* PW-05 */
-    {{WQ_RESULT_AFTER, 0}, "handler limited done "},
-    {{WQ_RESULT_AFTER, -1}, "handler limited done "},
-    {{WQ_RESULT_AFTER, INT64_MIN}, "handler limited done "},
+    {{WQ_RESULT_AFTER, 0}, "handler forget add done "},
+    {{WQ_RESULT_AFTER, -1}, "handler forget add done "},
+    {{WQ_RESULT_AFTER, INT64_MIN}, "handler forget add done "},
     {{(wq_outcome)99, 0}, "handler limited done "},
     {{(wq_outcome)-1, 7}, "handler limited done "},
     /* PW-08: retries 2, no error */
@@ -278,47 +285,86 @@ TEST(makers_of_results_fill_in_both_fields)
     assert_int_equal(((wq_result){0}).outcome, WQ_RESULT_DONE);
 }
 
-/* PW-06 */
-TEST(key_retried_as_often_as_allowed_is_forgotten_and_dropped)
+/* PW-06: the queue forgets it and counts it; 13 is WQ_EGIVENUP. */
+TEST(key_that_the_queue_gives_up_goes_to_on_drop)
 {
     struct tape t;
 
     open_tape(&t, &full);
     t.result = wq_result_retry();
+    t.add_err = WQ_EGIVENUP;
     t.requeues = 3;
-    (void)play(&t, &(wq_workers_config){.on_drop = on_drop, .max_retries = 3});
-    /* 13 is WQ_EGIVENUP. */
-    assert_string_equal(t.text, "handler forget drop:3:13 done ");
+    (void)play(&t, &(wq_workers_config){.on_drop = on_drop});
+    assert_string_equal(t.text, "handler limited drop:3:13 done ");
 }
 
-/* PW-06 */
-TEST(key_retried_less_often_than_allowed_is_retried)
+/* PW-25: the same contract without a pool. */
+TEST(one_step_of_a_worker_calls_the_same_verbs)
 {
-    struct tape t;
-
-    open_tape(&t, &full);
-    t.result = wq_result_retry();
-    t.requeues = 2;
-    const wq_workers_stats counts =
-        play(&t, &(wq_workers_config){.on_drop = on_drop, .max_retries = 3});
-    assert_string_equal(t.text, "handler limited done ");
-    assert_int_equal(counts.retried, 1);
-}
-
-/* PW-06: it is for retries, not for what goes well. */
-TEST(max_retries_does_not_count_against_done_and_after)
-{
-    static const wq_outcome good[] = {WQ_RESULT_DONE, WQ_RESULT_AFTER};
-
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof contract / sizeof contract[0]; i++) {
         struct tape t;
 
         open_tape(&t, &full);
-        t.result = (wq_result){good[i], 7};
-        t.requeues = 5;
-        const wq_workers_stats counts = play(
-            &t, &(wq_workers_config){.on_drop = on_drop, .max_retries = 3});
-        assert_int_equal(counts.dropped, 0);
+        t.result = contract[i].result;
+        t.requeues = 2;
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        assert_err(wq_work_one(&t.base,
+                               WQ_WORKERS(.handler = answer, .ctx = &t,
+                                          .on_drop = on_drop),
+                               0),
+                   WQ_OK);
+        assert_string_equal(t.text, contract[i].verbs);
+        wq_destroy(&t.base);
+    }
+}
+
+/* PW-25 */
+TEST(one_step_of_a_worker_returns_the_error_of_get)
+{
+    static const wq_err errors[] = {WQ_ENOMEM, WQ_EIO, WQ_EINTERRUPTED,
+                                    WQ_ESHUTDOWN};
+
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        struct tape t;
+
+        open_tape(&t, &full);
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        t.get_failures = 1;
+        t.get_err = errors[i];
+        assert_err(
+            wq_work_one(&t.base, WQ_WORKERS(.handler = answer, .ctx = &t), 0),
+            errors[i]);
+        assert_string_equal(t.text, "");
+        wq_destroy(&t.base);
+    }
+}
+
+/* PW-25: and does not try again. Without memory, 2, the key stays on loan. */
+TEST(one_step_of_a_worker_returns_the_error_of_done)
+{
+    static const struct {
+        wq_err      err;
+        const char *verbs;
+    } answers[] = {
+        {WQ_ENOMEM, "handler forget done count:1 drop:0:2 "},
+        {WQ_ESTATE, "handler forget done "},
+        {WQ_EIO, "handler forget done "},
+    };
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        struct tape t;
+
+        open_tape(&t, &full);
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        t.done_failures = 1;
+        t.done_err = answers[i].err;
+        assert_err(wq_work_one(&t.base,
+                               WQ_WORKERS(.handler = answer, .ctx = &t,
+                                          .on_drop = on_drop),
+                               0),
+                   answers[i].err);
+        assert_string_equal(t.text, answers[i].verbs);
+        wq_destroy(&t.base);
     }
 }
 
@@ -543,9 +589,10 @@ TEST(drain_on_a_backend_without_drain_does_nothing)
 
 WQ_TESTS(test(result_decides_which_verbs_are_called_and_done_is_last),
          test(makers_of_results_fill_in_both_fields),
-         test(key_retried_as_often_as_allowed_is_forgotten_and_dropped),
-         test(key_retried_less_often_than_allowed_is_retried),
-         test(max_retries_does_not_count_against_done_and_after),
+         test(key_that_the_queue_gives_up_goes_to_on_drop),
+         test(one_step_of_a_worker_calls_the_same_verbs),
+         test(one_step_of_a_worker_returns_the_error_of_get),
+         test(one_step_of_a_worker_returns_the_error_of_done),
          test(key_that_cannot_come_back_goes_to_on_drop_with_the_reason),
          test(backend_without_rate_limits_drops_with_enotsup),
          test(drops_are_counted_even_if_nobody_wants_to_know),
