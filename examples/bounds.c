@@ -46,7 +46,7 @@ block(void)
         wq_add_str(q, "a") || wq_add_str(q, "b")) /* nobody works yet */
         return 1;
     const wq_err full =
-        wq_add_one(q, wq_str("late"), WQ_ADD(.max_block_ns = WQ_MS(1)));
+        wq_add_one_str(q, "late", WQ_ADD(.max_block_ns = WQ_MS(1)));
     printf("waited for room: %s\n", wq_strerror(full));
 
     if (pthread_create(&worker, NULL, work, q))

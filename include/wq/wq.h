@@ -148,10 +148,19 @@ wq_str(const char *s)
     return key;
 }
 
-/* The key made of the eight bytes of *n (host order). The same works for any
- * plain data without padding: (wq_key){&id, sizeof id}. The bytes of an item's
- * key are not aligned: memcpy() them out.
+/* The key made of `len` bytes: wq_bytes(&id, sizeof id) for plain data without
+ * padding. The bytes of an item's key are not aligned: memcpy() them out.
  */
+static inline wq_key
+wq_bytes(const void *data, size_t len)
+{
+    wq_key key;
+    key.data = data;
+    key.len = len;
+    return key;
+}
+
+/* The key made of the eight bytes of *n (host order). */
 static inline wq_key
 wq_u64(const uint64_t *n)
 {
@@ -394,6 +403,13 @@ wq_add_str(wq_queue *q, const char *s)
 WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
                                         int64_t delay_ns);
 
+/* wq_add_after() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_add_after_str(wq_queue *q, const char *s, int64_t delay_ns)
+{
+    return wq_add_after(q, wq_str(s), delay_ns);
+}
+
 /* Mark `key` as needing work as soon as the queue's limiter says: after a
  * failure, later each time. wq_add_after() with the limiter's delay.
  *
@@ -412,6 +428,13 @@ WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
  * Threads: any.  Blocks: as wq_add().  Since: 0.1.  [R-01 R-02 R-03 O-16 O-17]
  */
 WQ_API WQ_NODISCARD wq_err wq_add_rate_limited(wq_queue *q, wq_key key);
+
+/* wq_add_rate_limited() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_add_rate_limited_str(wq_queue *q, const char *s)
+{
+    return wq_add_rate_limited(q, wq_str(s));
+}
 
 /* -------------------------------------------------- adds with a purpose -- */
 
@@ -491,7 +514,7 @@ typedef struct wq_add_options {
 /* Add `n` keys, all in the same way, in one step: either all are added or, on
  * any error, none. They become READY in the order they are given in.
  *
- *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = second), keys, 3);
+ *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = WQ_SECONDS(1)), keys, 3);
  *
  * `how` may be NULL: as wq_add().
  *
@@ -519,12 +542,19 @@ WQ_API WQ_NODISCARD wq_err wq_add_with(wq_queue *q, const wq_add_options *how,
 
 /* wq_add_with() of one key:
  *
- *     wq_add_one(q, wq_str("default/nginx"), WQ_ADD(.priority = 5));
+ *     wq_add_one(q, wq_u64(&id), WQ_ADD(.priority = 5));
  */
 WQ_NODISCARD static inline wq_err
 wq_add_one(wq_queue *q, wq_key key, const wq_add_options *how)
 {
     return wq_add_with(q, how, &key, 1);
+}
+
+/* wq_add_one() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_add_one_str(wq_queue *q, const char *s, const wq_add_options *how)
+{
+    return wq_add_one(q, wq_str(s), how);
 }
 
 /* Take back what was asked for `key` and has not begun: it is no longer READY,
@@ -544,6 +574,13 @@ wq_add_one(wq_queue *q, wq_key key, const wq_add_options *how)
  */
 WQ_API wq_err wq_remove(wq_queue *q, wq_key key);
 
+/* wq_remove() of a string. */
+static inline wq_err
+wq_remove_str(wq_queue *q, const char *s)
+{
+    return wq_remove(q, wq_str(s));
+}
+
 /* End the deadline of `key`, and nothing else: if it is READY or held it stays
  * so.
  *
@@ -551,6 +588,13 @@ WQ_API wq_err wq_remove(wq_queue *q, wq_key key);
  * Threads: any.  Blocks: never.  Cost: O(log n).  Since: 0.1.  [O-58]
  */
 WQ_API wq_err wq_cancel_after(wq_queue *q, wq_key key);
+
+/* wq_cancel_after() of a string. */
+static inline wq_err
+wq_cancel_after_str(wq_queue *q, const char *s)
+{
+    return wq_cancel_after(q, wq_str(s));
+}
 
 /* -------------------------------------------------------------- failures -- */
 
@@ -563,11 +607,25 @@ WQ_API wq_err wq_cancel_after(wq_queue *q, wq_key key);
  */
 WQ_API wq_err wq_forget(wq_queue *q, wq_key key);
 
+/* wq_forget() of a string. */
+static inline wq_err
+wq_forget_str(wq_queue *q, const char *s)
+{
+    return wq_forget(q, wq_str(s));
+}
+
 /* How often the limiter was asked about `key` since it last forgot it; 0 for
  * bad arguments, for limiters that do not count, and where a backend has none.
  * Threads: any.  Blocks: never.  Since: 0.1.  [R-01]
  */
 WQ_API unsigned wq_num_requeues(wq_queue *q, wq_key key);
+
+/* wq_num_requeues() of a string. */
+static inline unsigned
+wq_num_requeues_str(wq_queue *q, const char *s)
+{
+    return wq_num_requeues(q, wq_str(s));
+}
 
 /* Count `n` keys as dropped, in wq_stats.drops and workqueue_drops_total: for a
  * worker loop of your own that does not add a failed key again. Only counts:
@@ -673,6 +731,13 @@ WQ_API WQ_NODISCARD wq_err wq_next(wq_queue *q, int64_t timeout_ns,
  * Threads: any.  Blocks: never.  Since: 0.1.  [Q-21 O-06]
  */
 WQ_API wq_err wq_done_key(wq_queue *q, wq_key key);
+
+/* wq_done_key() of a string. */
+static inline wq_err
+wq_done_key_str(wq_queue *q, const char *s)
+{
+    return wq_done_key(q, wq_str(s));
+}
 
 /* How many keys are READY. Keys held by workers do not count, be they dirty or
  * not; keys that wait do not count until they are due. Other threads change
