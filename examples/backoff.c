@@ -7,15 +7,13 @@
 #include <wq/limiter.h>
 #include <wq/wq.h>
 
-#define MS INT64_C(1000000)
-
 /* The key fails once; then an event reports it ten times. When does it run, and
  * how many failures does the limiter count? */
 static unsigned
 fail_then_trigger(unsigned retry)
 {
     wq_clock   *clock = wq_clock_fake_create(0);
-    wq_limiter *backoff = wq_limiter_exponential(5 * MS, 1000 * MS);
+    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(5), WQ_SECONDS(1));
     wq_queue   *q;
     wq_item    *item;
 
@@ -31,13 +29,13 @@ fail_then_trigger(unsigned retry)
     if (!err)
         err = wq_done(q, item);
     for (int i = 0; !err && i < 10; i++) /* it changes, again and again */
-        err = wq_add_rate_limited(q, wq_str("default/nginx"));
+        err = wq_add_rate_limited_str(q, "default/nginx");
 
     while (!err && wq_get_within(q, 0, &item) == WQ_ETIMEDOUT)
-        wq_clock_fake_step(clock, MS);
-    const unsigned failures = wq_num_requeues(q, wq_str("default/nginx"));
+        wq_clock_fake_step(clock, WQ_MS(1));
+    const unsigned failures = wq_num_requeues_str(q, "default/nginx");
     printf("runs after %lld ms, %u failures counted\n",
-           (long long)(wq_clock_now(clock) / MS), failures);
+           (long long)(wq_clock_now(clock) / WQ_MS(1)), failures);
     wq_destroy(q);
     wq_clock_destroy(clock);
     return failures;

@@ -6,8 +6,6 @@
 
 #include <wq/wq.h>
 
-#define MS INT64_C(1000000)
-
 /* begin: refuse */
 static int
 refuse(void)
@@ -47,7 +45,8 @@ block(void)
     if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_BLOCK), &q) ||
         wq_add_str(q, "a") || wq_add_str(q, "b")) /* nobody works yet */
         return 1;
-    const wq_err full = wq_add_one(q, wq_str("late"), WQ_ADD(.timeout_ns = MS));
+    const wq_err full =
+        wq_add_one_str(q, "late", WQ_ADD(.max_block_ns = WQ_MS(1)));
     printf("waited for room: %s\n", wq_strerror(full));
 
     if (pthread_create(&worker, NULL, work, q))
@@ -62,19 +61,20 @@ block(void)
 /* end: block */
 
 /* begin: drop */
-/* What the callback needs. It is named before there is a queue. */
+/* What the callback needs. The config names it before there is a queue. */
 struct feed {
     wq_queue *q;
     int       drops;
 };
 
 static void
-dropped(void *ctx, wq_key key)
+on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     struct feed *feed = ctx;
 
-    printf("dropped: %.*s; in line: %zu\n", (int)key.len,
-           (const char *)key.data, wq_len(feed->q));
+    (void)retries; /* 0: the key was not given up, but displaced */
+    printf("dropped: %.*s (%s); READY: %zu\n", (int)key.len,
+           (const char *)key.data, wq_strerror(why), wq_len(feed->q));
     feed->drops++;
 }
 
@@ -84,7 +84,7 @@ drop_oldest(void)
     struct feed feed = {.drops = 0};
 
     if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_DROP_OLDEST,
-                            .on_overflow = dropped, .overflow_ctx = &feed),
+                            .on_drop = on_drop, .drop_ctx = &feed),
                   &feed.q) ||
         wq_add_str(feed.q, "a") || wq_add_str(feed.q, "b") ||
         wq_add_str(feed.q, "c")) /* a has to go */

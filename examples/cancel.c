@@ -7,17 +7,15 @@
 #include <wq/clock.h>
 #include <wq/wq.h>
 
-#define S INT64_C(1000000000)
-
 /* begin: renew */
 /* A session that is not heard of for 30 seconds is to be closed. Each sign of
  * life puts that off; so there is one deadline, counted from the last one. */
 static wq_err
 heard_of(wq_queue *q, const char *session)
 {
-    return wq_add_one(
-        q, wq_str(session),
-        WQ_ADD(.after_ns = 30 * S, .waiting = WQ_IF_WAITING_REPLACE));
+    return wq_add_one_str(
+        q, session,
+        WQ_ADD(.after_ns = WQ_SECONDS(30), .waiting = WQ_IF_WAITING_REPLACE));
 }
 /* end: renew */
 
@@ -31,18 +29,20 @@ sessions(wq_queue *q, wq_clock *clock)
 
     if (heard_of(q, "a") || heard_of(q, "b") || heard_of(q, "c"))
         return 1;
-    wq_clock_fake_step(clock, 20 * S);
-    if (heard_of(q, "a") || wq_cancel_after(q, wq_str("c")))
+    wq_clock_fake_step(clock, WQ_SECONDS(20));
+    if (heard_of(q, "a") || wq_cancel_after_str(q, "c"))
         return 1;
-    for (int i = 0; i < 4; i++, wq_clock_fake_step(clock, 10 * S))
+    for (int i = 0; i < 4; i++) {
         while (wq_get_within(q, 0, &item) == WQ_OK) {
             const char name = *(const char *)item->key.data;
 
-            printf("%2lld s: close %c\n", (long long)(wq_clock_now(clock) / S),
-                   name);
+            printf("%2lld s: close %c\n",
+                   (long long)(wq_clock_now(clock) / WQ_SECONDS(1)), name);
             strncat(closed, &name, 1);
             wq_done(q, item);
         }
+        wq_clock_fake_step(clock, WQ_SECONDS(10));
+    }
     return strcmp(closed, "ba") != 0; /* b after 30 s, a after 50 s */
 }
 /* end: sessions */

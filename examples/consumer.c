@@ -41,26 +41,38 @@ work(wq_queue *q)
     while (wq_get(q, &item) == WQ_OK) {
         if (reconcile(item->key) == 0)
             wq_forget(q, item->key);
-        else if (wq_num_requeues(q, item->key) >= 5 ||
-                 wq_add_rate_limited(q, item->key) != WQ_OK)
-            give_up(item->key), wq_forget(q, item->key);
+        else if (wq_add_rate_limited(q, item->key) != WQ_OK)
+            give_up(item->key); /* WQ_EGIVENUP: it was retried 5 times */
         wq_done(q, item);
     }
 }
 /* end: loop */
 
+static wq_err
+add_all(wq_queue *q)
+{
+    wq_err err = wq_add_str(q, "default/works");
+
+    if (!err)
+        err = wq_add_str(q, "default/flaky");
+    if (!err)
+        err = wq_add_str(q, "default/broken");
+    return err;
+}
+
 int
 main(void)
 {
-    wq_limiter *backoff = wq_limiter_exponential(1000000, 8000000);
+    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(1), WQ_MS(8));
 
-    if (!backoff || wq_create(WQ_CONFIG(.limiter = backoff), &queue) ||
-        wq_add_str(queue, "default/works") ||
-        wq_add_str(queue, "default/flaky") ||
-        wq_add_str(queue, "default/broken"))
+    if (!backoff)
         return 1;
-    work(queue);
+    if (wq_create(WQ_CONFIG(.limiter = backoff, .max_retries = 5), &queue))
+        return 1;
+    const wq_err err = add_all(queue);
+    if (!err)
+        work(queue);
     printf("%d tries\n", tries);
     wq_destroy(queue);
-    return given_up == 1 ? 0 : 1;
+    return !err && given_up == 1 ? 0 : 1;
 }

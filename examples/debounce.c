@@ -7,16 +7,15 @@
 #include <wq/clock.h>
 #include <wq/wq.h>
 
-#define MS INT64_C(1000000)
-
 /* begin: events */
 /* A file is written again and again: rebuild when it has been left alone for
  * 50 ms; but if it never is, 200 ms after the first change. */
 static wq_err
 file_changed(wq_queue *q)
 {
-    return wq_add_one(q, wq_str("rebuild"),
-                      WQ_ADD(.debounce_ns = 50 * MS, .max_wait_ns = 200 * MS));
+    return wq_add_one_str(
+        q, "rebuild",
+        WQ_ADD(.debounce_ns = WQ_MS(50), .max_wait_ns = WQ_MS(200)));
 }
 
 /* Progress is made all the time: show it at once, but not more often than every
@@ -24,7 +23,7 @@ file_changed(wq_queue *q)
 static wq_err
 progress_made(wq_queue *q)
 {
-    return wq_add_one(q, wq_str("display"), WQ_ADD(.throttle_ns = 100 * MS));
+    return wq_add_one_str(q, "display", WQ_ADD(.throttle_ns = WQ_MS(100)));
 }
 /* end: events */
 
@@ -57,7 +56,7 @@ main(void)
         if (ms <= 280 && (file_changed(q) || progress_made(q)))
             return 1; /* 29 events of each kind */
         run(q, ms, times);
-        wq_clock_fake_step(clock, 10 * MS);
+        wq_clock_fake_step(clock, WQ_MS(10));
     }
     wq_destroy(q);
     wq_clock_destroy(clock);

@@ -6,8 +6,6 @@
 #include <wq/clock.h>
 #include <wq/wq.h>
 
-#define MS INT64_C(1000000)
-
 /* All keys that are there at this moment, on one line. */
 static int
 show(wq_queue *q, wq_clock *clock)
@@ -15,7 +13,7 @@ show(wq_queue *q, wq_clock *clock)
     wq_item *item;
     int      n = 0;
 
-    printf("%3lld ms:", (long long)(wq_clock_now(clock) / MS));
+    printf("%3lld ms:", (long long)(wq_clock_now(clock) / WQ_MS(1)));
     for (; wq_get_within(q, 0, &item) == WQ_OK; n++) {
         printf(" %.*s", (int)item->key.len, (const char *)item->key.data);
         wq_done(q, item);
@@ -33,16 +31,16 @@ main(void)
 
     if (!clock || wq_create(WQ_CONFIG(.clock = clock), &q))
         return 1;
-    if (wq_add_after(q, wq_str("report"), 50 * MS) ||
-        wq_add_after(q, wq_str("report"), 30 * MS) || /* the earlier stays */
-        wq_add_after(q, wq_str("report"), 70 * MS) || /* no change */
-        wq_add_after(q, wq_str("backup"), 60 * MS) ||
-        wq_add(q, wq_str("backup"))) /* now, and again in 60 ms */
+    if (wq_add_after_str(q, "report", WQ_MS(50)) ||
+        wq_add_after_str(q, "report", WQ_MS(30)) || /* the earlier stays */
+        wq_add_after_str(q, "report", WQ_MS(70)) || /* no change */
+        wq_add_after_str(q, "backup", WQ_MS(60)) ||
+        wq_add_str(q, "backup")) /* now, and again in 60 ms */
         return 1;
 
     for (int i = 0; i <= 7; i++) {
         seen += show(q, clock);
-        wq_clock_fake_step(clock, 10 * MS);
+        wq_clock_fake_step(clock, WQ_MS(10));
     }
     wq_destroy(q);
     wq_clock_destroy(clock);

@@ -4,6 +4,18 @@
 
 #include <wq/wq.h>
 
+static wq_err
+add_events(wq_queue *q)
+{
+    wq_err err = wq_add_str(q, "default/nginx");
+
+    if (!err)
+        err = wq_add_str(q, "default/redis");
+    if (!err)
+        err = wq_add_str(q, "default/nginx"); /* READY already: no change */
+    return err;
+}
+
 int
 main(void)
 {
@@ -11,16 +23,16 @@ main(void)
     wq_item  *item;
     int       runs = 0;
 
-    if (wq_create(NULL, &q) || wq_add_str(q, "default/nginx") ||
-        wq_add_str(q, "default/redis") || wq_add_str(q, "default/nginx"))
+    if (wq_create(NULL, &q) != WQ_OK)
         return 1;
-
-    while (wq_get_within(q, 0, &item) == WQ_OK) {
+    wq_err err = add_events(q);
+    while (!err && wq_get_within(q, 0, &item) == WQ_OK) {
         printf("%.*s\n", (int)item->key.len, (const char *)item->key.data);
-        if (++runs == 1 && wq_add(q, item->key)) /* it changed meanwhile */
-            return 1;
-        wq_done(q, item); /* only now it is ready again, behind redis */
+        runs++;
+        if (runs == 1)
+            err = wq_add(q, item->key); /* it changed meanwhile */
+        wq_done(q, item); /* only now it is READY again, behind redis */
     }
     wq_destroy(q);
-    return runs == 3 ? 0 : 1;
+    return !err && runs == 3 ? 0 : 1;
 }

@@ -7,9 +7,6 @@
 #include <wq/clock.h>
 #include <wq/inspect.h>
 
-#define MS INT64_C(1000000)
-#define S (1000 * MS)
-
 /* begin: create */
 /* .ages: without it, and without metrics, every age is -1. */
 static wq_err
@@ -30,15 +27,17 @@ explain(wq_queue *q, const char *name)
         return 0;
     printf("%s:", name);
     if (info.states & WQ_STATE_READY)
-        printf(" in line for %lld s", (long long)(info.ready_ns / S));
+        printf(" in line for %lld s",
+               (long long)(info.ready_ns / WQ_SECONDS(1)));
     if (info.states & WQ_STATE_HELD)
-        printf(" worked on for %lld s", (long long)(info.held_ns / S));
+        printf(" worked on for %lld s",
+               (long long)(info.held_ns / WQ_SECONDS(1)));
     if (info.states & WQ_STATE_DIRTY)
         printf(", then once more");
     if (info.states & WQ_STATE_BACKOFF)
         printf(" failures: %u,", info.requeues);
     if (info.states & WQ_STATE_WAITING)
-        printf(" comes in %lld ms", (long long)(info.wait_ns / MS));
+        printf(" comes in %lld ms", (long long)(info.wait_ns / WQ_MS(1)));
     printf("%s\n", info.states ? "" : " not here: was it ever added?");
     return info.states;
 }
@@ -49,7 +48,7 @@ explain(wq_queue *q, const char *name)
 static bool
 report(void *count, wq_key key, const wq_key_info *info)
 {
-    if (info->held_ns > 60 * S) {
+    if (info->held_ns > WQ_SECONDS(60)) {
         printf("held too long: %.*s\n", (int)key.len, (const char *)key.data);
         ++*(int *)count;
     }
@@ -70,8 +69,8 @@ main(void)
     if (wq_add_str(q, "slow") || wq_get_within(q, 0, &item) ||
         wq_add_str(q, "slow")) /* it changes while it is worked on */
         return 1;
-    wq_clock_fake_step(clock, 90 * S);
-    if (wq_add_str(q, "next") || wq_add_rate_limited(q, wq_str("failed")))
+    wq_clock_fake_step(clock, WQ_SECONDS(90));
+    if (wq_add_str(q, "next") || wq_add_rate_limited_str(q, "failed"))
         return 1;
 
     const int wrong =

@@ -5,7 +5,7 @@
  * changes while it is worked on, and so comes twice. After the last one the
  * queue is shut down. Each example brings its loop:
  *
- *     loop_epoll.c     epoll, without a library
+ *     loop_epoll.c     epoll        loop_poll.c       poll() and wq_work_one()
  *     loop_libuv.c     libuv        loop_libevent.c   libevent
  *     loop_glib.c      GLib
  *
@@ -20,8 +20,6 @@
 #include <string.h>
 
 #include <wq/wq.h>
-
-#define MS INT64_C(1000000)
 
 enum { KEYS = 10000 };
 
@@ -51,7 +49,7 @@ fill(wq_queue *q)
     for (uint32_t i = 0; i < KEYS && !err; i++) {
         work.due[i] = 1 + comes_twice(i);
         work.left += (unsigned)work.due[i];
-        err = add_later(q, i, i % 10 == 0 ? (1 + i % 30) * MS : 0);
+        err = add_later(q, i, i % 10 == 0 ? WQ_MS(1 + i % 30) : 0);
     }
     return err;
 }
@@ -62,7 +60,7 @@ fill_idle(wq_queue *q)
     work.idle = 1;
     work.left = (unsigned)(work.due[1] = 1);
     const wq_err err = add_later(q, 1, 0);
-    return err ? err : add_later(q, 2, 3600 * 1000 * MS);
+    return err ? err : add_later(q, 2, WQ_SECONDS(3600));
 }
 
 /* The queue that the arguments ask for; NULL if something fails. */

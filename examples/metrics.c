@@ -8,8 +8,6 @@
 #include <wq/clock.h>
 #include <wq/metrics.h>
 
-#define MS INT64_C(1000000)
-
 /* Two keys; one of them is worked on for 50 ms, after 20 ms in line. */
 static wq_err
 work(wq_queue *q, wq_clock *clock)
@@ -19,10 +17,10 @@ work(wq_queue *q, wq_clock *clock)
 
     if (!err)
         err = wq_add_str(q, "default/redis");
-    wq_clock_fake_step(clock, 20 * MS);
+    wq_clock_fake_step(clock, WQ_MS(20));
     if (!err)
         err = wq_get_within(q, 0, &item);
-    wq_clock_fake_step(clock, 50 * MS);
+    wq_clock_fake_step(clock, WQ_MS(50));
     return err ? err : wq_done(q, item);
 }
 

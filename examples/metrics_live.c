@@ -15,8 +15,6 @@
 #include <wq/metrics.h>
 #include <wq/workers.h>
 
-#define MS INT64_C(1000000)
-
 static void
 pause_ms(long ms)
 {
@@ -52,7 +50,7 @@ int
 main(int argc, char **argv)
 {
     const int    ticks = (int)((argc > 1 ? atof(argv[1]) : 1) * 10);
-    wq_limiter  *backoff = wq_limiter_exponential(20 * MS, 500 * MS);
+    wq_limiter  *backoff = wq_limiter_exponential(WQ_MS(20), WQ_MS(500));
     wq_registry *metrics;
     wq_queue    *q;
     wq_workers  *pool;

@@ -27,7 +27,11 @@ serve(void *registry, struct MHD_Connection *client, const char *url,
     char         *text;
     size_t        len;
 
-    (void)url, (void)method, (void)version, (void)upload, (void)upload_size;
+    (void)url;
+    (void)method;
+    (void)version;
+    (void)upload;
+    (void)upload_size;
     (void)state;
     if (wq_registry_text(registry, format, &text, &len))
         return MHD_NO; /* out of memory: hang up */

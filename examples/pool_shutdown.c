@@ -49,7 +49,7 @@ leave(void)
     (void)sigwait(&term, &signum); /* a daemon's main() spends its life here */
     if (pthread_create(&second, NULL, hurry, NULL))
         return WQ_ENOMEM;
-    const wq_err err = wq_workers_drain(pool, INT64_C(30000000000));
+    const wq_err err = wq_workers_drain(pool, WQ_SECONDS(30));
     (void)pthread_kill(second, SIGTERM); /* in case it still waits */
     (void)pthread_join(second, NULL);
     return err;

@@ -8,15 +8,13 @@
 #include <wq/limiter.h>
 #include <wq/wq.h>
 
-#define MS INT64_C(1000000)
-
 enum { BACKGROUND = -10, NORMAL = 0, URGENT = 10 };
 
 /* begin: add */
 static wq_err
 add(wq_queue *q, const char *name, int priority)
 {
-    return wq_add_one(q, wq_str(name), WQ_ADD(.priority = priority));
+    return wq_add_one_str(q, name, WQ_ADD(.priority = priority));
 }
 
 /* Later, as wq_add_rate_limited(), but as urgent as it was. */
@@ -32,7 +30,7 @@ int
 main(void)
 {
     wq_clock   *clock = wq_clock_fake_create(0); /* a real program has none */
-    wq_limiter *backoff = wq_limiter_exponential(MS, 1000 * MS);
+    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(1), WQ_SECONDS(1));
     wq_queue   *q;
     wq_item    *item;
     char        order[6] = "";
@@ -53,7 +51,7 @@ main(void)
         if (strcmp(order, "b") == 0 && retry(q, item)) /* it fails once */
             return 1;
         wq_done(q, item);
-        wq_clock_fake_step(clock, MS);
+        wq_clock_fake_step(clock, WQ_MS(1));
     }
     wq_destroy(q);
     wq_clock_destroy(clock);

@@ -18,8 +18,6 @@
 #include <wq/wq.h>
 
 #define US INT64_C(1000)
-#define MS INT64_C(1000000)
-
 enum { PRODUCERS = 2 };
 
 static atomic_bool stop;
@@ -30,7 +28,7 @@ now_ns(void)
     struct timespec t;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 * MS + t.tv_nsec;
+    return WQ_SECONDS(t.tv_sec) + t.tv_nsec;
 }
 
 static void *
@@ -112,7 +110,7 @@ measure(bool real_time, int64_t duration_ns)
 int
 main(int argc, char **argv)
 {
-    const int64_t duration_ns = argc > 1 ? atoi(argv[1]) * MS : 2000 * MS;
+    const int64_t duration_ns = argc > 1 ? WQ_MS(atoi(argv[1])) : WQ_SECONDS(2);
     const struct sched_param urgent = {.sched_priority = 50};
     cpu_set_t                one;
 

@@ -8,8 +8,6 @@
 #include <wq/wq.h>
 
 enum { KEYS = 20, BURST = 5 };
-#define S INT64_C(1000000000)
-
 int
 main(void)
 {
@@ -26,9 +24,9 @@ main(void)
         if (wq_add_rate_limited(q, wq_u64(&id)))
             return 1;
 
-    for (uint64_t n = 0; n < KEYS; wq_clock_fake_step(clock, S))
+    for (uint64_t n = 0; n < KEYS; wq_clock_fake_step(clock, WQ_SECONDS(1)))
         while (wq_get_within(q, 0, &item) == WQ_OK) {
-            const int64_t second = wq_clock_now(clock) / S;
+            const int64_t second = wq_clock_now(clock) / WQ_SECONDS(1);
             const int64_t due = n < BURST ? 0 : (int64_t)(n - BURST + 1);
 
             printf("%2lld s  key %llu\n", (long long)second,

@@ -29,8 +29,7 @@ main(void)
         pthread_create(&worker, NULL, work, q))
         return 1;
 
-    const wq_err drained =
-        wq_shutdown_with_drain_within(q, INT64_C(5000000000));
+    const wq_err drained = wq_shutdown_with_drain_within(q, WQ_SECONDS(5));
     const wq_err late = wq_add_str(q, "c");
     printf("drain: %s; a late add: %s\n", wq_strerror(drained),
            wq_strerror(late));

@@ -8,8 +8,6 @@
 #include <wq/limiter.h>
 #include <wq/workers.h>
 
-#define MS INT64_C(1000000)
-
 static sem_t      settled; /* one for each key that is through */
 static atomic_int in_order, given_up;
 
@@ -45,29 +43,53 @@ give_up(void *q, wq_key key, unsigned retries, wq_err why)
 }
 /* end: drop */
 
+static wq_err
+add_all(wq_queue *q)
+{
+    wq_err err = wq_add_str(q, "a");
+
+    if (!err)
+        err = wq_add_str(q, "b");
+    if (!err)
+        err = wq_add_str(q, "c");
+    return err;
+}
+
 /* begin: pool */
+static wq_err
+run(wq_queue *q)
+{
+    wq_workers *pool;
+    wq_err      err =
+        wq_workers_start(q,
+                         WQ_WORKERS(.threads = 4, .ctx = q,
+                                    .handler = reconcile, .on_drop = give_up),
+                         &pool);
+
+    if (err)
+        return err;
+    err = add_all(q);
+    for (int keys = 3; !err && keys > 0; keys--)
+        sem_wait(&settled); /* a daemon waits for SIGTERM here */
+    if (!err)
+        err = wq_workers_drain(pool, WQ_SECONDS(1));
+    wq_workers_destroy(pool);
+    return err;
+}
+
 int
 main(void)
 {
-    wq_limiter *backoff = wq_limiter_exponential(10 * MS, 80 * MS);
+    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(10), WQ_MS(80));
     wq_queue   *q;
-    wq_workers *pool;
 
-    if (!backoff || sem_init(&settled, 0, 0) ||
-        wq_create(WQ_CONFIG(.limiter = backoff), &q) ||
-        wq_workers_start(q,
-                         WQ_WORKERS(.threads = 4, .handler = reconcile,
-                                    .ctx = q, .max_retries = 4,
-                                    .on_drop = give_up),
-                         &pool) ||
-        wq_add_str(q, "a") || wq_add_str(q, "b") || wq_add_str(q, "c"))
+    if (!backoff)
         return 1;
-
-    for (int keys = 3; keys > 0; keys--) /* a daemon waits for SIGTERM here */
-        sem_wait(&settled);
-    if (wq_workers_drain(pool, 1000 * MS) || wq_workers_destroy(pool))
+    if (wq_create(WQ_CONFIG(.limiter = backoff, .max_retries = 4), &q))
         return 1;
+    sem_init(&settled, 0, 0);
+    const wq_err err = run(q);
     wq_destroy(q);
-    return in_order == 2 && given_up == 1 ? 0 : 1;
+    return !err && in_order == 2 && given_up == 1 ? 0 : 1;
 }
 /* end: pool */

@@ -86,6 +86,14 @@ refused-first  src/layer/delaying.c  behaviour_layers_full  s/err == WQ_EFULL ||
 layer-calls    src/layer/calls.h     behaviour_layers_full  s/if (atomic_load_explicit(\&c->n, memory_order_acquire) != 0)/if (0)/
 due-first      src/layer/delaying.c  behaviour_layers       s/^    (void)hand_over(d);$/    (void)d;/
 woken-waiter   src/clock/fake.c      behaviour_clock        s/!wq__parker_is_woken(w->parker)/true/
+give-up-copy   src/limit/retry.c     behaviour_rate_limiting s/(wq_key){copy, key.len}/key/
+give-up-later  src/limit/retry.c     behaviour_rate_limiting s/^        return WQ_ENOMEM;/        return wq_limiter_forget(r->limiter, key), WQ_ENOMEM;/
+drop-once      src/workers/work.c    unit_workers_results   s/if (why != WQ_EGIVENUP)/if (true)/
+drop-count     src/memory/limited.c  behaviour_metrics      s/atomic_fetch_add_explicit(&m->dropped, n,/atomic_fetch_add_explicit(\&m->dropped, 0 * n,/
+layer-drops    src/layer/rate_limiting.c behaviour_layers   s/if (err == WQ_EGIVENUP)/if (0)/
+again-now      src/workers/work.c    unit_workers_results   s/return after_ns > 0 ? wq_add_after/return 1 ? wq_add_after/
+step-on-loan   src/workers/work.c    unit_workers_results   s/^    if (err == WQ_ENOMEM)$/    if (0)/
+nowait-limit   src/front/adds.c      behaviour_bad_input    s/!(how->nowait \&\& how->max_block_ns)/true/
 bucket-back    src/limit/tokens.c    unit_bucket            s/return now > level->last_ns ? now : level->last_ns;/return now;/
 '
 

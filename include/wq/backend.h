@@ -62,6 +62,8 @@ typedef struct wq_backend {
     wq_err (*add_rate_limited)(wq_queue *q, wq_key key);
     wq_err (*forget)(wq_queue *q, wq_key key);
     wq_err (*num_requeues)(wq_queue *q, wq_key key, unsigned *out);
+    /* add_rate_limited() counts a key that it gives up itself. */
+    wq_err (*count_drops)(wq_queue *q, uint64_t n);
     /* `how` has this release's size, and its values are checked; so are the
      * keys, of which there is at least one. */
     wq_err (*add_with)(wq_queue *q, const wq_add_options *how,
@@ -113,7 +115,8 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * use and destroy only that one. On error it is the caller's as before.
  *
  * Both layers pass on: add, get, done, done_key, len, shutdown, shutting_down,
- * drain, interrupt; the second also add_after. wq_get_many(), wq_done_many()
+ * drain, interrupt, count_drops; the second also add_after, and it counts the
+ * keys that it gives up in `inner`. wq_get_many(), wq_done_many()
  * and wq_next() go one by one through get and done. All other verbs return
  * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
  * stats, depths, key_info, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
@@ -121,9 +124,9 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * queue_name.
  *
  * The first adds due keys to `inner` at the start of its verbs, all but
- * interrupt and shutting_down, and that must not block. A backend whose add can
- * block must have add_with, and that must return WQ_EFULL at once for a
- * timeout_ns of WQ_NOWAIT. A backend without add_with, or whose add_with
+ * interrupt, shutting_down and count_drops, and that must not block. A backend whose add can
+ * block must have add_with, and that must return WQ_EFULL at once for
+ * `nowait`. A backend without add_with, or whose add_with
  * returns WQ_ENOTSUP for that, is given the key by add: then these verbs block
  * for as long as add does. The layers themselves have no add_with: do not put
  * delays around a layer around a queue that blocks. A due key that `inner`
@@ -137,7 +140,7 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * must be the clock by which the inner queue measures its timeouts. Timeouts
  * are durations: if a fake clock is stepped after a layer has read it and
  * before the inner queue sleeps, that sleep misses the step. The second layer
- * also uses `limiter`, `max_retries` and `on_give_up`. They start no thread. A
+ * also uses `limiter`, `max_retries` and `on_drop`. They start no thread. A
  * get that sleeps in an inner queue without `interrupt` notices a new, earlier
  * deadline within 10 ms.
  *

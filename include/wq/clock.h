@@ -8,8 +8,8 @@
  *
  *     wq_clock *clock = wq_clock_fake_create(0);
  *     wq_create(WQ_CONFIG(.clock = clock), &q);
- *     wq_add_after(q, key, 50 * MS);
- *     wq_clock_fake_step(clock, 50 * MS);      // now the key is READY
+ *     wq_add_after(q, key, WQ_MS(50));
+ *     wq_clock_fake_step(clock, WQ_MS(50));    // now the key is READY
  *
  * Deadlines are absolute: a thread that goes to sleep after a step has seen the
  * step, so no step is missed.

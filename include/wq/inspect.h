@@ -65,10 +65,10 @@ typedef struct wq_stats {
     size_t   groups;    /* groups of the known keys; 0: the queue has none */
     size_t   offered;   /* READY keys that can be handed out now: none while
                            paused, no more than group_max_held allows */
-    uint64_t drops;     /* keys dropped: displaced by an overflow, WAITING at a
-                           shutdown, given up by the queue
-                           (wq_config.max_retries; keys that a worker pool drops
-                           are in wq_workers_read_stats()) */
+    uint64_t drops;     /* keys that needed work and left without it, each once:
+                           displaced, WAITING at a shutdown, given up
+                           (wq_config.max_retries), dropped by a worker pool or
+                           wq_work_one(), counted by wq_count_drops() */
 } wq_stats;
 
 /* Read the stats into *out, as far as out->size reaches: one consistent

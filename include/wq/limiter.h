@@ -6,8 +6,8 @@
  * together, or both:
  *
  *     wq_limiter *parts[] = {
- *         wq_limiter_exponential(5 * MS, 60 * S),     // each key backs off
- *         wq_limiter_bucket(10, 100),                 // all keys: 10 a second
+ *         wq_limiter_exponential(WQ_MS(5), WQ_SECONDS(60)), // each key backs off
+ *         wq_limiter_bucket(10, 100), // all keys: 10 a second
  *     };
  *     wq_limiter *both = wq_limiter_max_of(2, parts);
  *     if (!both || wq_create(WQ_CONFIG(.limiter = both), &q))

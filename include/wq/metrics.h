@@ -116,8 +116,8 @@ WQ_API wq_err wq_metrics_set_default(const wq_metrics *metrics);
  * and metrics of our own:
  *
  *     workqueue_waiting_keys             keys WAITING
- *     workqueue_merged_total             adds of keys READY or DIRTY already
- *     workqueue_drops_total              keys dropped
+ *     workqueue_merged_total             adds that needed no run of their own
+ *     workqueue_drops_total              keys dropped: wq_stats.drops
  *     workqueue_limiter_delay_seconds    histogram: delays given by limiters
  *     workqueue_priority_depth           depth, also by label `priority`. The
  *                                        first 25 priorities of a name have

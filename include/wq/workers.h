@@ -13,15 +13,15 @@
  *
  *     wq_workers_start(q, WQ_WORKERS(.threads = 8, .handler = reconcile), &p);
  *     ...
- *     wq_workers_drain(p, 30 * SECOND);
+ *     wq_workers_drain(p, WQ_SECONDS(30));
  *     wq_workers_destroy(p);
  *     wq_destroy(q);
  *
  *     handler returns          the pool calls                          [PQ-47]
  *     wq_result_done()         wq_forget()
  *     wq_result_retry()        wq_add_rate_limited()
- *     wq_result_after(d)       wq_forget(), wq_add_after(d)
- *     wq_result_drop()         on_drop()
+ *     wq_result_after(d)       wq_forget(), wq_add_after(d); 0 or less: wq_add()
+ *     wq_result_drop()         wq_count_drops(), on_drop()
  *
  * and then, always last, wq_done(). A key that cannot be added again (out of
  * memory, the queue is shut down, the key was retried as often as allowed) is
@@ -92,7 +92,8 @@ wq_result_done(void)
 }
 
 /* The work failed. The key comes back when the queue's limiter says, later each
- * time, unless it was retried `max_retries` times.  Since: 0.1.  [PQ-47 PW-06]
+ * time, unless the queue gives it up (wq_config.max_retries).  Since: 0.1.
+ * [PQ-47 PW-06]
  */
 static inline wq_result
 wq_result_retry(void)
@@ -104,9 +105,9 @@ wq_result_retry(void)
 }
 
 /* The key is in order for now: look again in `after_ns`. The limiter forgets
- * its failures. A time of 0 or less is a retry, so that a delay which was
- * computed, and came out as nothing, does not make a worker spin.  Since: 0.1.
- * [PQ-47 PW-05]
+ * its failures. 0 or less is now: the key is READY again after done, at the
+ * tail. Asking to run again is not a failure, so nothing slows down a handler
+ * that always returns 0: it runs without a pause.  Since: 0.1.  [PQ-47 PW-05]
  */
 static inline wq_result
 wq_result_after(int64_t after_ns)
@@ -133,31 +134,30 @@ wq_result_drop(void)
 
 /* ---------------------------------------------------------------- config -- */
 
-/* How a pool is created. Zero means the stated default; WQ_WORKERS(.handler =
- * f) sets `size`. In C++ set it by hand. The struct and the name are copied;
+/* How a pool is created, and what wq_work_one() does with a key. Zero means the
+ * stated default; WQ_WORKERS(.handler = f) sets `size`. In C++ set it by hand. The struct and the name are copied;
  * everything else it points to must outlive the pool.
  */
 typedef struct wq_workers_config {
     size_t   size;    /* sizeof(wq_workers_config) */
     unsigned threads; /* 0: one for each usable processor. [PW-02] */
-    /* How often a key is retried before on_drop(), by wq_num_requeues(); 0:
-     * without end. A limiter that does not count never gets there. The
-     * queue's own limit (wq_config.max_retries) holds too. [PW-06] */
-    unsigned max_retries;
     /* Work on item->key. Required. `item` is valid until it returns. */
     wq_result (*handler)(void *ctx, const wq_item *item);
     void *ctx; /* first argument of all callbacks */
     /* `key` was dropped after `retries` retries. `why` is
      *   WQ_OK         the handler returned wq_result_drop();
-     *   WQ_EGIVENUP   it was given up: retried as often as allowed; the limiter
-     *                 has forgotten it;
+     *   WQ_EGIVENUP   the queue gave it up (wq_config.max_retries); its limiter
+     *                 has forgotten the key, and wq_config.on_drop was called
+     *                 first;
      *   WQ_ESHUTDOWN  the queue is shut down and refuses adds;
-     *   another       the error of wq_add_rate_limited() or wq_add_after();
+     *   another       the error of wq_add_rate_limited(), wq_add_after() or
+     *                 wq_add();
      *   WQ_ENOMEM     also: wq_done() failed with it until the pool was
      *                 stopped, and the key is still on loan (only with a
      *                 wq_order of your own). [PW-20]
      * Called by the worker while the key is HELD; the bytes are valid until
-     * it returns. NULL: no callback; such keys are only counted.
+     * it returns. NULL: no callback; such keys are only counted, here
+     * and in wq_stats.drops.
      * [PW-06 PW-07 PW-08] */
     void (*on_drop)(void *ctx, wq_key key, unsigned retries, wq_err why);
     /* The threads are named "name-0", "name-1", ...; the name is cut so that
@@ -306,6 +306,34 @@ typedef struct wq_workers_stats {
  */
 WQ_API wq_err wq_workers_read_stats(const wq_workers *pool,
                                     wq_workers_stats *out);
+
+/* ----------------------------------------------------------- without a pool */
+
+/* Work on one key in the calling thread: what a worker of a pool does between a
+ * get and a done. For event loops (wq_fd()) and for tests:
+ *
+ *     while ((err = wq_work_one(q, &config, 0)) == WQ_OK)
+ *         ;
+ *
+ * Gets a key within `timeout_ns`, calls the handler, does what the result says,
+ * and calls wq_done(). `config` as for wq_workers_start(), and checked in the
+ * same way; `threads`, `name`, `item_deadline_ns`, `on_stuck`, `clock` and
+ * `allocator` have no effect. A handler may call wq_work_one() itself.
+ *
+ * Returns WQ_OK      one key was worked on, whatever the handler returned;
+ *         WQ_EINVAL  NULL queue or config, a negative timeout, or a config that
+ *                    wq_workers_start() refuses;
+ *         what wq_get_within() returned (WQ_ETIMEDOUT, WQ_ESHUTDOWN,
+ *         WQ_EINTERRUPTED, ...): the handler was not called;
+ *         what wq_done() returned: the handler was called. WQ_ENOMEM: only with
+ *         a wq_order of your own; the key is still on loan, and went to
+ *         on_drop().
+ * Threads: any.  Blocks: at most `timeout_ns`, and for the handler.
+ * Since: 0.1.  [PW-25]
+ */
+WQ_API WQ_NODISCARD wq_err wq_work_one(wq_queue                *q,
+                                       const wq_workers_config *config,
+                                       int64_t                  timeout_ns);
 
 /* ---------------------------------------------------------- without a queue */
 

@@ -113,6 +113,18 @@ WQ_API const char *wq_err_name(wq_err err);
  */
 WQ_API int wq_version(void);
 
+/* ----------------------------------------------------------------- time -- */
+
+/* Times are int64_t nanoseconds. These make them from whole milliseconds and
+ * seconds, of either sign: up to 2^63 ns, so some 9.2e12 ms and 9.2e9 s. They
+ * are constant expressions if `n` is one; a larger `n` overflows.
+ */
+#define WQ_MS(n) ((int64_t)(n)*1000000)
+#define WQ_SECONDS(n) ((int64_t)(n)*1000000000)
+
+/* A duration so long that it never ends. */
+#define WQ_FOREVER INT64_MAX
+
 /* ----------------------------------------------------------------- keys -- */
 
 /* The longest key, in bytes. A key is a name, not a payload. */
@@ -138,10 +150,19 @@ wq_str(const char *s)
     return key;
 }
 
-/* The key made of the eight bytes of *n (host order). The same works for any
- * plain data without padding: (wq_key){&id, sizeof id}. The bytes of an item's
- * key are not aligned: memcpy() them out.
+/* The key made of `len` bytes: wq_bytes(&id, sizeof id) for plain data without
+ * padding. The bytes of an item's key are not aligned: memcpy() them out.
  */
+static inline wq_key
+wq_bytes(const void *data, size_t len)
+{
+    wq_key key;
+    key.data = data;
+    key.len = len;
+    return key;
+}
+
+/* The key made of the eight bytes of *n (host order). */
 static inline wq_key
 wq_u64(const uint64_t *n)
 {
@@ -250,7 +271,7 @@ typedef enum wq_overflow {
     /* It blocks until there is room. A worker that adds new keys to the queue
      * it serves can block itself for ever. */
     WQ_OVERFLOW_BLOCK,
-    /* It displaces READY keys: of those with the lowest priority, the one that
+    /* It displaces READY keys, which are dropped (on_drop): of those with the lowest priority, the one that
      * has been READY for longest; in a queue with groups, the oldest of the
      * group that has most READY keys of that priority. WQ_EFULL if that
      * priority is higher than the new key's, or if too few keys are READY. */
@@ -274,10 +295,18 @@ typedef struct wq_config {
     wq_limiter *limiter;
     unsigned    retry;       /* enum wq_retry; 0: as client-go */
     unsigned    max_retries; /* then give up; 0: never */
-    /* A key was given up after `retries`; called by wq_add_rate_limited(),
-     * without a lock. NULL: nobody wants to know. */
-    void (*on_give_up)(void *ctx, wq_key key, unsigned retries);
-    void *give_up_ctx; /* its first argument */
+    /* The queue dropped `key`: it needed work, and leaves without it. Why:
+     *   WQ_EGIVENUP  given up after `retries` retries (max_retries); called by
+     *                wq_add_rate_limited();
+     *   WQ_EFULL     displaced: it was READY and made room for another key
+     *                (WQ_OVERFLOW_DROP_OLDEST); `retries` is 0; called by the
+     *                add. An add of a new key from here displaces another, and
+     *                so on without end.
+     * Called without a lock. The bytes of `key` are valid until it returns; a
+     * NUL byte follows them. NULL: no callback. A key that wq_remove() takes
+     * back, or a WAITING key that a shutdown drops, does not come here. */
+    void (*on_drop)(void *ctx, wq_key key, unsigned retries, wq_err why);
+    void *drop_ctx; /* its first argument */
     /* NULL or "": no metrics. Copied. */
     const char *name;
     /* The sink for the metrics of a queue with a name; NULL: the sink of
@@ -291,11 +320,6 @@ typedef struct wq_config {
      * added, so a worker can always retry its key. 0: no limit. */
     size_t      max_len;
     wq_overflow overflow; /* 0: WQ_OVERFLOW_REFUSE */
-    /* A READY key had to make room (WQ_OVERFLOW_DROP_OLDEST); called by the
-     * add, without a lock. An add of a new key from here makes another go,
-     * and so on without end. NULL: nobody wants to know. */
-    void (*on_overflow)(void *ctx, wq_key key);
-    void *overflow_ctx; /* its first argument */
     /* For threads with real-time priorities (SCHED_FIFO): a call waits for a
      * thread of lower priority no longer than that thread's own calls take. The
      * queue's lock inherits priorities, producers always take it, and no thread
@@ -339,9 +363,6 @@ WQ_API wq_key wq_group_before_slash(void *ctx, wq_key key);
 
 typedef struct wq_queue wq_queue; /* opaque */
 
-/* A duration that never ends; a time that never comes. */
-#define WQ_FOREVER INT64_MAX
-
 /* Make an in-memory queue. `config` may be NULL: all defaults.
  *
  * Starts no thread. The caller owns *out and gives it to wq_destroy().
@@ -352,7 +373,7 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              there; an order or allocator lacks a required function;
  *              `waiting`, `retry` or `overflow` has a value that is not one of
  *              its own; `limiter` belongs to another queue or limiter; an
- *              overflow policy or on_overflow without a max_len;
+ *              overflow policy without a max_len or max_bytes;
  *   WQ_ENOTSUP an order cannot be combined with WQ_OVERFLOW_DROP_OLDEST,
  *              max_bytes, a group or max_ready_ns, nor a group_max_held with
  *              max_ready_ns; `real_time`, and the system has no priority
@@ -421,6 +442,13 @@ wq_add_str(wq_queue *q, const char *s)
 WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
                                         int64_t delay_ns);
 
+/* wq_add_after() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_add_after_str(wq_queue *q, const char *s, int64_t delay_ns)
+{
+    return wq_add_after(q, wq_str(s), delay_ns);
+}
+
 /* Mark `key` as needing work again after a failure: wq_add_after() with the
  * delay that the queue's limiter gives, usually longer each time.
  *
@@ -428,15 +456,24 @@ WQ_API WQ_NODISCARD wq_err wq_add_after(wq_queue *q, wq_key key,
  * its earlier deadline stays; wq_config.retry changes that. With
  * wq_config.max_retries, a key that was retried so often (since the last
  * wq_forget()) is not added but given up: the limiter forgets it, and
- * wq_config.on_give_up is called.
+ * wq_config.on_drop is called.
  *
  * Returns as wq_add(), and
  *   WQ_EGIVENUP  see above;
+ *   WQ_ENOMEM    also: no memory to copy the key for on_drop (keys of 256
+ *                bytes and more); the key was not given up;
  *   WQ_ENOTSUP   the backend has no rate limits.
  * After shutdown, and for bad arguments, the limiter is not queried.
  * Threads: any.  Blocks: as wq_add().  Since: 0.1.  [R-01 R-02 R-03 O-16 O-17]
  */
 WQ_API WQ_NODISCARD wq_err wq_add_rate_limited(wq_queue *q, wq_key key);
+
+/* wq_add_rate_limited() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_add_rate_limited_str(wq_queue *q, const char *s)
+{
+    return wq_add_rate_limited(q, wq_str(s));
+}
 
 /* -------------------------------------------------- adds with a purpose -- */
 
@@ -501,15 +538,16 @@ typedef struct wq_add_options {
      * over. Adds without this option run at once, and their runs neither begin
      * nor prolong that time. */
     int64_t throttle_ns;
-    /* With WQ_OVERFLOW_BLOCK: how long to wait for room. 0: as wq_add(), for
-     * ever; WQ_NOWAIT: not at all. */
-    int64_t timeout_ns;
+    /* Do not wait for room: with WQ_OVERFLOW_BLOCK too, a full queue is
+     * WQ_EFULL. */
+    bool nowait;
+    /* With WQ_OVERFLOW_BLOCK: wait for room for so long at most, then return
+     * WQ_ETIMEDOUT. 0: no limit. Not together with `nowait`. */
+    int64_t max_block_ns;
     /* What the add did: an array with one element for each key; NULL: not
      * reported. Written only on WQ_OK. */
     wq_added *results;
 } wq_add_options;
-
-#define WQ_NOWAIT (-1)
 
 #ifndef __cplusplus
 #define WQ_ADD(...)                                                            \
@@ -519,7 +557,7 @@ typedef struct wq_add_options {
 /* Add `n` keys, all in the same way, in one step: all of them or, on any error,
  * none. They become READY in the order of the array.
  *
- *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = second), keys, 3);
+ *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = WQ_SECONDS(1)), keys, 3);
  *
  * `how` may be NULL: as wq_add().
  *
@@ -527,9 +565,9 @@ typedef struct wq_add_options {
  *   WQ_EINVAL     also: NULL keys; a negative time; more than one of a delay
  *                 (after_ns or rate_limited), debounce_ns and throttle_ns; a
  *                 max_wait_ns without debounce_ns; an unknown `waiting`, or one
- *                 with debounce_ns or throttle_ns; a wrong `size` (rules: see
- *                 wq_create());
- *   WQ_ETIMEDOUT  no room in time;
+ *                 with debounce_ns or throttle_ns; `nowait` and max_block_ns; a
+ *                 wrong `size` (rules: see wq_create());
+ *   WQ_ETIMEDOUT  no room within max_block_ns;
  *   WQ_EFULL      no room; or more new keys than max_len: they never fit;
  *   WQ_EGIVENUP   rate_limited: one of them was retried too often; it was
  *                 given up, and the others were not added;
@@ -548,12 +586,19 @@ WQ_API WQ_NODISCARD wq_err wq_add_with(wq_queue *q, const wq_add_options *how,
 
 /* wq_add_with() of one key:
  *
- *     wq_add_one(q, wq_str("default/nginx"), WQ_ADD(.priority = 5));
+ *     wq_add_one(q, wq_u64(&id), WQ_ADD(.priority = 5));
  */
 WQ_NODISCARD static inline wq_err
 wq_add_one(wq_queue *q, wq_key key, const wq_add_options *how)
 {
     return wq_add_with(q, how, &key, 1);
+}
+
+/* wq_add_one() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_add_one_str(wq_queue *q, const char *s, const wq_add_options *how)
+{
+    return wq_add_one(q, wq_str(s), how);
 }
 
 /* Remove `key`: it is no longer READY, WAITING or DIRTY. A HELD key stays HELD:
@@ -571,6 +616,13 @@ wq_add_one(wq_queue *q, wq_key key, const wq_add_options *how)
  */
 WQ_API wq_err wq_remove(wq_queue *q, wq_key key);
 
+/* wq_remove() of a string. */
+static inline wq_err
+wq_remove_str(wq_queue *q, const char *s)
+{
+    return wq_remove(q, wq_str(s));
+}
+
 /* End the deadline of `key`: it is no longer WAITING. A READY, HELD or DIRTY
  * key stays READY, HELD or DIRTY.
  *
@@ -578,6 +630,13 @@ WQ_API wq_err wq_remove(wq_queue *q, wq_key key);
  * Threads: any.  Blocks: never.  Cost: O(log n).  Since: 0.1.  [O-58]
  */
 WQ_API wq_err wq_cancel_after(wq_queue *q, wq_key key);
+
+/* wq_cancel_after() of a string. */
+static inline wq_err
+wq_cancel_after_str(wq_queue *q, const char *s)
+{
+    return wq_cancel_after(q, wq_str(s));
+}
 
 /* wq_remove(), then block until the key is not HELD: after that the caller may
  * free what the key names. The kernel's cancel_work_sync().
@@ -610,12 +669,37 @@ WQ_API WQ_NODISCARD wq_err wq_remove_wait(wq_queue *q, wq_key key,
  */
 WQ_API wq_err wq_forget(wq_queue *q, wq_key key);
 
+/* wq_forget() of a string. */
+static inline wq_err
+wq_forget_str(wq_queue *q, const char *s)
+{
+    return wq_forget(q, wq_str(s));
+}
+
 /* How often the limiter was queried about `key` since it last forgot the key;
  * 0 for bad arguments, for limiters that do not count, and for backends without
  * a limiter.
  * Threads: any.  Blocks: never.  Since: 0.1.  [R-01]
  */
 WQ_API unsigned wq_num_requeues(wq_queue *q, wq_key key);
+
+/* wq_num_requeues() of a string. */
+static inline unsigned
+wq_num_requeues_str(wq_queue *q, const char *s)
+{
+    return wq_num_requeues(q, wq_str(s));
+}
+
+/* Count `n` keys as dropped, in wq_stats.drops and workqueue_drops_total: for a
+ * worker loop of your own that does not add a failed key again. Only counts:
+ * no key changes, and on_drop is not called. Do not count a key that the queue
+ * dropped itself (WQ_EGIVENUP, on_drop): the queue has. The worker pool and
+ * wq_work_one() count for their handlers.
+ *
+ * Returns WQ_OK; WQ_EINVAL: NULL queue; WQ_ENOTSUP: the backend keeps no count.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-62]
+ */
+WQ_API wq_err wq_count_drops(wq_queue *q, uint64_t n);
 
 /* --------------------------------------------------------- get and done -- */
 
@@ -715,6 +799,13 @@ WQ_API WQ_NODISCARD wq_err wq_next(wq_queue *q, int64_t timeout_ns,
  * Threads: any.  Blocks: never.  Since: 0.1.  [Q-21 O-06]
  */
 WQ_API wq_err wq_done_key(wq_queue *q, wq_key key);
+
+/* wq_done_key() of a string. */
+static inline wq_err
+wq_done_key_str(wq_queue *q, const char *s)
+{
+    return wq_done_key(q, wq_str(s));
+}
 
 /* How many keys are READY. HELD keys do not count, DIRTY or not; WAITING keys
  * do not count before their deadlines. Other threads change the number at any

@@ -37,7 +37,7 @@ static bool
 is_bound(const wq_config *config)
 {
     return config->max_len || config->max_bytes ||
-           (config->overflow == WQ_OVERFLOW_REFUSE && !config->on_overflow);
+           config->overflow == WQ_OVERFLOW_REFUSE;
 }
 
 wq_err

@@ -12,7 +12,7 @@ has_known_values(const wq_add_options *how)
     return how->waiting >= WQ_IF_WAITING_KEEP &&
            how->waiting <= WQ_IF_WAITING_IGNORE && how->debounce_ns >= 0 &&
            how->max_wait_ns >= 0 && how->throttle_ns >= 0 &&
-           how->timeout_ns >= WQ_NOWAIT;
+           how->max_block_ns >= 0 && !(how->nowait && how->max_block_ns);
 }
 
 /* A delay, a debounce and a throttle each say when; only one of them can. */

@@ -62,6 +62,14 @@ wq_num_requeues(wq_queue *q, wq_key key)
 }
 
 wq_err
+wq_count_drops(wq_queue *q, uint64_t n)
+{
+    if (!q)
+        return WQ_EINVAL;
+    return q->backend->count_drops ? q->backend->count_drops(q, n) : WQ_ENOTSUP;
+}
+
+wq_err
 wq_get(wq_queue *q, wq_item **out)
 {
     if (!q || !out)

@@ -117,12 +117,11 @@ static wq_err
 offer(struct delaying *d, wq_key key)
 {
     const wq_backend    *inner = d->inner->backend;
-    const wq_add_options no_wait = {.size = sizeof no_wait,
-                                    .timeout_ns = WQ_NOWAIT};
+    const wq_add_options nowait = {.size = sizeof nowait, .nowait = true};
     wq_err               err = WQ_ENOTSUP;
 
     if (inner->add_with)
-        err = inner->add_with(d->inner, &no_wait, &key, 1);
+        err = inner->add_with(d->inner, &nowait, &key, 1);
     return err == WQ_ENOTSUP ? inner->add(d->inner, key) : err;
 }
 
@@ -482,6 +481,13 @@ delaying_done_key(wq_queue *q, wq_key key)
     return end_call(d, err);
 }
 
+/* Does not touch the layer, and does not block. */
+static wq_err
+delaying_count_drops(wq_queue *q, uint64_t n)
+{
+    return wq_count_drops(delaying(q)->inner, n);
+}
+
 static wq_err
 delaying_len(wq_queue *q, size_t *out)
 {
@@ -578,6 +584,7 @@ static const wq_backend delaying_backend = {
     .drain = delaying_drain,
     .interrupt = delaying_interrupt,
     .add_after = delaying_add_after,
+    .count_drops = delaying_count_drops,
 };
 
 static wq_err

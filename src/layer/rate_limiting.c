@@ -14,13 +14,16 @@
 #include "core/mem.h"
 #include "layer/calls.h"
 #include "limit/retry.h"
+#include "port/lock.h"
 #include "port/relax.h"
 
 struct limiting {
     wq_queue         base;  /* first: a queue is the beginning of its backend */
     wq_queue        *inner; /* owned */
     wq_allocator     mem;   /* a copy of the config's */
-    struct wq__retry retry; /* owns the limiter, which guards itself */
+    struct wq__lock  lock;  /* guards the calls of `mem`, for `shared_mem` */
+    wq_allocator     shared_mem; /* `mem`, under `lock` */
+    struct wq__retry retry;      /* owns the limiter, which guards itself */
     struct wq__calls calls; /* rate-limited adds: other verbs do not touch the
                                layer after the inner queue */
 };
@@ -37,6 +40,28 @@ inner(wq_queue *q)
     return limiting(q)->inner;
 }
 
+/* An allocator need not be called by two threads at a time (wq.h). */
+static void *
+allocate_locked(void *ctx, size_t n)
+{
+    struct limiting *l = ctx;
+
+    wq__lock_take(&l->lock);
+    void *p = wq__mem_alloc(&l->mem, n);
+    wq__lock_release(&l->lock);
+    return p;
+}
+
+static void
+free_locked(void *ctx, void *p, size_t n)
+{
+    struct limiting *l = ctx;
+
+    wq__lock_take(&l->lock);
+    wq__mem_free(&l->mem, p, n);
+    wq__lock_release(&l->lock);
+}
+
 /* ---- what it adds ------------------------------------------------------- */
 
 static wq_err
@@ -47,6 +72,8 @@ add_rate_limited(struct limiting *l, wq_key key)
     if (wq_shutting_down(l->inner))
         return WQ_ESHUTDOWN;
     wq_err err = wq__retry_delay(&l->retry, key, &delay_ns);
+    if (err == WQ_EGIVENUP)
+        (void)wq_count_drops(l->inner, 1); /* its metrics are all there are */
     if (err)
         return err;
     err = wq_add_after(l->inner, key, delay_ns);
@@ -113,6 +140,12 @@ limiting_done_key(wq_queue *q, wq_key key)
 }
 
 static wq_err
+limiting_count_drops(wq_queue *q, uint64_t n)
+{
+    return wq_count_drops(inner(q), n);
+}
+
+static wq_err
 limiting_len(wq_queue *q, size_t *out)
 {
     return inner(q)->backend->len(inner(q), out);
@@ -153,6 +186,7 @@ limiting_destroy(wq_queue *q)
     for (unsigned round = 0; wq__calls_in_progress(&l->calls); round++)
         wq__relax(round);
     wq__retry_fini(&l->retry);
+    wq__lock_fini(&l->lock);
     const wq_allocator mem = l->mem;
     wq__mem_free(&mem, l, sizeof *l);
 }
@@ -174,6 +208,7 @@ static const wq_backend limiting_backend = {
     .add_rate_limited = limiting_add_rate_limited,
     .forget = limiting_forget,
     .num_requeues = limiting_num_requeues,
+    .count_drops = limiting_count_drops,
 };
 
 static wq_err
@@ -189,9 +224,18 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
     l->base.backend = &limiting_backend;
     l->inner = around;
     l->mem = mem;
+    l->shared_mem = (wq_allocator){
+        .size = sizeof l->shared_mem,
+        .ctx = l,
+        .alloc = allocate_locked,
+        .free = free_locked,
+    };
     wq__calls_init(&l->calls);
-    const wq_err err = wq__retry_init(&l->retry, config, config->clock, &mem);
+    wq__lock_init(&l->lock);
+    const wq_err err =
+        wq__retry_init(&l->retry, config, config->clock, &l->shared_mem);
     if (err) {
+        wq__lock_fini(&l->lock);
         wq__mem_free(&mem, l, sizeof *l);
         return err;
     }

@@ -3,7 +3,9 @@
 #include "limit/retry.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "core/mem.h"
 #include "limit/limiter.h"
 
 /* The default limiter, or why there is none. */
@@ -31,8 +33,9 @@ wq__retry_init(struct wq__retry *r, const wq_config *config, wq_clock *clock,
     *r = (struct wq__retry){
         .limiter = limiter,
         .max = config->max_retries,
-        .on_give_up = config->on_give_up,
-        .ctx = config->give_up_ctx,
+        .on_drop = config->on_drop,
+        .ctx = config->drop_ctx,
+        .mem = mem,
     };
     return WQ_OK;
 }
@@ -55,12 +58,32 @@ wq__retry_abandon(struct wq__retry *r, const wq_config *config)
     *r = (struct wq__retry){.limiter = NULL};
 }
 
+/* A NUL byte follows every key that on_drop() sees. The caller's bytes need not
+ * have one, so they are copied: a long key into memory of the allocator. */
+static wq_err
+give_up_and_report(struct wq__retry *r, wq_key key, unsigned retries)
+{
+    enum { SHORT = 256 }; /* most keys are; and no stack minds */
+    char  at_hand[SHORT];
+    char *copy = key.len < SHORT ? at_hand : wq__mem_alloc(r->mem, key.len + 1);
+
+    if (!copy)
+        return WQ_ENOMEM;
+    memcpy(copy, key.data, key.len);
+    copy[key.len] = '\0';
+    wq_limiter_forget(r->limiter, key);
+    r->on_drop(r->ctx, (wq_key){copy, key.len}, retries, WQ_EGIVENUP);
+    if (copy != at_hand)
+        wq__mem_free(r->mem, copy, key.len + 1);
+    return WQ_EGIVENUP;
+}
+
 static wq_err
 give_up(struct wq__retry *r, wq_key key, unsigned retries)
 {
+    if (r->on_drop)
+        return give_up_and_report(r, key, retries);
     wq_limiter_forget(r->limiter, key);
-    if (r->on_give_up)
-        r->on_give_up(r->ctx, key, retries);
     return WQ_EGIVENUP;
 }
 

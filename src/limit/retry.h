@@ -11,14 +11,19 @@
 #include <wq/limiter.h>
 #include <wq/wq.h>
 
+/* As wq_config.on_drop. */
+typedef void wq__on_drop(void *ctx, wq_key key, unsigned retries, wq_err why);
+
 struct wq__retry {
-    wq_limiter *limiter; /* owned */
-    unsigned    max;     /* tries before a key is given up; 0: any number */
-    void (*on_give_up)(void *ctx, wq_key key, unsigned retries); /* or NULL */
-    void *ctx;                                                   /* its first */
+    wq_limiter         *limiter; /* owned */
+    unsigned            max;     /* retries before a key is given up; 0: any */
+    wq__on_drop        *on_drop; /* or NULL */
+    void               *ctx;     /* its first argument */
+    const wq_allocator *mem;     /* for copies of long keys; any thread */
 };
 
 /* Take the limiter of `config` over (NULL: the default one, made of `mem`).
+ * `mem` outlives `r` and may be called by several threads at a time.
  * WQ_EINVAL: it has an owner already; WQ_ENOMEM; WQ_EIO. On error it is the
  * caller's as before. */
 wq_err wq__retry_init(struct wq__retry *r, const wq_config *config,
@@ -28,8 +33,9 @@ void   wq__retry_fini(struct wq__retry *r);
 /* Undo wq__retry_init(): a limiter of the config's is its maker's again. */
 void wq__retry_abandon(struct wq__retry *r, const wq_config *config);
 
-/* How long `key` shall wait; counts. WQ_EGIVENUP: it has been forgotten, and
- * the callback told. */
+/* How long `key` shall wait; counts. WQ_EGIVENUP: the limiter has forgotten it,
+ * and on_drop() was called. WQ_ENOMEM: there was no memory to call on_drop(),
+ * and nothing has changed. */
 wq_err wq__retry_delay(struct wq__retry *r, wq_key key, int64_t *delay_ns);
 
 /* The delay was not used. */

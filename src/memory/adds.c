@@ -281,8 +281,7 @@ add_by_options(struct wq__memory *m, const wq_add_options *options,
     for (size_t i = 0; i < n; i++)
         picks[i].at = wq__span_add(how.now, options->after_ns);
     return wq__memory_add_picks(m, &how, keys, picks, n,
-                                options->timeout_ns ? options->timeout_ns
-                                                    : WQ_FOREVER);
+                                wq__memory_block_time(options));
 }
 
 /* Has an add something to do with the queue after it has waited for room: give

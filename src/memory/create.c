@@ -94,6 +94,7 @@ static const wq_backend memory_backend = {
     .add_rate_limited = wq__memory_add_rate_limited,
     .forget = wq__memory_forget,
     .num_requeues = wq__memory_num_requeues,
+    .count_drops = wq__memory_count_drops,
     .add_with = wq__memory_add_with,
     .remove = wq__memory_remove,
     .remove_wait = wq__memory_remove_wait,
@@ -138,8 +139,8 @@ fill_in(struct wq__memory *m, const wq_config *config,
     m->waiting = config->waiting;
     m->retry_policy = config->retry;
     m->overflow = config->overflow;
-    m->on_overflow = config->on_overflow;
-    m->overflow_ctx = config->overflow_ctx;
+    m->on_drop = config->on_drop;
+    m->drop_ctx = config->drop_ctx;
     m->real_time = config->real_time;
     /* Race detectors understand the lock, and do not understand the inbox. */
     m->needs_picks = config->max_len || config->max_bytes || config->group;
@@ -156,7 +157,7 @@ fill_in(struct wq__memory *m, const wq_config *config,
     atomic_init(&m->sinks_len, 0);
     atomic_init(&m->tells, false);
     atomic_init(&m->retries, 0);
-    atomic_init(&m->given_up, 0);
+    atomic_init(&m->dropped, 0);
     atomic_init(&m->rouse_from, WQ__ROUSE_NOBODY);
     atomic_init(&m->work_hint, false);
     atomic_init(&m->wait_hint, false);

@@ -104,13 +104,6 @@ undo_what_was_kept(struct wq__memory *m, const wq_key *keys,
         }
 }
 
-static void
-count_given_up(struct wq__memory *m)
-{
-    atomic_fetch_add_explicit(&m->given_up, 1, memory_order_relaxed);
-    wq__gate_tell(m);
-}
-
 /* What was asked, and not in vain. */
 static void
 report_delays(struct wq__memory *m, const struct wq__pick *picks, size_t n)
@@ -134,7 +127,7 @@ wq__memory_add_limited(struct wq__memory *m, const wq_add_options *options,
     const int64_t now = m->clock->now(m->clock);
     err = ask_limiter_for_all(m, keys, picks, n, options->after_ns, now);
     if (err == WQ_EGIVENUP)
-        count_given_up(m);
+        (void)wq__memory_count_drops(&m->base, 1);
     if (err)
         return err;
 
@@ -147,8 +140,7 @@ wq__memory_add_limited(struct wq__memory *m, const wq_add_options *options,
         .respect = m->retry_policy & WQ_RETRY_FAILURES_ONLY,
     };
     err = wq__memory_add_picks(m, &how, keys, picks, n,
-                               options->timeout_ns ? options->timeout_ns
-                                                   : WQ_FOREVER);
+                               wq__memory_block_time(options));
     if (err) {
         undo(m, keys, picks, n);
         return err;
@@ -178,5 +170,15 @@ wq_err
 wq__memory_num_requeues(wq_queue *q, wq_key key, unsigned *out)
 {
     *out = wq_limiter_num_requeues(wq__memory_of(q)->retry.limiter, key);
+    return WQ_OK;
+}
+
+wq_err
+wq__memory_count_drops(wq_queue *q, uint64_t n)
+{
+    struct wq__memory *m = wq__memory_of(q);
+
+    atomic_fetch_add_explicit(&m->dropped, n, memory_order_relaxed);
+    wq__gate_tell(m);
     return WQ_OK;
 }

@@ -54,10 +54,10 @@ struct wq__memory {
     unsigned         retry_policy;          /* enum wq_retry */
     struct wq__retry retry; /* owns the limiter; guards itself */
     wq_overflow      overflow;
-    void (*on_overflow)(void *ctx, wq_key key); /* or NULL */
-    void            *overflow_ctx;              /* its first argument */
-    char            *name;                      /* owned; or NULL */
-    struct wq__sink *sinks;                     /* owned; or NULL */
+    wq__on_drop     *on_drop;  /* or NULL */
+    void            *drop_ctx; /* its first argument */
+    char            *name;     /* owned; or NULL */
+    struct wq__sink *sinks;    /* owned; or NULL */
     /* Written once, when all sinks are open: released, for those who find it
      * without the lock (acquire). */
     _Atomic size_t sinks_len;
@@ -65,8 +65,8 @@ struct wq__memory {
 
     /* What limiters have to do with, which are asked without the lock. Counted
      * by anyone, read by who wants statistics: relaxed. */
-    _Atomic uint64_t retries;  /* adds with a delay */
-    _Atomic uint64_t given_up; /* keys that were retried too often */
+    _Atomic uint64_t retries; /* adds with a delay */
+    _Atomic uint64_t dropped; /* keys given up, or dropped by callers */
 
     /* ---- what producers look at before they take the lock: rarely written, so
      * that it stays near them ---- */
@@ -190,6 +190,7 @@ wq_err wq__memory_cancel_after(wq_queue *q, wq_key key);
 wq_err wq__memory_add_rate_limited(wq_queue *q, wq_key key);
 wq_err wq__memory_forget(wq_queue *q, wq_key key);
 wq_err wq__memory_num_requeues(wq_queue *q, wq_key key, unsigned *out);
+wq_err wq__memory_count_drops(wq_queue *q, uint64_t n);
 wq_err wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out);
 wq_err wq__memory_get_many(wq_queue *q, wq_item **out, size_t max,
                            int64_t timeout_ns, size_t *n);
@@ -221,9 +222,18 @@ void wq__memory_stop_watching(struct wq__memory *m);
  * lock. */
 struct wq__sleeper *wq__memory_stop_all(struct wq__memory *m);
 
+/* How long an add with these options waits for room. */
+static inline int64_t
+wq__memory_block_time(const wq_add_options *options)
+{
+    if (options->nowait)
+        return 0;
+    return options->max_block_ns ? options->max_block_ns : WQ_FOREVER;
+}
+
 /* An add in terms of the core: how many keys, what is known of each, what the
- * core was told. Blocks and displaces as the queue's bound says. limited.c
- * fills in picks[].at. */
+ * core was told. Blocks and displaces as the queue's bound says; `timeout_ns`
+ * of 0 does not block. limited.c fills in picks[].at. */
 wq_err wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
                             const wq_key *keys, struct wq__pick *picks,
                             size_t n, int64_t timeout_ns);

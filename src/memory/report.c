@@ -137,7 +137,7 @@ wq__report_take(struct wq__memory *m, wq_change *change)
             since(atomic_load_explicit(&m->retries, memory_order_relaxed),
                   &told->retries),
         .drops = since(c->tally.drops + atomic_load_explicit(
-                                            &m->given_up, memory_order_relaxed),
+                                            &m->dropped, memory_order_relaxed),
                        &told->drops),
     };
     told->depth = depth;

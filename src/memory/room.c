@@ -70,16 +70,16 @@ bury_all(struct wq__memory *m, wq__ref victims)
         victims = wq__core_bury(&m->core, victims);
 }
 
-/* The keys that had to make room are shown to whoever wants to know, without
- * the lock; their records are out of reach for all others. Where they are is
- * looked up with it: the table of blocks may move. */
+/* Show the displaced keys to on_drop(), without the lock. Each record, which
+ * holds the bytes, stays until then; no other thread can reach it. */
 static void
-mourn(struct wq__memory *m, wq__ref victims)
+report_victims(struct wq__memory *m, wq__ref victims)
 {
     while (victims) {
         const wq_key key = wq__core_victim_key(&m->core, victims);
+
         wq__gate_leave(m);
-        m->on_overflow(m->overflow_ctx, key);
+        m->on_drop(m->drop_ctx, key, 0, WQ_EFULL);
         wq__gate_enter(m);
         victims = wq__core_bury(&m->core, victims);
     }
@@ -97,15 +97,15 @@ wq__memory_add_picks(struct wq__memory *m, const struct wq__how *how,
     bounded.displace = m->overflow == WQ_OVERFLOW_DROP_OLDEST;
     wq__gate_enter(m);
     wq_err err = try_add(m, &bounded, keys, picks, n, &needs, &victims);
-    if (m->overflow == WQ_OVERFLOW_BLOCK && timeout_ns != WQ_NOWAIT &&
+    if (m->overflow == WQ_OVERFLOW_BLOCK && timeout_ns != 0 &&
         may_fit_later(m, err, needs)) {
         wq__gate_stay(m);
         err = wait_for_room(m, &bounded, keys, picks, n, needs, timeout_ns);
         wq__gate_leave_for_good(m);
         return err;
     }
-    if (m->on_overflow)
-        mourn(m, victims);
+    if (m->on_drop)
+        report_victims(m, victims);
     else
         bury_all(m, victims);
     wq__gate_leave(m);

@@ -43,7 +43,7 @@ wq__memory_stats(wq_queue *q, wq_stats *out)
     wq__core_stats(&m->core, time_of_view(m), out);
     out->sleeping = m->getters.len;
     out->retries = atomic_load_explicit(&m->retries, memory_order_relaxed);
-    out->drops += atomic_load_explicit(&m->given_up, memory_order_relaxed);
+    out->drops += atomic_load_explicit(&m->dropped, memory_order_relaxed);
     wq__gate_leave_asking(m);
     return WQ_OK;
 }

@@ -49,7 +49,7 @@ static const struct family families[] = {
     {"workqueue_merged", COUNTER, AT(history.merged),
      "Adds of keys that were READY or DIRTY already."},
     {"workqueue_drops", COUNTER, AT(history.drops),
-     "Keys dropped: displaced, WAITING at a shutdown, or given up."},
+     "Keys that left without the work they needed."},
     {"workqueue_limiter_delay_seconds", HISTOGRAM,
      AT(history.durations[WQ__LIMITED]), "Delays given by the limiter."},
     {"workqueue_priority_depth", DEPTHS, 0,

@@ -3,7 +3,6 @@
 #include "workers/config.h"
 
 #include "core/mem.h"
-#include "port/thread.h"
 
 static wq_err
 read_allocator(const wq_allocator *from, wq_allocator *out)
@@ -27,8 +26,6 @@ wq__workers_config_read(const wq_workers_config   *config,
         return WQ_EINVAL;
     if (user->item_deadline_ns && !user->on_stuck)
         return WQ_EINVAL;
-    if (!user->threads)
-        user->threads = wq__thread_processors();
     return read_allocator(user->allocator, &out->allocator);
 }
 

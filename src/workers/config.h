@@ -11,7 +11,7 @@
 #include "core/sized.h"
 
 struct wq__workers_config {
-    wq_workers_config user; /* `threads` is not 0; `allocator` is of no use */
+    wq_workers_config user; /* `allocator` is of no use */
     wq_allocator      allocator;
 };
 

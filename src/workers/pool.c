@@ -426,6 +426,8 @@ wq_workers_start(wq_queue *q, const wq_workers_config *config, wq_workers **out)
         q && out ? wq__workers_config_read(config, &checked) : WQ_EINVAL;
     if (err)
         return err;
+    if (!checked.user.threads)
+        checked.user.threads = wq__thread_processors();
     wq_workers *pool = make_pool(q, &checked);
     if (!pool)
         return WQ_ENOMEM;

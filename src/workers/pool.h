@@ -2,7 +2,7 @@
 /* pool.h: what is a pool of workers made of?
  *
  *   pool.c      how many workers there are: start, resize, stop
- *   work.c      what one of them does
+ *   work.c      what one of them does, and wq_work_one()
  *   watchdog.c  who notices that a handler does not come back
  *   stats.c     what there is, and was
  *

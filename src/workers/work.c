@@ -2,21 +2,38 @@
 /* work.c: what does a worker do with a key?
  *
  * Gets it, hands it to the handler, does what the result says, and is done with
- * it: the contract of PQ-47. Whatever goes wrong, the key ends up in the queue,
- * or in on_drop(). No lock is held here, and none taken while no watchdog looks
- * on and the size of the pool stays.
+ * it: the contract of PQ-47, for the threads of a pool and for wq_work_one().
+ * Whatever goes wrong, the key ends up in the queue, or in on_drop(). No lock is
+ * held here, and none taken while no watchdog looks on and the size of the pool
+ * stays.
  */
 #include "core/span.h"
 #include "port/park.h"
 #include "port/time.h"
+#include "workers/config.h"
 #include "workers/pool.h"
 
-static void
-count(struct wq__worker *w, enum wq__count what)
+/* What serving a key needs. */
+struct service {
+    wq_queue                *queue;
+    const wq_workers_config *config; /* checked */
+    struct wq__worker       *worker; /* whose counts and watchdog; NULL: none */
+};
+
+static struct service
+service_of(struct wq__worker *w)
 {
-    const uint64_t n =
-        atomic_load_explicit(&w->counts[what], memory_order_relaxed);
-    atomic_store_explicit(&w->counts[what], n + 1, memory_order_relaxed);
+    return (struct service){w->pool->queue, &w->pool->config, w};
+}
+
+static void
+count(const struct service *s, enum wq__count what)
+{
+    if (!s->worker)
+        return;
+    _Atomic uint64_t *at = &s->worker->counts[what];
+    const uint64_t    n = atomic_load_explicit(at, memory_order_relaxed);
+    atomic_store_explicit(at, n + 1, memory_order_relaxed);
 }
 
 /* What failed may work in a moment; until then do not spin. */
@@ -34,13 +51,32 @@ rest(void)
 /* ---- what becomes of a key ----------------------------------------------- */
 
 static void
-drop(struct wq__worker *w, wq_key key, unsigned retries, wq_err why)
+drop(const struct service *s, wq_key key, unsigned retries, wq_err why)
 {
-    const wq_workers_config *config = &w->pool->config;
+    count(s, WQ__DROPPED);
+    if (why != WQ_EGIVENUP) /* the queue has counted that one */
+        (void)wq_count_drops(s->queue, 1);
+    if (s->config->on_drop)
+        s->config->on_drop(s->config->ctx, key, retries, why);
+}
 
-    count(w, WQ__DROPPED);
-    if (config->on_drop)
-        config->on_drop(config->ctx, key, retries, why);
+/* The key was to be added again, with the result `err`. */
+static void
+note_added(const struct service *s, wq_key key, unsigned retries, wq_err err,
+           enum wq__count what)
+{
+    if (err)
+        drop(s, key, retries, err);
+    else
+        count(s, what);
+}
+
+static wq_err
+add_at_priority_0(wq_queue *q, wq_key key, bool rate_limited, int64_t after_ns)
+{
+    if (rate_limited)
+        return wq_add_rate_limited(q, key);
+    return after_ns > 0 ? wq_add_after(q, key, after_ns) : wq_add(q, key);
 }
 
 /* Again, with the priority the key came with [PQ-47]. */
@@ -59,95 +95,109 @@ add_again(wq_queue *q, const wq_item *item, bool rate_limited, int64_t after_ns)
         if (err != WQ_ENOTSUP) /* better a lost priority than a lost key */
             return err;
     }
-    return rate_limited ? wq_add_rate_limited(q, item->key)
-                        : wq_add_after(q, item->key, after_ns);
+    return add_at_priority_0(q, item->key, rate_limited, after_ns);
 }
 
 static void
-retry(struct wq__worker *w, const wq_item *item)
+retry(const struct service *s, const wq_item *item)
 {
-    wq_queue      *q = w->pool->queue;
-    const wq_key   key = item->key;
-    const unsigned max = w->pool->config.max_retries;
-    const unsigned retries = wq_num_requeues(q, key);
+    const unsigned retries = wq_num_requeues(s->queue, item->key);
+    const wq_err   err = add_again(s->queue, item, true, 0);
 
-    if (max && retries >= max) {
-        (void)wq_forget(q, key);
-        drop(w, key, retries, WQ_EGIVENUP);
+    note_added(s, item->key, retries, err, WQ__RETRIED);
+}
+
+static void
+postpone(const struct service *s, const wq_item *item, int64_t after_ns)
+{
+    const unsigned retries = wq_num_requeues(s->queue, item->key);
+
+    (void)wq_forget(s->queue, item->key);
+    const wq_err err = add_again(s->queue, item, false, after_ns);
+    note_added(s, item->key, retries, err, WQ__POSTPONED);
+}
+
+/* A result that is none of the enum is a retry: what the handler meant cannot be
+ * known, but hardly that the key be lost. */
+static void
+settle(const struct service *s, const wq_item *item, wq_result result)
+{
+    switch (result.outcome) {
+    case WQ_RESULT_DONE:
+        (void)wq_forget(s->queue, item->key); /* without a limiter: as good */
+        count(s, WQ__DONE);
         return;
-    }
-    const wq_err err = add_again(q, item, true, 0);
-    if (err)
-        drop(w, key, retries, err);
-    else
-        count(w, WQ__RETRIED);
-}
-
-static void
-postpone(struct wq__worker *w, const wq_item *item, int64_t after_ns)
-{
-    wq_queue      *q = w->pool->queue;
-    const wq_key   key = item->key;
-    const unsigned retries = wq_num_requeues(q, key);
-
-    (void)wq_forget(q, key);
-    const wq_err err = add_again(q, item, false, after_ns);
-    if (err)
-        drop(w, key, retries, err);
-    else
-        count(w, WQ__POSTPONED);
-}
-
-/* A result nobody knows is a retry: what the handler meant cannot be told, but
- * hardly that the key be lost. */
-static void
-settle(struct wq__worker *w, const wq_item *item, wq_result result)
-{
-    wq_queue    *q = w->pool->queue;
-    const wq_key key = item->key;
-
-    if (result.outcome == WQ_RESULT_DONE) {
-        (void)wq_forget(q, key); /* a backend without a limiter: as good */
-        count(w, WQ__DONE);
-    } else if (result.outcome == WQ_RESULT_AFTER && result.after_ns > 0) {
-        postpone(w, item, result.after_ns);
-    } else if (result.outcome == WQ_RESULT_DROP) {
-        drop(w, key, wq_num_requeues(q, key), WQ_OK);
-    } else {
-        retry(w, item);
+    case WQ_RESULT_AFTER:
+        postpone(s, item, result.after_ns);
+        return;
+    case WQ_RESULT_DROP:
+        drop(s, item->key, wq_num_requeues(s->queue, item->key), WQ_OK);
+        return;
+    case WQ_RESULT_RETRY:
+    default:
+        retry(s, item);
     }
 }
 
-/* Only a wq_order of the user's can fail for lack of memory. The key is to come
- * back then, and cannot while it is on loan: try until it can. */
+/* All that is done with a key, from get to done. */
 static void
-hand_back(struct wq__worker *w, wq_item *item)
+serve(const struct service *s, const wq_item *item)
+{
+    if (s->worker)
+        wq__watchdog_begin(s->worker, item);
+    const wq_result result = s->config->handler(s->config->ctx, item);
+    if (s->worker)
+        wq__watchdog_finish(s->worker);
+    settle(s, item, result);
+}
+
+/* The key is to come back, and cannot: it stays on loan. Only a wq_order of the
+ * user's can fail for lack of memory. */
+static void
+drop_on_loan(const struct service *s, const wq_item *item)
+{
+    drop(s, item->key, wq_num_requeues(s->queue, item->key), WQ_ENOMEM);
+}
+
+/* ---- without a pool ------------------------------------------------------ */
+
+wq_err
+wq_work_one(wq_queue *q, const wq_workers_config *config, int64_t timeout_ns)
+{
+    struct wq__workers_config checked;
+    const struct service      s = {q, &checked.user, NULL};
+    wq_item                  *item;
+
+    wq_err err = wq__workers_config_read(config, &checked);
+    if (!err)
+        err = wq_get_within(q, timeout_ns, &item);
+    if (err)
+        return err;
+    serve(&s, item);
+    err = wq_done(q, item);
+    if (err == WQ_ENOMEM)
+        drop_on_loan(&s, item);
+    return err;
+}
+
+/* ---- a thread of a pool -------------------------------------------------- */
+
+/* While there is no memory for it, try again. */
+static void
+hand_back(const struct service *s, wq_item *item)
 {
     wq_err err;
 
-    while ((err = wq_done(w->pool->queue, item)) != WQ_OK) {
-        count(w, WQ__ERRORS);
+    while ((err = wq_done(s->queue, item)) != WQ_OK) {
+        count(s, WQ__ERRORS);
         if (err != WQ_ENOMEM)
             return; /* it is not ours any more */
-        if (wq__workers_stopping(w->pool)) {
-            drop(w, item->key, wq_num_requeues(w->pool->queue, item->key), err);
+        if (wq__workers_stopping(s->worker->pool)) {
+            drop_on_loan(s, item);
             return;
         }
         rest();
     }
-}
-
-/* ---- the loop ------------------------------------------------------------ */
-
-static void
-handle(struct wq__worker *w, wq_item *item)
-{
-    const wq_workers_config *config = &w->pool->config;
-
-    wq__watchdog_begin(w, item);
-    const wq_result result = config->handler(config->ctx, item);
-    wq__watchdog_finish(w);
-    settle(w, item, result);
 }
 
 static void
@@ -160,22 +210,23 @@ set_phase(struct wq__worker *w, enum wq__worker_phase phase)
 /* Give back the loan, if there is one; then one get, and what follows. False:
  * there will be no more keys. */
 static bool
-serve(struct wq__worker *w, wq_item **loan)
+take_turn(struct wq__worker *w, wq_item **loan)
 {
-    const wq_err err = wq_next(w->pool->queue, w->pool->patience_ns, loan);
+    const struct service s = service_of(w);
+    const wq_err         err = wq_next(s.queue, w->pool->patience_ns, loan);
 
     if (err && *loan) {            /* it could not be given back */
         set_phase(w, WQ__WORKING); /* nobody waits for it, as for a handler */
-        count(w, WQ__ERRORS);
+        count(&s, WQ__ERRORS);
         if (err == WQ_ENOMEM)
-            hand_back(w, *loan);
+            hand_back(&s, *loan);
         *loan = NULL;
         return true;
     }
     switch (err) {
     case WQ_OK:
         set_phase(w, WQ__WORKING);
-        handle(w, *loan);
+        serve(&s, *loan);
         break;
     case WQ_EINTERRUPTED: /* perhaps somebody wants us to look up */
     case WQ_ETIMEDOUT:    /* or cannot even say so */
@@ -184,7 +235,7 @@ serve(struct wq__worker *w, wq_item **loan)
         return false;
     default:
         set_phase(w, WQ__LOOKING_UP);
-        count(w, WQ__ERRORS);
+        count(&s, WQ__ERRORS);
         rest();
     }
     return true;
@@ -197,8 +248,10 @@ goes_on(struct wq__worker *w, wq_item **loan)
     if (*loan && !wq__workers_are_called(w))
         return true;
     if (*loan) {
+        const struct service s = service_of(w);
+
         set_phase(w, WQ__WORKING); /* nobody waits for it, as for a handler */
-        hand_back(w, *loan);
+        hand_back(&s, *loan);
     }
     *loan = NULL;
     return wq__workers_look_up(w);
@@ -212,7 +265,7 @@ wq__work(void *arg)
 
     wq__workers_current = w->pool;
     while (goes_on(w, &loan))
-        if (!serve(w, &loan)) {
+        if (!take_turn(w, &loan)) {
             wq__workers_leave(w);
             return;
         }

@@ -180,6 +180,7 @@ TEST(verbs_a_backend_may_lack_are_not_supported_then)
     assert_err(wq_done_key(&q, wq_str("foo")), WQ_ENOTSUP);
     assert_err(wq_shutdown_with_drain(&q), WQ_ENOTSUP);
     assert_err(wq_shutdown_with_drain_within(&q, 0), WQ_ENOTSUP);
+    assert_err(wq_count_drops(&q, 1), WQ_ENOTSUP);
     wq_interrupt(&q);
 }
 

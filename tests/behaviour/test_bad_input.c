@@ -69,6 +69,7 @@ TEST(no_queue_is_an_error_and_no_crash)
     assert_err(wq_get_within(NULL, 0, &item), WQ_EINVAL);
     assert_err(wq_done(NULL, &any), WQ_EINVAL);
     assert_err(wq_done_key(NULL, wq_str("foo")), WQ_EINVAL);
+    assert_err(wq_count_drops(NULL, 1), WQ_EINVAL);
     assert_err(wq_shutdown_with_drain(NULL), WQ_EINVAL);
     assert_err(wq_shutdown_with_drain_within(NULL, 0), WQ_EINVAL);
     assert_ptr_equal(item, untouched);
@@ -436,8 +437,9 @@ TEST(options_that_contradict_each_other_are_refused)
         {.debounce_ns = -1},
         {.throttle_ns = -1},
         {.debounce_ns = 1, .max_wait_ns = -1},
-        {.timeout_ns = -2},
-        {.timeout_ns = INT64_MIN},
+        {.max_block_ns = -1},
+        {.max_block_ns = INT64_MIN},
+        {.max_block_ns = 1, .nowait = true},
         {.waiting = (wq_if_waiting)4},
         {.waiting = (wq_if_waiting)77},
     };
@@ -459,12 +461,13 @@ TEST(options_that_only_look_odd_are_accepted)
     struct scene *s = *state;
 
     add_at(s->q, -1, "ready");
-    assert_err(try_how(s->q, WQ_ADD(.after_ns = -1, .timeout_ns = -1), "ready"),
+    assert_err(try_how(s->q, WQ_ADD(.after_ns = -1, .nowait = true), "ready"),
                WQ_OK);
     assert_err(try_how(s->q, WQ_ADD(.after_ns = INT64_MIN), "ready"), WQ_OK);
     assert_err(try_how(s->q, WQ_ADD(.after_ns = -1, .debounce_ns = 1), "ready"),
                WQ_OK);
-    assert_err(try_how(s->q, WQ_ADD(.timeout_ns = WQ_FOREVER), "ready"), WQ_OK);
+    assert_err(try_how(s->q, WQ_ADD(.max_block_ns = WQ_FOREVER), "ready"),
+               WQ_OK);
     assert_unchanged(s);
 }
 
@@ -497,7 +500,7 @@ TEST(options_beyond_the_size_are_not_read)
                        &(wq_add_options){
                            .size = offsetof(wq_add_options, debounce_ns),
                            .debounce_ns = -5,
-                           .timeout_ns = -5,
+                           .max_block_ns = -5,
                        },
                        "ready"),
                WQ_OK);

@@ -34,9 +34,9 @@ try_config(const wq_config *config)
 }
 
 static void
-ignore(void *ctx, wq_key key)
+ignore(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
-    (void)ctx, (void)key;
+    (void)ctx, (void)key, (void)retries, (void)why;
 }
 
 static wq_err
@@ -73,12 +73,12 @@ TEST(overflow_policy_needs_a_bound)
     assert_err(try_config(WQ_CONFIG(.overflow = WQ_OVERFLOW_BLOCK)), WQ_EINVAL);
     assert_err(try_config(WQ_CONFIG(.overflow = WQ_OVERFLOW_DROP_OLDEST)),
                WQ_EINVAL);
-    assert_err(try_config(WQ_CONFIG(.on_overflow = ignore)), WQ_EINVAL);
+    assert_err(try_config(WQ_CONFIG(.on_drop = ignore)), WQ_OK);
     for (int o = WQ_OVERFLOW_REFUSE; o <= WQ_OVERFLOW_DROP_OLDEST; o++)
         assert_err(
             try_config(WQ_CONFIG(.max_len = 1, .overflow = (wq_overflow)o)),
             WQ_OK);
-    assert_err(try_config(WQ_CONFIG(.max_len = 1, .on_overflow = ignore,
+    assert_err(try_config(WQ_CONFIG(.max_len = 1, .on_drop = ignore,
                                     .overflow = WQ_OVERFLOW_DROP_OLDEST)),
                WQ_OK);
     assert_err(try_config(WQ_CONFIG(.max_len = SIZE_MAX)), WQ_OK);
@@ -132,7 +132,7 @@ TEST(new_key_is_refused_when_the_queue_is_full)
     assert_err(try_how(t->q, WQ_ADD(.priority = 9), "c"), WQ_EFULL);
     assert_err(try_how(t->q, WQ_ADD(.debounce_ns = 9), "c"), WQ_EFULL);
     assert_err(try_how(t->q, WQ_ADD(.throttle_ns = 9), "c"), WQ_EFULL);
-    assert_err(try_how(t->q, WQ_ADD(.timeout_ns = HOUR), "c"), WQ_EFULL);
+    assert_err(try_how(t->q, WQ_ADD(.max_block_ns = HOUR), "c"), WQ_EFULL);
     assert_int_equal(wq_num_requeues(t->q, wq_str("c")), 0);
     assert_states(t->q, "c", 0);
     assert_counts(t->q, 2, 0);
@@ -267,11 +267,13 @@ struct seen {
 };
 
 static void
-note(void *ctx, wq_key key)
+note(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     struct seen *s = ctx;
     const size_t at = strlen(s->text);
 
+    assert_err(why, WQ_EFULL);
+    assert_int_equal(retries, 0);
     (void)snprintf(s->text + at, sizeof s->text - at, "%.*s", (int)key.len,
                    (const char *)key.data);
     if (!s->calls)
@@ -286,8 +288,8 @@ static void
 create_dropping(struct seen *s, size_t max_len)
 {
     *s = (struct seen){.text = ""};
-    s->t = timed_create(WQ_CONFIG(.max_len = max_len, .on_overflow = note,
-                                  .overflow_ctx = s,
+    s->t = timed_create(WQ_CONFIG(.max_len = max_len, .on_drop = note,
+                                  .drop_ctx = s,
                                   .overflow = WQ_OVERFLOW_DROP_OLDEST));
 }
 
@@ -449,8 +451,7 @@ TEST(dropped_keys_of_any_length_are_shown_and_given_back)
         assert_err(
             wq_create(WQ_CONFIG(.max_len = 2, .allocator = &mem.allocator,
                                 .overflow = WQ_OVERFLOW_DROP_OLDEST,
-                                .on_overflow = told ? note : NULL,
-                                .overflow_ctx = &s),
+                                .on_drop = told ? note : NULL, .drop_ctx = &s),
                       &q),
             WQ_OK);
         for (size_t len = 1; len <= sizeof bytes; len = len * 3 + 1)
@@ -579,7 +580,7 @@ TEST(add_gives_up_when_its_time_is_up_and_not_before)
 
     add(t->q, "a");
     struct adding x = adding_of(t->q, "x");
-    x.how.timeout_ns = S;
+    x.how.max_block_ns = S;
     struct worker *w = block(&x);
     await_sleepers(t, 1);
     step(t, S - 1);
@@ -599,7 +600,7 @@ TEST(add_that_gives_up_leaves_the_room_to_the_others)
 
     add(t->q, "a");
     struct adding x = adding_of(t->q, "x"), y = adding_of(t->q, "y");
-    x.how.timeout_ns = S;
+    x.how.max_block_ns = S;
     struct worker *first = block(&x);
     struct worker *second = block(&y);
     step(t, S);
@@ -616,10 +617,8 @@ TEST(add_that_shall_not_wait_is_refused_at_once)
     struct timed *t = create_bounded(1, WQ_OVERFLOW_BLOCK);
 
     add(t->q, "a");
-    assert_err(try_how(t->q, WQ_ADD(.timeout_ns = WQ_NOWAIT), "b"), WQ_EFULL);
-    assert_err(try_how(t->q,
-                       WQ_ADD(.timeout_ns = WQ_NOWAIT, .rate_limited = true),
-                       "b"),
+    assert_err(try_how(t->q, WQ_ADD(.nowait = true), "b"), WQ_EFULL);
+    assert_err(try_how(t->q, WQ_ADD(.nowait = true, .rate_limited = true), "b"),
                WQ_EFULL);
     assert_int_equal(wq_num_requeues(t->q, wq_str("b")), 0);
     add(t->q, "a"); /* known: need not wait */
@@ -635,7 +634,7 @@ TEST(batch_larger_than_the_bound_is_refused_at_once)
     assert_err(wq_add_with(t->q, NULL, keys, 3), WQ_EFULL);
     assert_int_equal(wq_len(t->q), 0);
     add(t->q, "b");
-    assert_err(wq_add_with(t->q, WQ_ADD(.timeout_ns = WQ_NOWAIT), keys, 3),
+    assert_err(wq_add_with(t->q, WQ_ADD(.nowait = true), keys, 3),
                WQ_EFULL); /* two are new: they could fit, but not now */
     timed_destroy(t);
 }
@@ -799,7 +798,7 @@ TEST(shutdown_sends_adds_that_wait_home)
         struct worker *w[SEVERAL];
 
         all[1].how.rate_limited = true;
-        all[2].how.timeout_ns = HOUR;
+        all[2].how.max_block_ns = HOUR;
         add(t->q, "a");
         for (int i = 0; i < SEVERAL; i++)
             w[i] = block(&all[i]);

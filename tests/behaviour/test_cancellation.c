@@ -148,7 +148,7 @@ wait_for_room(void)
     if (wq_create(WQ_CONFIG(.max_len = 1, .overflow = WQ_OVERFLOW_BLOCK), &q))
         return;
     ignore(wq_add_str(q, "a"));
-    ignore(wq_add_one(q, wq_str("b"), WQ_ADD(.timeout_ns = 20 * MS)));
+    ignore(wq_add_one(q, wq_str("b"), WQ_ADD(.max_block_ns = 20 * MS)));
     wq_destroy(q);
 }
 

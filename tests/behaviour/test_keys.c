@@ -178,6 +178,44 @@ TEST(key_words_make_the_key_they_say)
     assert_int_equal(wq_u64(&n).len, 8);
     assert_memory_equal(wq_u64(&n).data, &n, 8);
     assert_int_equal(wq_u64(NULL).len, 0);
+    assert_int_equal(wq_bytes(&n, 3).len, 3);
+    assert_ptr_equal(wq_bytes(&n, 3).data, &n);
+}
+
+/* O-04: each verb with a string is the verb with its bytes. */
+TEST(verbs_with_a_string_mean_its_bytes)
+{
+    wq_queue *q = *state;
+    wq_added  what = WQ_ADDED_NEW;
+
+    assert_err(wq_add_after_str(q, "foo", WQ_SECONDS(3600)), WQ_OK);
+    assert_err(wq_cancel_after_str(q, "foo"), WQ_OK);
+    assert_err(wq_cancel_after_str(q, "foo"), WQ_ENOTFOUND);
+    assert_err(wq_add_rate_limited_str(q, "foo"), WQ_OK);
+    assert_int_equal(wq_num_requeues_str(q, "foo"), 1);
+    assert_err(wq_forget_str(q, "foo"), WQ_OK);
+    assert_int_equal(wq_num_requeues(q, wq_str("foo")), 0);
+    assert_err(wq_remove_str(q, "foo"), WQ_OK);
+    assert_err(wq_add_str(q, "foo"), WQ_OK);
+    assert_err(wq_add_one_str(q, "foo", WQ_ADD(.results = &what)), WQ_OK);
+    assert_int_equal(what, WQ_ADDED_MERGED);
+    (void)take_key(q, "foo");
+    assert_err(wq_done_key_str(q, "foo"), WQ_OK);
+    assert_err(wq_done_key_str(q, NULL), WQ_EINVAL);
+}
+
+/* In constant expressions, of either sign, of any integer type. */
+static const int64_t times[] = {WQ_MS(1500), WQ_SECONDS(-2), WQ_MS(3U)};
+
+/* O-15 */
+TEST(times_are_whole_nanoseconds)
+{
+    assert_int_equal(times[0], INT64_C(1500000000));
+    assert_int_equal(times[1], INT64_C(-2000000000));
+    assert_int_equal(times[2], INT64_C(3000000));
+    assert_int_equal(WQ_SECONDS(1 + 1), 2 * WQ_SECONDS(1));
+    assert_true(WQ_SECONDS(9223372036) < WQ_FOREVER);
+    assert_true(WQ_MS(9223372036854) < WQ_FOREVER);
 }
 
 WQ_TESTS(with_queue(key_may_hold_any_byte),
@@ -191,4 +229,6 @@ WQ_TESTS(with_queue(key_may_hold_any_byte),
          with_queue(longest_key_is_accepted_and_a_longer_one_is_not),
          with_queue(absurdly_long_key_is_refused_unread),
          with_queue(empty_key_is_refused),
-         test(key_words_make_the_key_they_say));
+         test(key_words_make_the_key_they_say),
+         with_queue(verbs_with_a_string_mean_its_bytes),
+         test(times_are_whole_nanoseconds));

@@ -408,6 +408,7 @@ static const struct {
     VERB(add_rate_limited, false, true),
     VERB(forget, false, true),
     VERB(num_requeues, false, true),
+    VERB(count_drops, true, true),
     VERB(add_with, false, false),
     VERB(remove, false, false),
     VERB(cancel_after, false, false),
@@ -1360,10 +1361,11 @@ struct told {
 };
 
 static void
-tell(void *ctx, wq_key key, unsigned retries)
+tell(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     struct told *told = ctx;
 
+    assert_err(why, WQ_EGIVENUP);
     told->calls++;
     told->retries = retries;
     (void)!wq_add(told->q, key);
@@ -1377,8 +1379,8 @@ TEST(layer_gives_up_after_so_many_retries)
     struct told   told = {.calls = 0};
 
     wrap_limits(t, WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
-                             .max_retries = 1, .on_give_up = tell,
-                             .give_up_ctx = &told));
+                             .max_retries = 1, .on_drop = tell,
+                             .drop_ctx = &told));
     told.q = t->q;
     retry(t, "foo");
     assert_due_in(t, "foo", MS);
@@ -1391,6 +1393,55 @@ TEST(layer_gives_up_after_so_many_retries)
     step(t, HOUR);
     assert_none_due(t);
     timed_destroy(t);
+}
+
+/* O-62: a layer has no metrics; the inner queue has. */
+TEST(drops_of_a_layer_count_in_the_inner_queue)
+{
+    struct timed *t = timed_create(WQ_CONFIG(.order = NULL));
+    wq_queue     *memory = t->q;
+    wq_stats      counts = {.size = sizeof counts};
+
+    assert_err(wq_delaying_wrap(memory, WQ_CONFIG(.clock = t->clock), &t->q),
+               WQ_OK);
+    wrap_limits(t, WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
+                             .max_retries = 1));
+    retry(t, "foo");
+    assert_err(wq_add_rate_limited(t->q, wq_str("foo")), WQ_EGIVENUP);
+    assert_err(wq_count_drops(t->q, 2), WQ_OK);
+
+    assert_err(wq_read_stats(memory, &counts), WQ_OK);
+    assert_int_equal(counts.drops, 1 + 2);
+    timed_destroy(t);
+}
+
+/* O-17 O-18 */
+TEST(layer_without_memory_to_show_a_key_does_not_give_up)
+{
+    static char     bytes[WQ_KEY_MAX];
+    const wq_key    key = {bytes, sizeof bytes};
+    struct counting mem;
+    struct bare    *b;
+    struct timed   *t = wrap_bare(&b);
+    struct told     told = {.calls = 0};
+
+    counting_init(&mem);
+    memset(bytes, 'k', sizeof bytes);
+    wrap_limits(t, WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
+                             .allocator = &mem.allocator, .max_retries = 1,
+                             .on_drop = tell, .drop_ctx = &told));
+    told.q = t->q;
+    assert_err(wq_add_rate_limited(t->q, key), WQ_OK);
+    counting_fail(&mem, 1, COUNTING_FROM_NOW);
+    assert_err(wq_add_rate_limited(t->q, key), WQ_ENOMEM);
+    assert_int_equal(told.calls, 0);
+    assert_int_equal(wq_num_requeues(t->q, key), 1);
+
+    counting_heal(&mem);
+    assert_err(wq_add_rate_limited(t->q, key), WQ_EGIVENUP);
+    assert_int_equal(told.calls, 1);
+    timed_destroy(t);
+    assert_int_equal(mem.bytes, 0);
 }
 
 /* R-03 L-30 */
@@ -1609,6 +1660,8 @@ WQ_TESTS(
     with_limits(layer_counts_although_the_earlier_deadline_stays),
     test(layer_without_a_limiter_of_its_own_has_the_default_one),
     test(layer_gives_up_after_so_many_retries),
+    test(drops_of_a_layer_count_in_the_inner_queue),
+    test(layer_without_memory_to_show_a_key_does_not_give_up),
     test(layer_takes_back_a_retry_that_found_no_memory),
     with_limits(retry_through_a_layer_after_shutdown_does_not_count),
     test(layer_does_not_give_up_after_shutdown),

@@ -82,7 +82,7 @@ probe_add_with(wq_queue *q, const wq_add_options *how, const wq_key *keys,
     struct hold  *hold = p->hold;
     wq_err        err = refusal(p, *keys);
 
-    atomic_fetch_add(&p->withs, how->timeout_ns == WQ_NOWAIT);
+    atomic_fetch_add(&p->withs, how->nowait);
     if (p->with)
         return p->with;
     return leave(hold, err ? err : wq_add_with(p->memory, how, keys, n));

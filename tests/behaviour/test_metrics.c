@@ -359,6 +359,18 @@ TEST(key_that_is_given_up_is_told)
     metered_destroy(m);
 }
 
+/* O-62 O-30 */
+TEST(drops_that_a_caller_counts_are_told)
+{
+    struct metered *m = *state;
+
+    assert_err(wq_count_drops(m->t.q, 3), WQ_OK);
+    assert_err(wq_count_drops(m->t.q, 0), WQ_OK);
+    assert_int_equal(m->r.sum.drops, 3);
+    assert_int_equal(stats(m->t.q).drops, 3);
+    assert_adds_and_depth(m, 0, 0);
+}
+
 /* ---- durations ---------------------------------------------------------- */
 
 /* M-04 */
@@ -770,6 +782,7 @@ WQ_TESTS(with_sink(scene_of_client_go_gives_the_same_numbers),
          with_sink(retries_count_every_key_of_a_batch),
          with_sink(add_that_fails_is_no_retry),
          test(keys_that_go_unseen_are_told), test(key_that_is_given_up_is_told),
+         with_sink(drops_that_a_caller_counts_are_told),
          with_sink(latency_runs_from_the_first_add),
          with_sink(latency_runs_from_the_add_after_a_removal),
          with_sink(raising_a_key_does_not_make_it_younger),

@@ -12,6 +12,7 @@
 
 #include <wq/limiter.h>
 
+#include "asked.h"
 #include "support/counting.h"
 
 /* ---- a limiter that counts what it is asked ------------------------------ */
@@ -1279,9 +1280,11 @@ struct given_up {
 };
 
 static void
-note_given_up(void *ctx, wq_key key, unsigned retries)
+note_given_up(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     struct given_up *g = ctx;
+
+    assert_err(why, WQ_EGIVENUP);
 
     g->calls++;
     g->retries = retries;
@@ -1302,8 +1305,7 @@ giving_up(struct given_up *g, unsigned options)
     memset(g, 0, sizeof *g);
     return timed_create(WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
                                   .retry = options, .max_retries = 2,
-                                  .on_give_up = note_given_up,
-                                  .give_up_ctx = g));
+                                  .on_drop = note_given_up, .drop_ctx = g));
 }
 
 static void
@@ -1430,13 +1432,87 @@ TEST(nobody_need_be_told_of_giving_up)
     timed_destroy(t);
 }
 
+/* Keys whose bytes a NUL does not follow: short ones, the first that needs
+ * memory, the longest. */
+static const size_t lengths[] = {1, 255, 256, WQ_KEY_MAX};
+static char         letters[WQ_KEY_MAX + 1];
+
+static wq_key
+letters_of(size_t len)
+{
+    memset(letters, 'k', sizeof letters);
+    return (wq_key){letters, len};
+}
+
+static void
+note_terminated(void *ctx, wq_key key, unsigned retries, wq_err why)
+{
+    unsigned *calls = ctx;
+
+    assert_int_equal(retries, 1);
+    assert_err(why, WQ_EGIVENUP);
+    assert_int_equal(strlen(key.data), key.len);
+    (*calls)++;
+}
+
+/* O-17 */
+TEST(nul_follows_a_key_that_was_given_up)
+{
+    struct counting mem;
+    unsigned        calls = 0;
+
+    counting_init(&mem);
+    struct timed *t =
+        timed_create(WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
+                               .allocator = &mem.allocator, .max_retries = 1,
+                               .on_drop = note_terminated, .drop_ctx = &calls));
+
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        const wq_key key = letters_of(lengths[i]);
+        assert_err(wq_add_rate_limited(t->q, key), WQ_OK);
+        assert_err(wq_add_rate_limited(t->q, key), WQ_EGIVENUP);
+        assert_int_equal(calls, i + 1);
+    }
+    timed_destroy(t);
+    assert_int_equal(mem.bytes, 0);
+}
+
+/* O-17 O-50: and the limiter has counted none. */
+TEST(key_is_not_given_up_without_memory_to_show_it)
+{
+    struct counting mem;
+    unsigned        calls = 0;
+
+    counting_init(&mem);
+    struct timed *t =
+        timed_create(WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
+                               .allocator = &mem.allocator, .max_retries = 1,
+                               .on_drop = note_terminated, .drop_ctx = &calls));
+    const wq_key keys[] = {wq_str("foo"), letters_of(WQ_KEY_MAX)};
+
+    assert_err(wq_add_rate_limited(t->q, keys[1]), WQ_OK);
+    counting_fail(&mem, 1, COUNTING_FROM_NOW);
+    assert_err(wq_add_with(t->q, WQ_ADD(.rate_limited = true), keys, 2),
+               WQ_ENOMEM);
+    counting_heal(&mem);
+    assert_int_equal(calls, 0);
+    assert_int_equal(wq_num_requeues(t->q, keys[0]), 0);
+    assert_int_equal(wq_num_requeues(t->q, keys[1]), 1);
+    assert_int_equal(counts_of(t->q).drops, 0);
+
+    assert_err(wq_add_rate_limited(t->q, keys[1]), WQ_EGIVENUP);
+    assert_int_equal(calls, 1);
+    assert_int_equal(counts_of(t->q).drops, 1);
+    timed_destroy(t);
+}
+
 /* O-17 */
 TEST(no_maximum_means_never_to_give_up)
 {
     struct given_up g = {.calls = 0};
     struct timed   *t =
         timed_create(WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S),
-                               .on_give_up = note_given_up, .give_up_ctx = &g));
+                               .on_drop = note_given_up, .drop_ctx = &g));
 
     for (int i = 0; i < 1000; i++)
         retry(t, "foo");
@@ -1597,6 +1673,8 @@ WQ_TESTS(test(retry_waits_as_long_as_the_limiter_says),
          test(giving_up_leaves_a_key_that_waits_alone),
          test(holder_of_a_key_that_is_given_up_still_says_done),
          test(nobody_need_be_told_of_giving_up),
+         test(nul_follows_a_key_that_was_given_up),
+         test(key_is_not_given_up_without_memory_to_show_it),
          test(no_maximum_means_never_to_give_up),
          test(limiter_that_does_not_count_never_gives_up),
          test(whoever_is_told_of_giving_up_may_call_the_queue),

@@ -454,16 +454,22 @@ TEST(callbacks_cannot_end_their_own_pool)
 /* ---- results, with a queue that lives by a fake clock -------------------- */
 
 static wq_queue *
-make_timed_queue(wq_clock *clock)
+make_limited_queue(wq_clock *clock, unsigned max_retries)
 {
     wq_queue *q = NULL;
 
-    assert_err(
-        wq_create(WQ_CONFIG(.clock = clock, .limiter = wq_limiter_exponential(
-                                                5 * MS, 1000 * MS)),
-                  &q),
-        WQ_OK);
+    assert_err(wq_create(WQ_CONFIG(.clock = clock, .max_retries = max_retries,
+                                   .limiter = wq_limiter_exponential(
+                                       5 * MS, 1000 * MS)),
+                         &q),
+               WQ_OK);
     return q;
+}
+
+static wq_queue *
+make_timed_queue(wq_clock *clock)
+{
+    return make_limited_queue(clock, 0);
 }
 
 /* PQ-47 R-01 */
@@ -586,12 +592,11 @@ TEST(key_is_retried_where_priorities_cannot_be_kept)
 TEST(key_is_given_up_after_max_retries)
 {
     wq_clock   *clock = wq_clock_fake_create(0);
-    struct room room = make_room(make_timed_queue(clock));
+    struct room room = make_room(make_limited_queue(clock, 2));
 
     room.result = wq_result_retry();
     open_stage(&room.handlers);
-    start(&room, &(wq_workers_config){
-                     .threads = 1, .max_retries = 2, .on_drop = note_drop});
+    start(&room, &(wq_workers_config){.threads = 1, .on_drop = note_drop});
     add(room.q, "foo");
     for (unsigned n = 1; n <= 2; n++) {
         tally_await(&room.handlers.begun, n);
@@ -606,6 +611,24 @@ TEST(key_is_given_up_after_max_retries)
     end(&room);
     wq_destroy(room.q);
     wq_clock_destroy(clock);
+}
+
+/* O-62 PW-08 */
+TEST(key_that_the_pool_drops_counts_once_in_the_queue)
+{
+    wq_queue   *q = *state;
+    wq_stats    counts = {.size = sizeof counts};
+    struct room room = make_room(q);
+
+    room.result = wq_result_drop();
+    open_stage(&room.handlers);
+    start(&room, &(wq_workers_config){.threads = 1, .on_drop = note_drop});
+    add(q, "foo");
+    tally_await(&room.drops, 1);
+    assert_err(wq_read_stats(q, &counts), WQ_OK);
+    assert_int_equal(counts.drops, 1);
+    end(&room);
+    assert_int_equal(room.last.dropped, 1);
 }
 
 /* PW-07 */
@@ -1327,6 +1350,7 @@ WQ_TESTS(
     test(key_to_look_at_later_comes_back_then),
     test(key_that_is_added_again_keeps_its_priority),
     test(key_is_given_up_after_max_retries),
+    with_queue(key_that_the_pool_drops_counts_once_in_the_queue),
     with_queue(key_that_fails_after_shutdown_goes_to_on_drop),
     with_queue(stop_waits_for_the_item_in_hand_and_leaves_the_rest),
     with_queue(stop_is_for_good_and_a_second_one_harmless),

@@ -849,6 +849,20 @@ adds_with_a_purpose_are_done_or_not_supported(void **state)
     assert_none_ready(q, WQ_ETIMEDOUT);
 }
 
+/* O-62 */
+void
+drops_are_counted_or_not_supported(void **state)
+{
+    wq_queue    *q = *state;
+    const wq_err counted = wq_count_drops(q, 2);
+
+    if (counted != WQ_OK)
+        assert_err(counted, WQ_ENOTSUP);
+    add(q, "a"); /* it is only a count */
+    work_on(q, "a");
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
 /* O-57 O-58 */
 void
 taking_back_is_done_or_not_supported(void **state)

@@ -86,6 +86,7 @@ extern const struct suite_backend suite_backend;
     X(worker_that_calls_next_works_on_everything)                              \
     X(batches_refuse_bad_arguments)                                            \
     X(adds_with_a_purpose_are_done_or_not_supported)                           \
+    X(drops_are_counted_or_not_supported)                                      \
     X(taking_back_is_done_or_not_supported)                                    \
     /* shutdown */                                                             \
     X(shutdown_refuses_adds_and_hands_out_what_is_ready)                       \

@@ -32,6 +32,12 @@ one_key()
     if (key != "default/hello")
         throw "another key: " + key;
     check("done", wq_done(q, item));
+
+    static_assert(WQ_MS(1500) == WQ_SECONDS(3) / 2, "constant expressions");
+    check("add after", wq_add_after_str(q, "later", WQ_SECONDS(3600)));
+    check("cancel", wq_cancel_after_str(q, "later"));
+    check("add bytes", wq_add(q, wq_bytes(key.data(), key.size())));
+    check("remove", wq_remove_str(q, "default/hello"));
     wq_destroy(q);
 }
 

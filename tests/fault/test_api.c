@@ -24,6 +24,7 @@ struct scene {
     bool dirty;       /* the held ones are */
     bool has_plug_in;
     bool has_limiter; /* one that takes memory for every key */
+    bool gives_up;    /* after one retry; the long key had it */
 };
 
 struct ctx {
@@ -37,6 +38,7 @@ struct ctx {
     wq_item         *many[64];
     size_t           n;       /* how many of them there are */
     size_t           visited; /* keys that a walk has shown */
+    size_t           dropped; /* calls of on_drop() */
 };
 
 /* A batch to add, and how. */
@@ -63,6 +65,16 @@ count_pending(void)
 
 static const int64_t hour = INT64_C(3600) * 1000000000;
 
+static void
+on_drop(void *unused, wq_key key, unsigned retries, wq_err why)
+{
+    (void)unused;
+    assert_int_equal(strlen(key.data), key.len);
+    assert_int_equal(retries, 1);
+    assert_int_equal(why, WQ_EGIVENUP);
+    ctx.dropped++;
+}
+
 static wq_err
 create(void)
 {
@@ -75,7 +87,8 @@ create(void)
                            .allocator = &ctx.mem->allocator));
     return wq_create(WQ_CONFIG(.allocator = &ctx.mem->allocator,
                                .order = scene.has_plug_in ? &order : NULL,
-                               .limiter = limiter),
+                               .max_retries = scene.gives_up,
+                               .on_drop = on_drop, .limiter = limiter),
                      &ctx.q);
 }
 
@@ -590,6 +603,65 @@ TEST(batch_of_limited_keys_without_memory_adds_none)
     sweep_adds("limited batch", WQ_ADD(.rate_limited = true));
 }
 
+/* ---- giving up ---------------------------------------------------------- */
+
+static wq_key
+long_key(void)
+{
+    return (wq_key){long_bytes, sizeof long_bytes};
+}
+
+static void *
+setup_retried(struct counting *mem)
+{
+    setup_nothing(mem);
+    assert_int_equal(create(), WQ_OK);
+    assert_int_equal(wq_add_rate_limited(ctx.q, long_key()), WQ_OK);
+    snapshot_take(&ctx.before, &inside()->core);
+    ctx.pending = count_pending();
+    return &ctx;
+}
+
+static wq_err
+op_give_up(void *unused)
+{
+    (void)unused;
+    const wq_err err = wq_add_rate_limited(ctx.q, long_key());
+    return err == WQ_EGIVENUP ? WQ_OK : err;
+}
+
+static void
+unchanged_and_not_given_up(void *unused)
+{
+    unchanged(unused);
+    assert_int_equal(wq_num_requeues(ctx.q, long_key()), 1);
+    assert_int_equal(ctx.dropped, 0);
+}
+
+static void
+was_given_up(void *unused)
+{
+    (void)unused;
+    expect_sound();
+    assert_int_equal(wq_num_requeues(ctx.q, long_key()), 0);
+    assert_int_equal(ctx.dropped, 1);
+}
+
+/* O-17 */
+TEST(long_key_without_memory_is_not_given_up)
+{
+    scene = (struct scene){.has_limiter = true, .gives_up = true};
+    memset(long_bytes, 'k', sizeof long_bytes);
+    run_sweep(&(struct counting_sweep){
+        .name = "give up",
+        .setup = setup_retried,
+        .op = op_give_up,
+        .unchanged = unchanged_and_not_given_up,
+        .done = was_given_up,
+        .teardown = teardown,
+    });
+}
+
 /* O-13 O-50 */
 TEST(batch_behind_keys_handed_over_without_memory_loses_none)
 {
@@ -833,6 +905,7 @@ WQ_TESTS(test(create_without_memory_makes_nothing),
          test(destroy_needs_no_memory), test(batch_without_memory_adds_none),
          test(batch_of_paced_keys_without_memory_adds_none),
          test(batch_of_limited_keys_without_memory_adds_none),
+         test(long_key_without_memory_is_not_given_up),
          test(batch_behind_keys_handed_over_without_memory_loses_none),
          test(remove_behind_keys_handed_over_without_memory_removes_nothing),
          test(get_of_many_without_memory_takes_as_many_as_it_can),

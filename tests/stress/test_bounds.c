@@ -47,8 +47,10 @@ name_of(wq_key key)
 }
 
 static void
-mourn(void *ctx, wq_key key)
+on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
+    expect_err("reason", WQ_EFULL, why);
+    expect_equal("retries", 0, retries);
     expect_equal("context", (uintptr_t)&dropped, (uintptr_t)ctx);
     atomic_fetch_add(&dropped, 1);
     atomic_fetch_add(&dropped_sum, name_of(key));
@@ -63,10 +65,10 @@ some_way(struct dice *dice)
     wq_add_options how = {.size = sizeof how};
 
     how.priority = (int)dice_roll(dice, 3);
-    if (plan.timeouts)
-        how.timeout_ns = dice_roll(dice, 3)
-                             ? (int64_t)dice_roll(dice, 50) * US + 1
-                             : WQ_NOWAIT;
+    if (plan.timeouts && dice_roll(dice, 3))
+        how.max_block_ns = (int64_t)dice_roll(dice, 50) * US + 1;
+    else
+        how.nowait = plan.timeouts;
     if (plan.delays && dice_roll(dice, 2))
         how.after_ns = (int64_t)dice_roll(dice, 200) * US;
     else if (plan.throttle)
@@ -193,9 +195,8 @@ open_game(const struct plan *wanted)
         "create", WQ_OK,
         wq_create(WQ_CONFIG(.allocator = &mem.allocator,
                             .max_len = plan.max_len, .overflow = plan.overflow,
-                            .on_overflow = drops ? mourn : NULL,
-                            .overflow_ctx = &dropped,
-                            .waiting = WQ_WAITING_KEEP),
+                            .on_drop = drops ? on_drop : NULL,
+                            .drop_ctx = &dropped, .waiting = WQ_WAITING_KEEP),
                   &q));
 }
 

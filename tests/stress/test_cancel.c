@@ -52,7 +52,7 @@ static void
 add_one(struct dice *dice)
 {
     const wq_add_options soon = {
-        .size = sizeof soon, .after_ns = 10 * US, .timeout_ns = MS};
+        .size = sizeof soon, .after_ns = 10 * US, .max_block_ns = MS};
     uint64_t     n;
     const wq_key key = any_key(dice, &n);
 
@@ -177,8 +177,7 @@ call_verbs(void *unused)
 static void
 add_at_once(uint64_t n)
 {
-    const wq_add_options at_once = {.size = sizeof at_once,
-                                    .timeout_ns = WQ_NOWAIT};
+    const wq_add_options at_once = {.size = sizeof at_once, .nowait = true};
     const wq_key         key = wq_u64(&n);
 
     ignore(wq_add_with(q, &at_once, &key, 1));

@@ -132,14 +132,14 @@ start(struct storm *storm, unsigned threads)
 {
     wq_workers *pool = NULL;
 
-    assert_err(
-        wq_workers_start(
-            storm->q,
-            WQ_WORKERS(.threads = threads, .handler = handle, .ctx = storm,
-                       .name = "storm", .max_retries = 3, .on_drop = on_drop,
-                       .item_deadline_ns = 100 * US, .on_stuck = on_stuck),
-            &pool),
-        WQ_OK);
+    assert_err(wq_workers_start(storm->q,
+                                WQ_WORKERS(.threads = threads,
+                                           .handler = handle, .ctx = storm,
+                                           .name = "storm", .on_drop = on_drop,
+                                           .item_deadline_ns = 100 * US,
+                                           .on_stuck = on_stuck),
+                                &pool),
+               WQ_OK);
     return pool;
 }
 
@@ -241,7 +241,8 @@ begin(struct storm *storm)
     /* Waiting keys are worked on, too: what is dropped was seen. */
     assert_err(
         wq_create(WQ_CONFIG(.waiting = WQ_WAITING_KEEP,
-                            .limiter = wq_limiter_exponential(US, 100 * US)),
+                            .limiter = wq_limiter_exponential(US, 100 * US),
+                            .max_retries = 3),
                   &storm->q),
         WQ_OK);
     storm->pool = start(storm, 3);

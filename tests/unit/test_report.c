@@ -437,7 +437,8 @@ static int
 add_and_wait_for_room(struct worker *self)
 {
     (void)self;
-    return (int)wq_add_one(q, wq_str("new"), WQ_ADD(.timeout_ns = WQ_FOREVER));
+    return (int)wq_add_one(q, wq_str("new"),
+                           WQ_ADD(.max_block_ns = WQ_FOREVER));
 }
 
 /* Q-25: an add that finds a deadline passed, and no room, reports that before it

@@ -28,7 +28,7 @@ struct tape {
     char            text[512];
 
     /* What to answer. */
-    wq_err     add_err; /* to add_after and add_rate_limited */
+    wq_err     add_err; /* to adds after the handler was called */
     unsigned   requeues;
     atomic_int get_failures, done_failures; /* how often still */
     wq_err     get_err, done_err;           /* and with what */
@@ -37,6 +37,8 @@ struct tape {
     /* What came. */
     struct tally gets, dones, interrupts;
     wq_result    result; /* what the handler returns */
+
+    atomic_bool handled; /* the handler was called */
 };
 
 static struct tape *
@@ -58,10 +60,14 @@ write_down(struct tape *t, const char *format, ...)
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
+/* An add from the handler's thread, which the inner queue does not see. */
 static wq_err
 tape_add(wq_queue *q, wq_key key)
 {
-    return wq_add(tape(q)->inner, key);
+    if (!tape(q)->handled)
+        return wq_add(tape(q)->inner, key);
+    write_down(tape(q), "add ");
+    return tape(q)->add_err;
 }
 
 static wq_err
@@ -150,6 +156,13 @@ tape_num_requeues(wq_queue *q, wq_key key, unsigned *out)
     return WQ_OK;
 }
 
+static wq_err
+tape_count_drops(wq_queue *q, uint64_t n)
+{
+    write_down(tape(q), "count:%llu ", (unsigned long long)n);
+    return WQ_OK;
+}
+
 #define BASE_VERBS                                                             \
     .size = sizeof(wq_backend), .name = "tape", .destroy = tape_destroy,       \
     .add = tape_add, .get = tape_get, .done = tape_done, .len = tape_len,      \
@@ -162,6 +175,7 @@ static const wq_backend full = {
     .add_rate_limited = tape_add_rate_limited,
     .forget = tape_forget,
     .num_requeues = tape_num_requeues,
+    .count_drops = tape_count_drops,
 };
 static const wq_backend bare = {BASE_VERBS};
 
@@ -186,6 +200,7 @@ answer(void *ctx, const wq_item *item)
     struct tape *t = ctx;
 
     write_down(t, "%s ", item->key.len == 3 ? "handler" : "what?");
+    t->handled = true;
     return t->result;
 }
 
@@ -232,14 +247,14 @@ static const struct {
     {{WQ_RESULT_AFTER, WQ_FOREVER},
      "handler forget after:9223372036854775807 done "},
     /* PW-05 */
-    {{WQ_RESULT_AFTER, 0}, "handler limited done "},
-    {{WQ_RESULT_AFTER, -1}, "handler limited done "},
-    {{WQ_RESULT_AFTER, INT64_MIN}, "handler limited done "},
+    {{WQ_RESULT_AFTER, 0}, "handler forget add done "},
+    {{WQ_RESULT_AFTER, -1}, "handler forget add done "},
+    {{WQ_RESULT_AFTER, INT64_MIN}, "handler forget add done "},
     {{(wq_outcome)99, 0}, "handler limited done "},
     {{(wq_outcome)-1, 7}, "handler limited done "},
     /* PW-08: retries 2, no error */
-    {{WQ_RESULT_DROP, 0}, "handler drop:2:0 done "},
-    {{WQ_RESULT_DROP, 7}, "handler drop:2:0 done "},
+    {{WQ_RESULT_DROP, 0}, "handler count:1 drop:2:0 done "},
+    {{WQ_RESULT_DROP, 7}, "handler count:1 drop:2:0 done "},
 };
 
 /* PQ-47 PW-05 PW-08 */
@@ -270,47 +285,86 @@ TEST(makers_of_results_fill_in_both_fields)
     assert_int_equal(((wq_result){0}).outcome, WQ_RESULT_DONE);
 }
 
-/* PW-06 */
-TEST(key_retried_as_often_as_allowed_is_forgotten_and_dropped)
+/* PW-06: the queue forgets it and counts it; 13 is WQ_EGIVENUP. */
+TEST(key_that_the_queue_gives_up_goes_to_on_drop)
 {
     struct tape t;
 
     open_tape(&t, &full);
     t.result = wq_result_retry();
+    t.add_err = WQ_EGIVENUP;
     t.requeues = 3;
-    (void)play(&t, &(wq_workers_config){.on_drop = on_drop, .max_retries = 3});
-    /* 13 is WQ_EGIVENUP. */
-    assert_string_equal(t.text, "handler forget drop:3:13 done ");
+    (void)play(&t, &(wq_workers_config){.on_drop = on_drop});
+    assert_string_equal(t.text, "handler limited drop:3:13 done ");
 }
 
-/* PW-06 */
-TEST(key_retried_less_often_than_allowed_is_retried)
+/* PW-25: the same contract without a pool. */
+TEST(one_step_of_a_worker_calls_the_same_verbs)
 {
-    struct tape t;
-
-    open_tape(&t, &full);
-    t.result = wq_result_retry();
-    t.requeues = 2;
-    const wq_workers_stats counts =
-        play(&t, &(wq_workers_config){.on_drop = on_drop, .max_retries = 3});
-    assert_string_equal(t.text, "handler limited done ");
-    assert_int_equal(counts.retried, 1);
-}
-
-/* PW-06: it is for retries, not for what goes well. */
-TEST(max_retries_does_not_count_against_done_and_after)
-{
-    static const wq_outcome good[] = {WQ_RESULT_DONE, WQ_RESULT_AFTER};
-
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof contract / sizeof contract[0]; i++) {
         struct tape t;
 
         open_tape(&t, &full);
-        t.result = (wq_result){good[i], 7};
-        t.requeues = 5;
-        const wq_workers_stats counts = play(
-            &t, &(wq_workers_config){.on_drop = on_drop, .max_retries = 3});
-        assert_int_equal(counts.dropped, 0);
+        t.result = contract[i].result;
+        t.requeues = 2;
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        assert_err(wq_work_one(&t.base,
+                               WQ_WORKERS(.handler = answer, .ctx = &t,
+                                          .on_drop = on_drop),
+                               0),
+                   WQ_OK);
+        assert_string_equal(t.text, contract[i].verbs);
+        wq_destroy(&t.base);
+    }
+}
+
+/* PW-25 */
+TEST(one_step_of_a_worker_returns_the_error_of_get)
+{
+    static const wq_err errors[] = {WQ_ENOMEM, WQ_EIO, WQ_EINTERRUPTED,
+                                    WQ_ESHUTDOWN};
+
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        struct tape t;
+
+        open_tape(&t, &full);
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        t.get_failures = 1;
+        t.get_err = errors[i];
+        assert_err(
+            wq_work_one(&t.base, WQ_WORKERS(.handler = answer, .ctx = &t), 0),
+            errors[i]);
+        assert_string_equal(t.text, "");
+        wq_destroy(&t.base);
+    }
+}
+
+/* PW-25: and does not try again. Without memory, 2, the key stays on loan. */
+TEST(one_step_of_a_worker_returns_the_error_of_done)
+{
+    static const struct {
+        wq_err      err;
+        const char *verbs;
+    } answers[] = {
+        {WQ_ENOMEM, "handler forget done count:1 drop:0:2 "},
+        {WQ_ESTATE, "handler forget done "},
+        {WQ_EIO, "handler forget done "},
+    };
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        struct tape t;
+
+        open_tape(&t, &full);
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        t.done_failures = 1;
+        t.done_err = answers[i].err;
+        assert_err(wq_work_one(&t.base,
+                               WQ_WORKERS(.handler = answer, .ctx = &t,
+                                          .on_drop = on_drop),
+                               0),
+                   answers[i].err);
+        assert_string_equal(t.text, answers[i].verbs);
+        wq_destroy(&t.base);
     }
 }
 
@@ -332,9 +386,10 @@ TEST(key_that_cannot_come_back_goes_to_on_drop_with_the_reason)
             t.requeues = 4;
             const wq_workers_stats counts =
                 play(&t, &(wq_workers_config){.on_drop = on_drop});
-            (void)snprintf(verbs, sizeof verbs,
-                           way == 0 ? "handler limited drop:4:%d done "
-                                    : "handler forget after:7 drop:4:%d done ",
+            /* O-62: the queue counts the keys that it gives up. */
+            (void)snprintf(verbs, sizeof verbs, "handler %s%sdrop:4:%d done ",
+                           way == 0 ? "limited " : "forget after:7 ",
+                           errors[i] == WQ_EGIVENUP ? "" : "count:1 ",
                            (int)errors[i]);
             assert_string_equal(t.text, verbs);
             assert_int_equal(counts.dropped, 1);
@@ -361,7 +416,7 @@ TEST(drops_are_counted_even_if_nobody_wants_to_know)
     open_tape(&t, &full);
     t.result = wq_result_drop();
     const wq_workers_stats counts = play(&t, &(wq_workers_config){0});
-    assert_string_equal(t.text, "handler done ");
+    assert_string_equal(t.text, "handler count:1 done ");
     assert_int_equal(counts.dropped, 1);
 }
 
@@ -443,7 +498,7 @@ TEST(done_that_never_has_memory_ends_with_the_pool_in_on_drop)
     tally_await(&t.dones, 2);
     assert_err(wq_workers_stop(pool), WQ_OK);
     const size_t len = strlen(t.text);
-    assert_string_equal(t.text + len - 14, "done drop:0:2 ");
+    assert_string_equal(t.text + len - 22, "done count:1 drop:0:2 ");
     assert_err(wq_done_key(t.inner, wq_str("foo")), WQ_OK); /* on loan still */
     assert_err(wq_workers_destroy(pool), WQ_OK);
     wq_destroy(&t.base);
@@ -534,9 +589,10 @@ TEST(drain_on_a_backend_without_drain_does_nothing)
 
 WQ_TESTS(test(result_decides_which_verbs_are_called_and_done_is_last),
          test(makers_of_results_fill_in_both_fields),
-         test(key_retried_as_often_as_allowed_is_forgotten_and_dropped),
-         test(key_retried_less_often_than_allowed_is_retried),
-         test(max_retries_does_not_count_against_done_and_after),
+         test(key_that_the_queue_gives_up_goes_to_on_drop),
+         test(one_step_of_a_worker_calls_the_same_verbs),
+         test(one_step_of_a_worker_returns_the_error_of_get),
+         test(one_step_of_a_worker_returns_the_error_of_done),
          test(key_that_cannot_come_back_goes_to_on_drop_with_the_reason),
          test(backend_without_rate_limits_drops_with_enotsup),
          test(drops_are_counted_even_if_nobody_wants_to_know),
