@@ -47,6 +47,11 @@
  * exactly as it was and out-parameters are untouched. A NULL queue is
  * WQ_EINVAL, never a crash.
  *
+ * Words. A key is dropped when it needed work, leaves without it, and nobody
+ * asked for that. The queue gives a key up when it was retried as often as
+ * allowed; a READY key is displaced when it makes room for another: both are
+ * dropped. wq_remove() takes a key back, which is not a drop.
+ *
  * Numbers in brackets ([Q-03], [O-02]) name the behaviours in
  * docs/semantics.md; the tests cite the same numbers.
  */
@@ -656,8 +661,8 @@ WQ_API wq_err wq_count_drops(wq_queue *q, uint64_t n);
  */
 WQ_API WQ_NODISCARD wq_err wq_get(wq_queue *q, wq_item **out);
 
-/* wq_get() that gives up after `timeout_ns`, on the queue's clock: 0 tries
- * once, WQ_FOREVER never gives up.
+/* wq_get() that waits for `timeout_ns` at most, on the queue's clock: 0 tries
+ * once, WQ_FOREVER is wq_get().
  *
  * Returns as wq_get(), and
  *   WQ_ETIMEDOUT  no key came in time;
@@ -770,8 +775,8 @@ WQ_API void wq_shutdown(wq_queue *q);
  */
 WQ_API wq_err wq_shutdown_with_drain(wq_queue *q);
 
-/* wq_shutdown_with_drain() that gives up waiting after `timeout_ns`, on the
- * queue's clock (0: asks once). The queue stays shut down.
+/* wq_shutdown_with_drain() that waits for `timeout_ns` at most, on the queue's
+ * clock: 0 tries once. The queue stays shut down.
  *
  * Returns as above, and
  *   WQ_ETIMEDOUT  work remains;
