@@ -47,6 +47,11 @@
  * exactly as it was and out-parameters are untouched. A NULL queue is
  * WQ_EINVAL, never a crash.
  *
+ * Words. A key is dropped when it needed work, leaves without it, and nobody
+ * asked for that. The queue gives a key up when it was retried as often as
+ * allowed; a READY key is displaced when it makes room for another: both are
+ * dropped. wq_remove() takes a key back, which is not a drop.
+ *
  * Numbers in brackets ([Q-03], [O-02]) name the behaviours in
  * docs/semantics.md; the tests cite the same numbers. Words such as READY, drop
  * and defer have one meaning each: see the table at the top of that document.
