@@ -135,8 +135,9 @@ wq_result_drop(void)
 /* ---------------------------------------------------------------- config -- */
 
 /* How a pool is created, and what wq_work_one() does with a key. Zero means the
- * stated default; WQ_WORKERS(.handler = f) sets `size`. In C++ set it by hand. The struct and the name are copied;
- * everything else it points to must outlive the pool.
+ * stated default; WQ_WORKERS(.handler = f) sets `size`. In C++ set it by hand.
+ * The struct and the name are copied; everything else it points to must outlive
+ * the pool.
  */
 typedef struct wq_workers_config {
     size_t   size;    /* sizeof(wq_workers_config) */

@@ -276,10 +276,11 @@ typedef enum wq_overflow {
     /* It blocks until there is room. A worker that adds new keys to the queue
      * it serves can block itself for ever. */
     WQ_OVERFLOW_BLOCK,
-    /* It displaces READY keys, which are dropped (on_drop): of those with the lowest priority, the one that
-     * has been READY for longest; in a queue with groups, the oldest of the
-     * group that has most READY keys of that priority. WQ_EFULL if that
-     * priority is higher than the new key's, or if too few keys are READY. */
+    /* It displaces READY keys, which are dropped (on_drop): lowest priority
+     * first, then oldest, that is, READY for longest; in a queue with groups,
+     * the oldest of the group that has most READY keys of that priority.
+     * WQ_EFULL if that priority is higher than the new key's, or if too few
+     * keys are READY. */
     WQ_OVERFLOW_DROP_OLDEST,
 } wq_overflow;
 
@@ -335,13 +336,13 @@ typedef struct wq_config {
     /* Bound the keys that the queue knows by their bytes, too: the sum of their
      * lengths. A single key that is longer never fits (WQ_EFULL). 0: any. */
     size_t max_bytes;
-    /* Fairness: the group of a key. Within a priority the groups that have READY
-     * keys take turns, one key each, so that a group with 100,000 keys delays
-     * the only key of another group by one hand-out per group. Returns a part of
-     * the key's own bytes, which may be empty (keys without a group are one
-     * group, too), and always the same one for a key. Called without a lock, by
-     * adds, wq_read_key() and wq_each(). wq_group_before_slash() is ready-made.
-     * NULL: no groups. */
+    /* Fairness: the group of a key. Within a priority, the groups that have
+     * READY keys take turns, one key each, so that a group with 100,000 keys
+     * delays the only key of another group by one hand-out per group. Returns
+     * a part of the key's own bytes, which may be empty (keys without a group
+     * are one group, too), and always the same one for a key. Called without a
+     * lock, by adds, wq_read_key() and wq_each(). wq_group_before_slash() is
+     * ready-made. NULL: no groups. */
     wq_key (*group)(void *ctx, wq_key key);
     void *group_ctx; /* its first argument */
     /* How many keys of a group may be HELD at a time; 1: a group is serial.
@@ -562,7 +563,7 @@ typedef struct wq_add_options {
 /* Add `n` keys, all in the same way, in one step: all of them or, on any error,
  * none. They become READY in the order of the array.
  *
- *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = WQ_SECONDS(1)), keys, 3);
+ *     wq_add_with(q, WQ_ADD(.priority = 5, .after_ns = WQ_MS(500)), keys, 3);
  *
  * `how` may be NULL: as wq_add().
  *
