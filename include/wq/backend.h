@@ -119,15 +119,16 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * keys that it gives up in `inner`. wq_get_many(), wq_done_many()
  * and wq_next() go one by one through get and done. All other verbs return
  * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
- * stats, depths, key_info, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
+ * remove_wait, flush, flush_key, wait_idle, pause, resume, stats, depths,
+ * key_info, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
  * returns WQ_ENOTSUP for add_rate_limited and forget. A layer has no
  * queue_name.
  *
  * The first adds due keys to `inner` at the start of its verbs, all but
- * interrupt, shutting_down and count_drops, and that must not block. A backend whose add can
- * block must have add_with, and that must return WQ_EFULL at once for
- * `nowait`. A backend without add_with, or whose add_with
- * returns WQ_ENOTSUP for that, is given the key by add: then these verbs block
+ * interrupt, shutting_down and count_drops, and that must not block. A backend
+ * whose add can block must have add_with, and that must return WQ_EFULL at once
+ * for `nowait`. A backend without add_with, or whose add_with returns
+ * WQ_ENOTSUP for that, is given the key by add: then these verbs block
  * for as long as add does. The layers themselves have no add_with: do not put
  * delays around a layer around a queue that blocks. A due key that `inner`
  * refuses is offered again by later verbs, and every 10 ms while a get sleeps;

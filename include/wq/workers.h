@@ -20,7 +20,7 @@
  *     handler returns          the pool calls                          [PQ-47]
  *     wq_result_done()         wq_forget()
  *     wq_result_retry()        wq_add_rate_limited()
- *     wq_result_after(d)       wq_forget(), wq_add_after(d); 0 or less: wq_add()
+ *     wq_result_after(d)       wq_forget(), wq_add_after(d); wq_add() if d <= 0
  *     wq_result_drop()         wq_count_drops(), on_drop()
  *
  * and then, always last, wq_done(). A key that cannot be added again (out of
