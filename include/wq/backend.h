@@ -35,6 +35,24 @@
 extern "C" {
 #endif
 
+#if defined(__GNUC__) || defined(__clang__)
+#define WQ_PRINTF(at, first) __attribute__((__format__(__printf__, at, first)))
+#else
+#define WQ_PRINTF(at, first)
+#endif
+
+/* Set the sentence of wq_last_error() in the calling thread, and return `err`:
+ *
+ *     return wq_fail(WQ_EIO, "my_open: %s: %s", path, engine_message());
+ *
+ * For functions of a backend, a sink or a limiter that make or start something.
+ * The text is that of printf(); cut after 255 bytes, not within a UTF-8
+ * character. wq_last_error() may be among the arguments, to say more than the
+ * sentence before. errno stays as it is. No newline at the end.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [E-04]
+ */
+WQ_API wq_err wq_fail(wq_err err, const char *format, ...) WQ_PRINTF(2, 3);
+
 /* The verbs. `size` is sizeof(wq_backend) of the header the backend was
  * compiled with; later releases append verbs, and one that a backend does not
  * have answers WQ_ENOTSUP. "Required" ones must be there.

@@ -106,6 +106,24 @@ WQ_API const char *wq_strerror(wq_err err);
  */
 WQ_API const char *wq_err_name(wq_err err);
 
+/* Why the calling thread's last create, start or open failed: a sentence that
+ * names the field or argument and the reason, for people:
+ *
+ *     "wq_config.overflow needs max_len"
+ *     "wq_limiter_exponential: base_ns is negative (-5)"
+ *
+ * Set by every function that makes or starts something (queues, layers,
+ * backends, limiters, buckets, clocks, registries, worker pools), by
+ * wq_parallelize(), and for the WQ_EINVAL and WQ_ETOOLONG of wq_add_with(). A
+ * successful call does not change it. The words may change in any release: do
+ * not compare them.
+ *
+ * Returns at most 255 bytes, "" if nothing has failed in this thread; never
+ * NULL. Valid until the thread's next failing call, or its end.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [E-03]
+ */
+WQ_API const char *wq_last_error(void);
+
 /* The version of the library that is linked, to compare with WQ_VERSION of the
  * header a program was compiled against.  Since: 0.1.  [E-02]
  */
