@@ -110,7 +110,7 @@ struct wq_queue {
 /* Put `backend`, which must outlive the queue, behind `q`.
  *
  * Returns WQ_OK; WQ_EINVAL if either is NULL, `size` does not fit any release
- * up to this one, or a required verb is missing.
+ * up to this one, or a required verb is missing: wq_last_error() says which.
  * Since: 0.1.  [O-09]
  */
 WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
@@ -122,7 +122,9 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * first and then wq_add_rate_limited(), wq_forget() and wq_num_requeues()
  * from the second; the counterpart of injecting a queue in client-go's
  * configs. On success `inner` belongs to the new queue: use and destroy only
- * that one. On error it is the caller's as before.
+ * that one. On error it is the caller's as before. The second takes the limiter
+ * of the config over in every case, as wq_create() does; the first does not
+ * look at it, so one config serves both.
  *
  * Both layers pass on: add, get, done, done_key, len, shutdown, shutting_down,
  * drain, interrupt; the second also add_after. wq_get_many(), wq_done_many()
@@ -152,11 +154,12 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * that sleeps in an inner queue without `interrupt` learns of a new, earlier
  * deadline within 10 ms.
  *
- * Returns WQ_OK;
+ * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL   NULL inner or out; a bad config; a limiter that has an owner;
  *   WQ_ENOTSUP  the config sets `order`, `waiting`, `retry`, `name`, `metrics`,
  *               `ages`, `max_len` or `real_time`; for the second: `inner` has no add_after;
- *   WQ_ENOMEM, WQ_EIO  as wq_create().
+ *   WQ_ENOMEM, WQ_EIO  as wq_create(); the second also: the error of a failed
+ *               limiter.
  * Threads: any.  Blocks: never.  Since: 0.1.  [D-17 O-18 O-19]
  */
 WQ_API WQ_NODISCARD wq_err wq_delaying_wrap(wq_queue        *inner,

@@ -200,7 +200,7 @@ typedef struct wq_workers wq_workers; /* opaque */
  * interrupted, threads look up from their gets every 50 ms. [PW-16 PW-19
  * PW-20 PW-22]
  *
- * Returns WQ_OK;
+ * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL  `q`, `config` or `out` is NULL; no handler; item_deadline_ns is
  *              negative, or set without on_stuck; an allocator lacks a
  *              function; a `size` is wrong (rules: see wq_create());

@@ -45,7 +45,8 @@
  *
  * Errors. A function that can fail returns wq_err; on any error the queue is
  * exactly as it was and out-parameters are untouched. A NULL queue is
- * WQ_EINVAL, never a crash.
+ * WQ_EINVAL, never a crash. wq_last_error() says in a sentence what was wrong
+ * with the arguments of a function that makes or starts something.
  *
  * Numbers in brackets ([Q-03], [O-02]) name the behaviours in
  * docs/semantics.md; the tests cite the same numbers.
@@ -273,9 +274,9 @@ typedef struct wq_config {
     const wq_allocator *allocator; /* NULL: malloc and free */
     wq_clock           *clock;     /* not owned; NULL: wq_clock_monotonic() */
     wq_waiting          waiting;   /* 0: WQ_WAITING_DROP */
-    /* NULL: wq_limiter_default(). Owned by the queue once wq_create() has
-     * succeeded. A limiter's constructor returns NULL when it fails: check
-     * that first, or a mistake becomes the default. */
+    /* NULL: wq_limiter_default(). wq_create() takes it over in every case, and
+     * destroys it when it fails. No constructor of a limiter returns NULL: so
+     * one call of it may stand here, without a check before. */
     wq_limiter *limiter;
     unsigned    retry;       /* enum wq_retry; 0: as client-go */
     unsigned    max_retries; /* then give up; 0: never */
@@ -326,19 +327,26 @@ typedef struct wq_queue wq_queue; /* opaque */
  *
  * Starts no thread. The caller owns *out and gives it to wq_destroy().
  *
- * Returns WQ_OK;
+ * Takes the limiter of `config` over in every case: on success it belongs to
+ * the queue, on error it is destroyed. Only a limiter that belongs to another
+ * queue or limiter is not. A config whose `size` is too small to contain
+ * `limiter`, or larger than 4096, has none.
+ *
+ * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL  `out` is NULL; a `size` field is 0, cut off in the middle of a
  *              field, or larger than this release knows with something set
  *              there; an order or allocator lacks a required function;
  *              `waiting`, `retry` or `overflow` has a value that is not one of
- *              its own; `limiter` belongs to another queue or limiter; an
- *              overflow policy or on_overflow without a max_len;
+ *              its own; `limiter` belongs to another queue or limiter, or is
+ *              a failed limiter with this error; an overflow policy or
+ *              on_overflow without a max_len;
  *   WQ_ENOTSUP WQ_OVERFLOW_DROP_OLDEST cannot be combined with an order;
  *              `real_time`, and the system has no priority inheritance;
- *   WQ_ENOMEM  no memory;
- *   WQ_EIO     the system gave no random numbers (the hash is keyed);
+ *   WQ_ENOMEM  no memory, also for the limiter;
+ *   WQ_EIO     the system gave no random numbers (the hash is keyed), or not
+ *              to the limiter;
  *   what open() of a sink returned.
- * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02 O-20
+ * Threads: any.  Blocks: never.  Since: 0.1.  [E-03 L-24 L-31 O-01 O-02 O-20
  * O-74]
  */
 WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
