@@ -52,9 +52,9 @@ work(wq_queue *q)
 int
 main(void)
 {
-    wq_limiter *backoff = wq_limiter_exponential(1000000, 8000000);
-
-    if (!backoff || wq_create(WQ_CONFIG(.limiter = backoff), &queue) ||
+    if (wq_create(
+            WQ_CONFIG(.limiter = wq_limiter_exponential(1000000, 8000000)),
+            &queue) ||
         wq_add_str(queue, "default/works") ||
         wq_add_str(queue, "default/flaky") ||
         wq_add_str(queue, "default/broken"))

@@ -34,11 +34,13 @@ reconcile(void *ctx, const wq_item *item)
 static wq_err
 start(struct controller *c, wq_clock *clock)
 {
-    wq_limiter *backoff = wq_limiter_exponential(1 * S, 60 * S);
+    const wq_err err =
+        wq_create(WQ_CONFIG(.clock = clock,
+                            .limiter = wq_limiter_exponential(1 * S, 60 * S)),
+                  &c->q);
 
-    if (!backoff ||
-        wq_create(WQ_CONFIG(.clock = clock, .limiter = backoff), &c->q))
-        return WQ_ENOMEM;
+    if (err)
+        return err;
     return wq_workers_start(
         c->q, WQ_WORKERS(.threads = 1, .handler = reconcile, .ctx = c),
         &c->pool);

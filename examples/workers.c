@@ -49,12 +49,13 @@ give_up(void *q, wq_key key, unsigned retries, wq_err why)
 int
 main(void)
 {
-    wq_limiter *backoff = wq_limiter_exponential(10 * MS, 80 * MS);
     wq_queue   *q;
     wq_workers *pool;
 
-    if (!backoff || sem_init(&settled, 0, 0) ||
-        wq_create(WQ_CONFIG(.limiter = backoff), &q) ||
+    if (sem_init(&settled, 0, 0) ||
+        wq_create(
+            WQ_CONFIG(.limiter = wq_limiter_exponential(10 * MS, 80 * MS)),
+            &q) ||
         wq_workers_start(q,
                          WQ_WORKERS(.threads = 4, .handler = reconcile,
                                     .ctx = q, .max_retries = 4,
