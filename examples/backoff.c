@@ -12,14 +12,14 @@
 static unsigned
 fail_then_trigger(unsigned retry)
 {
-    wq_clock   *clock = wq_clock_fake_create(0);
-    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(5), WQ_SECONDS(1));
-    wq_queue   *q;
-    wq_item    *item;
+    wq_clock *clock = wq_clock_fake_create(0);
+    wq_queue *q;
+    wq_item  *item;
 
-    if (!clock || !backoff ||
-        wq_create(WQ_CONFIG(.clock = clock, .limiter = backoff, .retry = retry),
-                  &q))
+    if (!clock || wq_create(WQ_CONFIG(.clock = clock, .retry = retry,
+                                      .limiter = wq_limiter_exponential(
+                                          WQ_MS(5), WQ_SECONDS(1))),
+                            &q))
         return 0;
     wq_err err = wq_add_str(q, "default/nginx");
     if (!err)

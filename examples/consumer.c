@@ -63,11 +63,10 @@ add_all(wq_queue *q)
 int
 main(void)
 {
-    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(1), WQ_MS(8));
-
-    if (!backoff)
-        return 1;
-    if (wq_create(WQ_CONFIG(.limiter = backoff, .max_retries = 5), &queue))
+    if (wq_create(
+            WQ_CONFIG(.limiter = wq_limiter_exponential(WQ_MS(1), WQ_MS(8)),
+                      .max_retries = 5),
+            &queue))
         return 1;
     const wq_err err = add_all(queue);
     if (!err)

@@ -209,9 +209,8 @@ main(int argc, char **argv)
                       argv[1]);
         return 2;
     }
-    const wq_err err = wq_create(NULL, &queue);
-    if (err) {
-        (void)fprintf(stderr, "controller: %s\n", wq_strerror(err));
+    if (wq_create(NULL, &queue)) {
+        (void)fprintf(stderr, "controller: %s\n", wq_last_error());
         return 1;
     }
     for (int i = 0; i < OBJECTS; i++)

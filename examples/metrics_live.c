@@ -50,15 +50,16 @@ int
 main(int argc, char **argv)
 {
     const int    ticks = (int)((argc > 1 ? atof(argv[1]) : 1) * 10);
-    wq_limiter  *backoff = wq_limiter_exponential(WQ_MS(20), WQ_MS(500));
     wq_registry *metrics;
     wq_queue    *q;
     wq_workers  *pool;
 
-    if (!backoff || wq_registry_create(&metrics) ||
-        wq_create(WQ_CONFIG(.name = "pods", .limiter = backoff,
-                            .metrics = wq_registry_sink(metrics)),
-                  &q) ||
+    if (wq_registry_create(&metrics) ||
+        wq_create(
+            WQ_CONFIG(.name = "pods",
+                      .limiter = wq_limiter_exponential(WQ_MS(20), WQ_MS(500)),
+                      .metrics = wq_registry_sink(metrics)),
+            &q) ||
         wq_workers_start(q, WQ_WORKERS(.threads = 2, .handler = reconcile),
                          &pool))
         return 1;

@@ -29,14 +29,15 @@ retry(wq_queue *q, const wq_item *item)
 int
 main(void)
 {
-    wq_clock   *clock = wq_clock_fake_create(0); /* a real program has none */
-    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(1), WQ_SECONDS(1));
-    wq_queue   *q;
-    wq_item    *item;
-    char        order[6] = "";
+    wq_clock *clock = wq_clock_fake_create(0); /* a real program has none */
+    wq_queue *q;
+    wq_item  *item;
+    char      order[6] = "";
 
-    if (!clock || !backoff ||
-        wq_create(WQ_CONFIG(.clock = clock, .limiter = backoff), &q))
+    if (!clock ||
+        wq_create(WQ_CONFIG(.clock = clock, .limiter = wq_limiter_exponential(
+                                                WQ_MS(1), WQ_SECONDS(1))),
+                  &q))
         return 1;
     if (add(q, "a", BACKGROUND) || add(q, "b", BACKGROUND) || /* at start */
         add(q, "c", NORMAL) ||                                /* an event */

@@ -84,7 +84,7 @@ measure(bool real_time, int64_t duration_ns)
 
     const wq_err err = create(real_time, &q);
     if (err) {
-        printf("cannot create the queue: %s\n", wq_strerror(err));
+        printf("cannot create the queue: %s\n", wq_last_error());
         return 1;
     }
     (void)pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);

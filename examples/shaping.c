@@ -11,14 +11,14 @@ enum { KEYS = 20, BURST = 5 };
 int
 main(void)
 {
-    wq_clock   *clock = wq_clock_fake_create(0); /* nobody has to wait */
-    wq_limiter *bucket = wq_limiter_bucket(1, BURST);
-    wq_queue   *q;
-    wq_item    *item;
-    int         wrong = 0;
+    wq_clock *clock = wq_clock_fake_create(0); /* nobody has to wait */
+    wq_queue *q;
+    wq_item  *item;
+    int       wrong = 0;
 
-    if (!clock || !bucket ||
-        wq_create(WQ_CONFIG(.clock = clock, .limiter = bucket), &q))
+    if (!clock || wq_create(WQ_CONFIG(.clock = clock,
+                                      .limiter = wq_limiter_bucket(1, BURST)),
+                            &q))
         return 1;
     for (uint64_t id = 0; id < KEYS; id++)
         if (wq_add_rate_limited(q, wq_u64(&id)))

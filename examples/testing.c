@@ -32,11 +32,10 @@ reconcile(void *ctx, const wq_item *item)
 static wq_err
 create(struct controller *c, wq_clock *clock)
 {
-    wq_limiter *backoff = wq_limiter_exponential(WQ_SECONDS(1), WQ_SECONDS(60));
-
-    if (!backoff)
-        return WQ_ENOMEM;
-    return wq_create(WQ_CONFIG(.clock = clock, .limiter = backoff), &c->q);
+    return wq_create(
+        WQ_CONFIG(.clock = clock, .limiter = wq_limiter_exponential(
+                                      WQ_SECONDS(1), WQ_SECONDS(60))),
+        &c->q);
 }
 
 static wq_err

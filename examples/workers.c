@@ -80,12 +80,12 @@ run(wq_queue *q)
 int
 main(void)
 {
-    wq_limiter *backoff = wq_limiter_exponential(WQ_MS(10), WQ_MS(80));
-    wq_queue   *q;
+    wq_queue *q;
 
-    if (!backoff)
-        return 1;
-    if (wq_create(WQ_CONFIG(.limiter = backoff, .max_retries = 4), &q))
+    if (wq_create(
+            WQ_CONFIG(.limiter = wq_limiter_exponential(WQ_MS(10), WQ_MS(80)),
+                      .max_retries = 4),
+            &q))
         return 1;
     sem_init(&settled, 0, 0);
     const wq_err err = run(q);

@@ -80,6 +80,18 @@ told-twice     src/memory/report.c   behaviour_sinks        s/^    \*told = now;
 lock-try       src/port/lock.h       unit_port              s/uint32_t expected = 0;/uint32_t expected = 1;/
 lock-sleeper   src/port/lock.c       unit_port              s/exchange_explicit(&l->word, 2, memory/exchange_explicit(\&l->word, 1, memory/
 lock-wake      src/port/lock.h       unit_port              s/^        wq__lock_wake_one(l);/        (void)0;/
+limiter-leak   src/memory/create.c   behaviour_rate_limiting s/^        wq_limiter_destroy(limiter); .. unless.*/        (void)limiter;/
+layer-limiter  src/layer/rate_limiting.c behaviour_layers  s/^        wq_limiter_destroy(limiter); .. unless.*/        (void)limiter;/
+limiter-short  src/config/config.c   behaviour_rate_limiting s/config->size >= end \&\&/config->size >= sizeof(size_t) \&\&/
+limiter-failed src/limit/limiter.c   behaviour_limiter      s/return l \&\& !l->err \&\& key.data/return l \&\& key.data/
+limiter-claim  src/limit/limiter.c   unit_limit_memory      s/^    return !wq_limiter_error(l) \&\&$/    return l \&\&/
+limiter-first  src/limit/combine.c   behaviour_limiter      s/^        } else if (!err) {/        } else {/
+limiter-why    src/limit/limiter.c   behaviour_last_error   s/^    if (explained \&\& explained == wq__fail_count())/    if (0)/
+limiter-whose  src/limit/limiter.c   behaviour_last_error   s/^    if (explained \&\& explained == wq__fail_count())/    if (1)/
+own-self       src/limit/own.c       behaviour_limiter      s/^        theirs.destroy(self);/        (void)self;/
+fail-thread    src/error/last.c      behaviour_last_error   s/^static _Thread_local struct {/static struct {/
+fail-cut       src/error/last.c      behaviour_last_error   s/^        s\[lead\] = .*/        (void)s;/
+sink-why       src/memory/report.c   behaviour_last_error   s/if (err \&\& wq__fail_count() == before)/if (err)/
 clock-step     src/clock/fake.c      behaviour_clock        s/^    alarm_sleepers(f);/    (void)f;/
 refused-key    src/layer/delaying.c  behaviour_layers_full  s/^    if (still_due)$/    if (0)/
 refused-first  src/layer/delaying.c  behaviour_layers_full  s/err == WQ_EFULL || err == WQ_ENOMEM/0/
@@ -93,7 +105,7 @@ drop-count     src/memory/limited.c  behaviour_metrics      s/atomic_fetch_add_e
 layer-drops    src/layer/rate_limiting.c behaviour_layers   s/if (err == WQ_EGIVENUP)/if (0)/
 again-now      src/workers/work.c    unit_workers_results   s/return after_ns > 0 ? wq_add_after/return 1 ? wq_add_after/
 step-on-loan   src/workers/work.c    unit_workers_results   s/^    if (err == WQ_ENOMEM)$/    if (0)/
-nowait-limit   src/front/adds.c      behaviour_bad_input    s/!(how->nowait \&\& how->max_block_ns)/true/
+nowait-limit   src/front/adds.c      behaviour_bad_input    s/!err \&\& how->nowait \&\& how->max_block_ns/false/
 bucket-back    src/limit/tokens.c    unit_bucket            s/return now > level->last_ns ? now : level->last_ns;/return now;/
 '
 

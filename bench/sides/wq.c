@@ -36,10 +36,7 @@ create_metered(void)
 static void *
 create_limited(void)
 {
-    wq_limiter *limiter = wq_limiter_exponential(1, 1);
-
-    must(limiter != NULL, "wq_limiter_exponential");
-    return make(WQ_CONFIG(.limiter = limiter));
+    return make(WQ_CONFIG(.limiter = wq_limiter_exponential(1, 1)));
 }
 
 static void
@@ -155,7 +152,7 @@ static void *
 limiter(void)
 {
     wq_limiter *l = wq_limiter_exponential(5 * MS, 1000 * 1000 * MS);
-    must(l != NULL, "wq_limiter_exponential");
+    must(!wq_limiter_error(l), "wq_limiter_exponential");
     return l;
 }
 

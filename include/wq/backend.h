@@ -35,6 +35,24 @@
 extern "C" {
 #endif
 
+#if defined(__GNUC__) || defined(__clang__)
+#define WQ_PRINTF(at, first) __attribute__((__format__(__printf__, at, first)))
+#else
+#define WQ_PRINTF(at, first)
+#endif
+
+/* Set the sentence of wq_last_error() in the calling thread, and return `err`:
+ *
+ *     return wq_fail(WQ_EIO, "my_open: %s: %s", path, engine_message());
+ *
+ * For functions of a backend, a sink or a limiter that make or start something.
+ * The text is that of printf(); cut after 255 bytes, not within a UTF-8
+ * character. wq_last_error() may be among the arguments, to say more than the
+ * sentence before. errno stays as it is. No newline at the end.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [E-04]
+ */
+WQ_API wq_err wq_fail(wq_err err, const char *format, ...) WQ_PRINTF(2, 3);
+
 /* The verbs. `size` is sizeof(wq_backend) of the header the backend was
  * compiled with; later releases append verbs. A required verb must not be NULL;
  * a function whose verb is missing returns WQ_ENOTSUP.
@@ -100,7 +118,7 @@ struct wq_queue {
 /* Put `backend`, which must outlive the queue, behind `q`.
  *
  * Returns WQ_OK; WQ_EINVAL if either is NULL, `size` does not fit any release
- * up to this one, or a required verb is missing.
+ * up to this one, or a required verb is missing: wq_last_error() says which.
  * Since: 0.1.  [O-09]
  */
 WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
@@ -112,7 +130,9 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * required verbs; wq_rate_limiting_wrap() then adds wq_add_rate_limited(),
  * wq_forget() and wq_num_requeues(). This is the counterpart of injecting a
  * queue in client-go's configs. On success `inner` belongs to the new queue:
- * use and destroy only that one. On error it is the caller's as before.
+ * use and destroy only that one. On error it is the caller's as before. The
+ * second takes the limiter of the config over in every case, as wq_create()
+ * does; the first does not look at it, so one config serves both.
  *
  * Both layers pass on: add, get, done, done_key, len, shutdown, shutting_down,
  * drain, interrupt, count_drops; the second also add_after, and it counts the
@@ -145,12 +165,13 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * get that sleeps in an inner queue without `interrupt` notices a new, earlier
  * deadline within 10 ms.
  *
- * Returns WQ_OK;
+ * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL   NULL inner or out; a bad config; a limiter that has an owner;
  *   WQ_ENOTSUP  the config sets `order`, `waiting`, `retry`, `name`, `metrics`,
- *               `ages`, `max_len` or `real_time`; for the second: `inner` has
- *               no add_after;
- *   WQ_ENOMEM, WQ_EIO  as wq_create().
+ *               `ages`, `max_len`, `max_bytes`, `group`, `max_ready_ns` or
+ *               `real_time`; for the second: `inner` has no add_after;
+ *   WQ_ENOMEM, WQ_EIO  as wq_create(); the second also: the error of a failed
+ *               limiter.
  * Threads: any.  Blocks: never.  Since: 0.1.  [D-17 O-18 O-19]
  */
 WQ_API WQ_NODISCARD wq_err wq_delaying_wrap(wq_queue        *inner,

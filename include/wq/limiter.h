@@ -6,15 +6,16 @@
  * together, or both:
  *
  *     wq_limiter *parts[] = {
- *         wq_limiter_exponential(WQ_MS(5), WQ_SECONDS(60)), // each key backs off
- *         wq_limiter_bucket(10, 100), // all keys: 10 a second
+ *         wq_limiter_exponential(WQ_MS(5), WQ_SECONDS(60)), // each key
+ *         wq_limiter_bucket(10, 100), // all keys together: 10 a second
  *     };
- *     wq_limiter *both = wq_limiter_max_of(2, parts);
- *     if (!both || wq_create(WQ_CONFIG(.limiter = both), &q))
- *         ...
+ *     if (wq_create(WQ_CONFIG(.limiter = wq_limiter_max_of(2, parts)), &q))
+ *         fprintf(stderr, "%s\n", wq_last_error());
  *
- * The queue owns its limiter, and one limiter serves one queue: a forget in one
- * of two queues would reset the other.
+ * Only wq_create() needs a check: it returns the error of a limiter that could
+ * not be created, and takes the limiter over even if it fails. The queue owns
+ * its limiter, and one limiter serves one queue: a forget in one of two queues
+ * would reset the other.
  *
  * A wq_bucket is a token bucket on its own, for programs that limit the rate of
  * something other than a queue: calls to a server, lines of a log, bytes.
@@ -42,12 +43,21 @@ extern "C" {
 
 /* ---------------------------------------------------------------- limiters --
  *
- * What all constructors share. They return NULL and set errno when they fail:
- *   EINVAL  an argument that makes no sense, named at each;
- *   ENOMEM  no memory;
- *   EIO     the system gave no random numbers (the hashes are keyed).
- * The caller owns what they return and gives it to a queue, to another limiter,
- * or to wq_limiter_destroy().
+ * What all constructors share. They never return NULL: NULL in wq_config means
+ * the default limiter, and a mistake must not become that. A constructor that
+ * fails returns a failed limiter, for which wq_limiter_error() is
+ *   WQ_EINVAL  an argument is wrong, as named at each;
+ *   WQ_ENOMEM  no memory;
+ *   WQ_EIO     the system gave no random numbers (the hashes are keyed);
+ * and wq_last_error() says why. Nothing can be made of a failed limiter: a
+ * queue, a layer or another limiter that is given one fails with its error. The
+ * verbs below treat it as NULL.
+ *
+ * The caller owns what they return and gives it to a queue, a layer, another
+ * limiter, or wq_limiter_destroy(). What takes a limiter over does so in every
+ * case: when it fails, the limiter is destroyed, unless it has another owner.
+ * So constructors can be nested in one expression without a check between, and
+ * nothing leaks. [L-24 L-31]
  *
  * A limiter that counts per key remembers a key from its first when() until its
  * forget(): a program that does not forget the keys that succeed leaks memory.
@@ -63,7 +73,7 @@ extern "C" {
  *
  * A base above max gives max from the first time. A base of 0 gives 0 until the
  * factor overflows a double: max from the 1025th time on.
- * EINVAL: base_ns or max_ns is negative.
+ * WQ_EINVAL: base_ns or max_ns is negative.
  * Cost: O(1) a verb; 18 to 24 bytes for a key besides its own.  Since: 0.1.
  * [L-01 L-02 L-03 L-04 L-05 L-27]
  */
@@ -107,7 +117,7 @@ typedef struct wq_exponential_options {
  * The memory of keys beyond max_keys and ttl_ns is freed during a when() of any
  * key; an expired key counts as forgotten even before that. ttl_ns is measured
  * on the limiter's clock (wq_limiter_set_clock()).
- * EINVAL: as above; also an unknown jitter, a negative ttl_ns, an allocator
+ * WQ_EINVAL: as above; also an unknown jitter, a negative ttl_ns, an allocator
  * that lacks a function, a wrong `size` (rules: see wq_create()).
  * Cost: O(1) a verb; 8 bytes a key more with max_keys, 24 with ttl_ns.
  * Since: 0.1.  [L-20 L-21 L-22 L-29]
@@ -117,7 +127,7 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_exponential_with(
 
 /* The delay of a key is fast_ns for its first max_fast failures, then slow_ns.
  *
- * EINVAL: fast_ns or slow_ns is negative.
+ * WQ_EINVAL: fast_ns or slow_ns is negative.
  * Cost: as wq_limiter_exponential().  Since: 0.1.  [L-06]
  */
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_fast_slow(int64_t  fast_ns,
@@ -129,7 +139,7 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_fast_slow(int64_t  fast_ns,
  *
  * A rate of 0 or less lets `burst` keys pass, and no more ever (WQ_FOREVER). A
  * burst of 0 lets none pass, except at WQ_RATE_INF.
- * EINVAL: the rate is not a number, or infinite (say WQ_RATE_INF).
+ * WQ_EINVAL: the rate is not a number, or infinite (say WQ_RATE_INF).
  * Cost: O(1).  Since: 0.1.  [L-10 L-23 T-11 T-12]
  */
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_bucket(double   per_second,
@@ -139,7 +149,7 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_bucket(double   per_second,
  * fails or not. Forget fills its bucket, num_requeues is 0. The memory of a
  * bucket that is full again is freed during a later when().
  *
- * EINVAL: as wq_limiter_bucket().
+ * WQ_EINVAL: as wq_limiter_bucket().
  * Cost: O(1); 42 to 48 bytes for a key besides its own.  Since: 0.1.
  * [L-11 L-28]
  */
@@ -150,23 +160,21 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_item_bucket(double   per_second,
  * and count. num_requeues is the highest of theirs; forget, undo and set_clock
  * go to all. With no limiters, delay and num_requeues are 0.
  *
- * Takes the children over, whether it succeeds or not: when it fails they are
- * destroyed. So nested construction leaks nothing, and only the result needs a
- * check. The array itself is copied.
+ * Takes the children over, whether it succeeds or not. The array is copied.
  *
- * A child that is NULL makes the result NULL, with the errno its constructor
- * left. EINVAL: n is not 0 and the array is NULL; a child has an owner already
- * (it stays with that owner).
- * Cost: that of the children.  Since: 0.1.  [L-07 L-08 L-24]
+ * Fails with the error of the first child that is a failed limiter. WQ_EINVAL:
+ * n is not 0 and the array is NULL; a child is NULL; a child has an owner
+ * already (it stays with that owner), or is named twice.
+ * Cost: that of the children.  Since: 0.1.  [L-07 L-08 L-24 L-31]
  */
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_max_of(size_t             n,
                                                   wq_limiter *const *children);
 
 /* The delay of `inner`, but at most max_ns. All other functions go to `inner`.
  *
- * Takes `inner` over as wq_limiter_max_of() does. EINVAL: max_ns is negative;
- * `inner` has an owner already.
- * Since: 0.1.  [L-09 L-24]
+ * Takes `inner` over, and fails, as wq_limiter_max_of() does. WQ_EINVAL also:
+ * max_ns is negative.
+ * Since: 0.1.  [L-09 L-24 L-31]
  */
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_with_max_wait(wq_limiter *inner,
                                                          int64_t     max_ns);
@@ -185,14 +193,20 @@ WQ_API WQ_NODISCARD wq_limiter *wq_limiter_default(void);
  */
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_default_item(void);
 
+/* Could the limiter be made? WQ_OK: yes; else the error of its constructor;
+ * WQ_EINVAL for NULL.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [L-31]
+ */
+WQ_API wq_err wq_limiter_error(const wq_limiter *limiter);
+
 /* ---------------------------------------------------------------- verbs -- */
 
 /* The delay of `key` now. Each call counts as one failure of the key, or takes
  * a token. Never negative.
  *
- * WQ_FOREVER, and nothing recorded, for a NULL limiter or a key no queue would
- * take (NULL, empty, longer than WQ_KEY_MAX).
- * Threads: any.  Blocks: never.  Since: 0.1.  [R-02 R-03 L-25 L-26]
+ * WQ_FOREVER, and nothing recorded, for a NULL or failed limiter and for a key
+ * no queue would take (NULL, empty, longer than WQ_KEY_MAX).
+ * Threads: any.  Blocks: never.  Since: 0.1.  [R-02 R-03 L-25 L-26 L-31]
  */
 WQ_API int64_t wq_limiter_when(wq_limiter *limiter, wq_key key);
 
@@ -223,9 +237,10 @@ WQ_API void wq_limiter_undo(wq_limiter *limiter, wq_key key);
  */
 WQ_API void wq_limiter_set_clock(wq_limiter *limiter, wq_clock *clock);
 
-/* Free a limiter, children included. NULL is allowed. Does nothing for a
- * limiter that belongs to a queue or to another limiter: its owner destroys it.
- * Threads: one, once.  Since: 0.1.  [L-24]
+/* Free a limiter, children included. NULL is allowed; so is a failed limiter,
+ * any number of times. Does nothing for a limiter that belongs to a queue or to
+ * another limiter: its owner destroys it.
+ * Threads: one, once.  Since: 0.1.  [L-24 L-31]
  */
 WQ_API void wq_limiter_destroy(wq_limiter *limiter);
 
@@ -251,12 +266,13 @@ typedef struct wq_limiter_ops {
     void (*set_clock)(void *self, wq_clock *clock);
 } wq_limiter_ops;
 
-/* A limiter made of your functions. `ops` is copied; `self` is yours until the
- * call succeeds, and then the limiter's, until `destroy` gets it.
+/* A limiter made of your functions. `ops` is copied. `self` is taken over:
+ * `destroy` gets it when the limiter is destroyed, or during this call if it
+ * fails (unless `ops` is NULL or has a wrong `size`, and cannot be read).
  *
- * EINVAL: `ops` is NULL, lacks `when`, or has a wrong `size` (rules: see
+ * WQ_EINVAL: `ops` is NULL, lacks `when`, or has a wrong `size` (rules: see
  * wq_create()).
- * Since: 0.1.  [L-26]
+ * Since: 0.1.  [L-26 L-31]
  */
 WQ_API WQ_NODISCARD wq_limiter *wq_limiter_create(const wq_limiter_ops *ops,
                                                   void                 *self);
@@ -290,7 +306,8 @@ WQ_API double wq_rate_every(int64_t interval_ns);
 /* Create a full bucket on `clock` (NULL: monotonic), which must outlive it.
  *
  * A limit of 0 or less: the bucket gains no tokens. A limit of WQ_RATE_INF:
- * everything passes, `burst` is ignored. NULL with errno:
+ * everything passes, `burst` is ignored. NULL, errno and a
+ * sentence in wq_last_error():
  *   EINVAL  `limit` is not a number, or infinite (say WQ_RATE_INF); `burst` is
  *           negative;
  *   ENOMEM  no memory.

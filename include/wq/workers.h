@@ -201,7 +201,7 @@ typedef struct wq_workers wq_workers; /* opaque */
  * WQ_ENOMEM. With a backend that cannot be interrupted, gets time out every
  * 50 ms to see whether the pool stops. [PW-16 PW-19 PW-20 PW-22]
  *
- * Returns WQ_OK;
+ * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL  `q`, `config` or `out` is NULL; no handler; item_deadline_ns is
  *              negative, or set without on_stuck; an allocator lacks a
  *              function; a `size` is wrong (rules: see wq_create());

@@ -45,7 +45,8 @@
  *
  * Errors. A function that can fail returns wq_err; on any error the queue is
  * exactly as it was and out-parameters are untouched. A NULL queue is
- * WQ_EINVAL, never a crash.
+ * WQ_EINVAL, never a crash. wq_last_error() says in a sentence what was wrong
+ * with the arguments of a function that makes or starts something.
  *
  * Words. A key is dropped when it needed work, leaves without it, and nobody
  * asked for that. The queue gives a key up when it was retried as often as
@@ -111,6 +112,24 @@ WQ_API const char *wq_strerror(wq_err err);
  * Threads: any.  Blocks: never.  Since: 0.1.  [E-01]
  */
 WQ_API const char *wq_err_name(wq_err err);
+
+/* Why the calling thread's last create, start or open failed: a sentence that
+ * names the field or argument and the reason, for people:
+ *
+ *     "wq_config.overflow needs max_len or max_bytes"
+ *     "wq_limiter_exponential: base_ns is negative (-5)"
+ *
+ * Set by every function that makes or starts something (queues, layers,
+ * backends, limiters, buckets, clocks, registries, worker pools), by
+ * wq_parallelize(), and for the WQ_EINVAL and WQ_ETOOLONG of wq_add_with(). A
+ * successful call does not change it. The words may change in any release: do
+ * not compare them.
+ *
+ * Returns at most 255 bytes, "" if nothing has failed in this thread; never
+ * NULL. Valid until the thread's next failing call, or its end.
+ * Threads: any.  Blocks: never.  Since: 0.1.  [E-03]
+ */
+WQ_API const char *wq_last_error(void);
 
 /* The version of the linked library. Compare it with WQ_VERSION of the header
  * that the program was compiled with.
@@ -295,9 +314,9 @@ typedef struct wq_config {
     const wq_allocator *allocator; /* NULL: malloc and free */
     wq_clock           *clock;     /* not owned; NULL: wq_clock_monotonic() */
     wq_waiting          waiting;   /* 0: WQ_WAITING_DROP */
-    /* NULL: wq_limiter_default(). Owned by the queue once wq_create() has
-     * succeeded. A limiter's constructor returns NULL when it fails: check
-     * that first, or a mistake becomes the default. */
+    /* NULL: wq_limiter_default(). wq_create() takes it over in every case, and
+     * destroys it when it fails. No constructor of a limiter returns NULL: so
+     * one call of it may stand here, without a check before. */
     wq_limiter *limiter;
     unsigned    retry;       /* enum wq_retry; 0: as client-go */
     unsigned    max_retries; /* then give up; 0: never */
@@ -373,21 +392,30 @@ typedef struct wq_queue wq_queue; /* opaque */
  *
  * Starts no thread. The caller owns *out and gives it to wq_destroy().
  *
- * Returns WQ_OK;
+ * Takes the limiter of `config` over in every case: on success it belongs to
+ * the queue, on error it is destroyed. Only a limiter that belongs to another
+ * queue or limiter is not. A config whose `size` is too small to contain
+ * `limiter`, or larger than 4096, has none.
+ *
+ * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL  `out` is NULL; a `size` field is 0, cut off in the middle of a
  *              field, or larger than this release knows with something set
  *              there; an order or allocator lacks a required function;
  *              `waiting`, `retry` or `overflow` has a value that is not one of
- *              its own; `limiter` belongs to another queue or limiter; an
- *              overflow policy without a max_len or max_bytes;
+ *              its own; `limiter` belongs to another queue or limiter, or is
+ *              a failed limiter with this error; an overflow policy without a
+ *              max_len or max_bytes; a negative max_ready_ns; a group_max_held
+ *              or group_ctx without a group;
  *   WQ_ENOTSUP an order cannot be combined with WQ_OVERFLOW_DROP_OLDEST,
  *              max_bytes, a group or max_ready_ns, nor a group_max_held with
  *              max_ready_ns; `real_time`, and the system has no priority
  *              inheritance;
- *   WQ_ENOMEM  no memory;
- *   WQ_EIO     the system gave no random numbers (the hash is keyed);
+ *   WQ_ENOMEM  no memory, also for the limiter;
+ *   WQ_EIO     the system gave no random numbers (the hash is keyed), or not
+ *              to the limiter;
  *   what open() of a sink returned.
- * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02 O-20 O-74]
+ * Threads: any.  Blocks: never.  Since: 0.1.  [E-03 L-24 L-31 O-01 O-02 O-20
+ * O-74]
  */
 WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
 

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 
 #include "core/span.h"
+#include "error/error.h"
 #include "port/lock.h"
 #include "port/park.h"
 
@@ -210,8 +211,10 @@ wq_clock *
 wq_clock_fake_create(int64_t now_ns)
 {
     struct fake *f = malloc(sizeof *f);
-    if (!f)
+    if (!f) {
+        (void)wq_fail(WQ_ENOMEM, "wq_clock_fake_create: out of memory");
         return NULL;
+    }
 
     *f = (struct fake){
         .base =

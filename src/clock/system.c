@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "error/error.h"
 #include "port/stopwatch.h"
 #include "port/time.h"
 
@@ -76,6 +77,7 @@ wq_clock_boottime(void)
 
     if (wq__time_has_boottime())
         return &boottime;
+    (void)wq_fail(WQ_ENOTSUP, "wq_clock_boottime: the system has none");
     errno = ENOSYS;
     return NULL;
 }

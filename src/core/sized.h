@@ -12,15 +12,25 @@
 #include <stddef.h>
 #include <string.h>
 
+/* No struct of ours will ever be larger. */
+#define WQ__SIZED_MAX 4096
+
+/* Can a struct of some release have this size? */
+static inline bool
+wq__sized_is_possible(size_t size)
+{
+    return size >= sizeof size && size <= WQ__SIZED_MAX &&
+           size % sizeof(void *) == 0;
+}
+
 /* Read `from` into `out`, which has `known` bytes. False: the size is wrong, or
  * something is set that we do not know. */
 static inline bool
 wq__sized_read(const void *from, size_t known, void *out)
 {
     const size_t size = *(const size_t *)from;
-    const size_t absurd = 4096; /* no struct of ours will ever be so large */
 
-    if (size < sizeof size || size > absurd || size % sizeof(void *) != 0)
+    if (!wq__sized_is_possible(size))
         return false;
     for (size_t i = known; i < size; i++)
         if (((const unsigned char *)from)[i])

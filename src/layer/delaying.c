@@ -25,10 +25,11 @@
 #include <wq/backend.h>
 
 #include "clock/clock.h"
-#include "core/config.h"
+#include "config/config.h"
 #include "core/core.h"
 #include "core/mem.h"
 #include "core/span.h"
+#include "error/error.h"
 #include "layer/calls.h"
 #include "port/lock.h"
 #include "port/random.h"
@@ -590,15 +591,16 @@ static const wq_backend delaying_backend = {
 static wq_err
 wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
 {
-    uint64_t     random[2];
-    const wq_err err = wq__random(random, sizeof random);
-    if (err)
-        return err;
+    uint64_t random[2];
+
+    if (wq__random(random, sizeof random))
+        return wq_fail(WQ_EIO,
+                       "wq_delaying_wrap: the system gave no random numbers");
     const wq_allocator mem =
         config->allocator ? *config->allocator : wq__mem_default;
     struct delaying *d = wq__mem_alloc(&mem, sizeof *d);
     if (!d)
-        return WQ_ENOMEM;
+        return wq_fail(WQ_ENOMEM, "wq_delaying_wrap: out of memory");
 
     memset(d, 0, sizeof *d);
     d->base.backend = &delaying_backend;
@@ -617,12 +619,14 @@ wq_delaying_wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
 {
     struct wq__config checked;
 
-    if (!inner || !out)
-        return WQ_EINVAL;
-    const wq_err err = wq__config_read(config, &checked);
+    if (!inner)
+        return wq_fail(WQ_EINVAL, "wq_delaying_wrap: inner is NULL");
+    if (!out)
+        return wq_fail(WQ_EINVAL, "wq_delaying_wrap: out is NULL");
+    wq_err err = wq__config_read(config, &checked);
+    if (!err)
+        err = wq__config_check_for_layer(&checked.user);
     if (err)
         return err;
-    if (wq__config_asks_for_more_than_layers(&checked.user))
-        return WQ_ENOTSUP;
     return wrap(inner, &checked.user, out);
 }

@@ -10,8 +10,9 @@
 #include <wq/backend.h>
 #include <wq/limiter.h>
 
-#include "core/config.h"
+#include "config/config.h"
 #include "core/mem.h"
+#include "error/error.h"
 #include "layer/calls.h"
 #include "limit/retry.h"
 #include "port/lock.h"
@@ -218,7 +219,7 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
         config->allocator ? *config->allocator : wq__mem_default;
     struct limiting *l = wq__mem_alloc(&mem, sizeof *l);
     if (!l)
-        return WQ_ENOMEM;
+        return wq_fail(WQ_ENOMEM, "wq_rate_limiting_wrap: out of memory");
 
     memset(l, 0, sizeof *l);
     l->base.backend = &limiting_backend;
@@ -243,19 +244,35 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
     return WQ_OK;
 }
 
-wq_err
-wq_rate_limiting_wrap(wq_queue *around, const wq_config *config, wq_queue **out)
+/* What the inner queue knows of a key cannot be asked from outside: so a layer
+ * supports only some fields of a config. */
+static wq_err
+check_and_wrap(wq_queue *around, const wq_config *config, wq_queue **out)
 {
     struct wq__config checked;
 
-    if (!around || !out)
-        return WQ_EINVAL;
-    const wq_err err = wq__config_read(config, &checked);
+    if (!around)
+        return wq_fail(WQ_EINVAL, "wq_rate_limiting_wrap: inner is NULL");
+    if (!out)
+        return wq_fail(WQ_EINVAL, "wq_rate_limiting_wrap: out is NULL");
+    wq_err err = wq__config_read(config, &checked);
+    if (!err)
+        err = wq__config_check_for_layer(&checked.user);
     if (err)
         return err;
-    /* What the inner queue knows of a key cannot be asked from outside. */
-    if (!around->backend->add_after ||
-        wq__config_asks_for_more_than_layers(&checked.user))
-        return WQ_ENOTSUP;
+    if (!around->backend->add_after)
+        return wq_fail(WQ_ENOTSUP, "wq_rate_limiting_wrap: inner has no delays:"
+                                   " use wq_delaying_wrap() first");
     return wrap(around, &checked.user, out);
+}
+
+wq_err
+wq_rate_limiting_wrap(wq_queue *around, const wq_config *config, wq_queue **out)
+{
+    wq_limiter  *limiter = wq__config_limiter(config);
+    const wq_err err = check_and_wrap(around, config, out);
+
+    if (err)
+        wq_limiter_destroy(limiter); /* unless it has another owner */
+    return err;
 }

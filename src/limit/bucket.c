@@ -10,8 +10,10 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "config/read.h"
 #include "core/mem.h"
 #include "core/span.h"
+#include "error/error.h"
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -19,12 +21,14 @@ wq_bucket *
 wq__bucket_create(const wq_allocator *mem, double limit, int64_t burst,
                   wq_clock *clock)
 {
-    if (!wq__rate_is_sound(limit) || burst < 0) {
+    if (wq__check_finite("wq_bucket_create: limit", limit) ||
+        wq__check_not_negative("wq_bucket_create: burst", burst)) {
         errno = EINVAL;
         return NULL;
     }
     wq_bucket *b = wq__mem_alloc(mem, sizeof *b);
     if (!b) {
+        (void)wq_fail(WQ_ENOMEM, "wq_bucket_create: out of memory");
         errno = ENOMEM;
         return NULL;
     }

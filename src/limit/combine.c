@@ -7,9 +7,11 @@
  */
 #include "limit/limiter.h"
 
-#include <errno.h>
+#include <stdio.h>
 
+#include "config/read.h"
 #include "core/mem.h"
+#include "error/error.h"
 
 struct combined {
     wq_limiter  base;
@@ -30,34 +32,29 @@ destroy_all(wq_limiter *first)
     }
 }
 
-/* Claim all of them and chain them up. When that fails, those that were claimed
- * are destroyed. A part that is named twice can be claimed once only, so
- * nothing is destroyed twice. */
-static bool
+/* Claim all of them and chain them up: the caller owns the chain, whatever the
+ * result. The first that cannot be claimed decides on the error. A part that is
+ * named twice can be claimed once only, so nothing is destroyed twice. */
+static wq_err
 take_over(size_t n, wq_limiter *const *parts, wq_limiter **first)
 {
     wq_limiter **end = first;
-    bool         missing = false, foreign = false;
+    wq_err       err = WQ_OK;
+    char         where[64];
 
     *first = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (!parts[i]) {
-            missing = true;
-        } else if (!wq__limiter_claim(parts[i])) {
-            foreign = true;
-        } else {
+        if (wq__limiter_claim(parts[i])) {
             parts[i]->next = NULL;
             *end = parts[i];
             end = &parts[i]->next;
+        } else if (!err) {
+            (void)snprintf(where, sizeof where,
+                           "wq_limiter_max_of: children[%zu]", i);
+            err = wq__limiter_explain(parts[i], where);
         }
     }
-    if (!missing && !foreign)
-        return true;
-
-    const int why = errno; /* of the constructor that failed */
-    destroy_all(*first);
-    errno = foreign || why == 0 ? EINVAL : why;
-    return false;
+    return err;
 }
 
 /* ---- verbs --------------------------------------------------------------- */
@@ -133,22 +130,16 @@ static const wq_limiter_ops ops = {
 
 /* ---- constructors -------------------------------------------------------- */
 
+/* For the constructor `who`, whose parts, claimed, are those from `first` on:
+ * owned in every case. `err`: it has failed already. */
 static wq_limiter *
-combine(const wq_allocator *mem, size_t n, wq_limiter *const *parts,
+combine(const char *who, const wq_allocator *mem, wq_err err, wq_limiter *first,
         int64_t max_ns)
 {
-    wq_limiter *first;
-
-    if (!take_over(n, parts, &first))
-        return NULL;
-    if (max_ns < 0) {
-        destroy_all(first);
-        return wq__limiter_refuse(EINVAL);
-    }
-    struct combined *c = wq__limiter_alloc(mem, sizeof *c, &ops);
+    struct combined *c = err ? NULL : wq__limiter_alloc(mem, sizeof *c, &ops);
     if (!c) {
         destroy_all(first);
-        return wq__limiter_refuse(ENOMEM);
+        return err ? wq__limiter_failed(err) : wq__limiter_no_memory(who);
     }
 
     c->first = first;
@@ -160,16 +151,26 @@ wq_limiter *
 wq__limiter_max_of(const wq_allocator *mem, size_t n,
                    wq_limiter *const *children)
 {
+    wq_limiter *first;
+
     if (n > 0 && !children)
-        return wq__limiter_refuse(EINVAL);
-    return combine(mem, n, children, WQ_FOREVER);
+        return wq__limiter_failed(
+            wq_fail(WQ_EINVAL, "wq_limiter_max_of: children is NULL"));
+    const wq_err err = take_over(n, children, &first);
+    return combine("wq_limiter_max_of", mem, err, first, WQ_FOREVER);
 }
 
 wq_limiter *
 wq__limiter_with_max_wait(const wq_allocator *mem, wq_limiter *inner,
                           int64_t max_ns)
 {
-    return combine(mem, 1, &inner, max_ns);
+    if (!wq__limiter_claim(inner))
+        return wq__limiter_failed(
+            wq__limiter_explain(inner, "wq_limiter_with_max_wait: inner"));
+    inner->next = NULL;
+    const wq_err err =
+        wq__check_not_negative("wq_limiter_with_max_wait: max_ns", max_ns);
+    return combine("wq_limiter_with_max_wait", mem, err, inner, max_ns);
 }
 
 wq_limiter *

@@ -6,10 +6,9 @@
  */
 #include "limit/limiter.h"
 
-#include <errno.h>
-
+#include "config/read.h"
 #include "core/mem.h"
-#include "core/sized.h"
+#include "error/error.h"
 #include "limit/counting.h"
 #include "limit/defaults.h"
 #include "port/random.h"
@@ -90,23 +89,19 @@ static const wq_limiter_ops ops = {
     .set_clock = wq__counting_set_clock,
 };
 
-/* `o` holds no defaults any more: a zero is a zero. */
+/* `o` was checked and holds no defaults any more: a zero is a zero. */
 static wq_limiter *
 make(const wq_allocator *mem, const wq_exponential_options *o)
 {
     struct wq__hash_key secret;
     uint64_t            seed = o->seed;
 
-    if (o->base_ns < 0 || o->max_ns < 0 || o->ttl_ns < 0 ||
-        (int)o->jitter < WQ_JITTER_NONE || o->jitter > WQ_JITTER_EQUAL)
-        return wq__limiter_refuse(EINVAL);
-    if (!wq__limiter_secret(&secret))
-        return NULL;
-    if (seed == 0 && wq__random(&seed, sizeof seed))
-        return wq__limiter_refuse(EIO);
+    if (!wq__limiter_secret(&secret) ||
+        (seed == 0 && wq__random(&seed, sizeof seed)))
+        return wq__limiter_no_random("wq_limiter_exponential");
     struct exponential *x = wq__limiter_alloc(mem, sizeof *x, &ops);
     if (!x)
-        return NULL;
+        return wq__limiter_no_memory("wq_limiter_exponential");
 
     x->base_ns = o->base_ns;
     x->max_ns = o->max_ns;
@@ -124,7 +119,11 @@ wq__limiter_exponential(const wq_allocator *mem, int64_t base_ns,
     const wq_exponential_options plain = {
         .base_ns = base_ns, .max_ns = max_ns, .seed = 1, /* not used */
     };
-    return make(mem, &plain);
+    wq_err err =
+        wq__check_not_negative("wq_limiter_exponential: base_ns", base_ns);
+    if (!err)
+        err = wq__check_not_negative("wq_limiter_exponential: max_ns", max_ns);
+    return err ? wq__limiter_failed(err) : make(mem, &plain);
 }
 
 wq_limiter *
@@ -133,18 +132,41 @@ wq_limiter_exponential(int64_t base_ns, int64_t max_ns)
     return wq__limiter_exponential(&wq__mem_default, base_ns, max_ns);
 }
 
+static wq_err
+check_options(const wq_exponential_options *o)
+{
+    wq_err err =
+        wq__check_not_negative("wq_exponential_options.base_ns", o->base_ns);
+    if (!err)
+        err =
+            wq__check_not_negative("wq_exponential_options.max_ns", o->max_ns);
+    if (!err)
+        err =
+            wq__check_not_negative("wq_exponential_options.ttl_ns", o->ttl_ns);
+    if (!err &&
+        ((int)o->jitter < WQ_JITTER_NONE || o->jitter > WQ_JITTER_EQUAL))
+        err = wq_fail(WQ_EINVAL,
+                      "wq_exponential_options.jitter is %d: not a wq_jitter",
+                      (int)o->jitter);
+    return err;
+}
+
 wq_limiter *
 wq_limiter_exponential_with(const wq_exponential_options *options)
 {
     const wq_exponential_options none = {.size = sizeof none};
     wq_exponential_options       o;
-    wq_allocator                 mem = wq__mem_default;
+    wq_allocator                 mem;
 
-    if (!wq__sized_read(options ? options : &none, sizeof o, &o))
-        return wq__limiter_refuse(EINVAL);
-    if (o.allocator && (!wq__sized_read(o.allocator, sizeof mem, &mem) ||
-                        !mem.alloc || !mem.free))
-        return wq__limiter_refuse(EINVAL);
+    wq_err err =
+        wq__read_sized(options ? options : &none, "wq_exponential_options",
+                       "WQ_EXPONENTIAL()", sizeof o, &o);
+    if (!err)
+        err = wq__read_allocator(o.allocator, &mem);
+    if (!err)
+        err = check_options(&o);
+    if (err)
+        return wq__limiter_failed(err);
     if (o.base_ns == 0)
         o.base_ns = WQ__DEFAULT_BASE_NS;
     if (o.max_ns == 0)

@@ -6,8 +6,7 @@
  */
 #include "limit/limiter.h"
 
-#include <errno.h>
-
+#include "config/read.h"
 #include "core/mem.h"
 #include "limit/counting.h"
 
@@ -44,13 +43,17 @@ wq__limiter_fast_slow(const wq_allocator *mem, int64_t fast_ns, int64_t slow_ns,
 {
     struct wq__hash_key secret;
 
-    if (fast_ns < 0 || slow_ns < 0)
-        return wq__limiter_refuse(EINVAL);
+    wq_err err =
+        wq__check_not_negative("wq_limiter_fast_slow: fast_ns", fast_ns);
+    if (!err)
+        err = wq__check_not_negative("wq_limiter_fast_slow: slow_ns", slow_ns);
+    if (err)
+        return wq__limiter_failed(err);
     if (!wq__limiter_secret(&secret))
-        return NULL;
+        return wq__limiter_no_random("wq_limiter_fast_slow");
     struct fast_slow *f = wq__limiter_alloc(mem, sizeof *f, &ops);
     if (!f)
-        return NULL;
+        return wq__limiter_no_memory("wq_limiter_fast_slow");
 
     f->fast_ns = fast_ns;
     f->slow_ns = slow_ns;

@@ -9,8 +9,7 @@
  */
 #include "limit/limiter.h"
 
-#include <errno.h>
-
+#include "config/read.h"
 #include "core/mem.h"
 #include "core/span.h"
 #include "limit/table.h"
@@ -153,13 +152,15 @@ wq__limiter_item_bucket(const wq_allocator *mem, double per_second,
 {
     struct wq__hash_key secret;
 
-    if (!wq__rate_is_sound(per_second))
-        return wq__limiter_refuse(EINVAL);
+    const wq_err err =
+        wq__check_finite("wq_limiter_item_bucket: per_second", per_second);
+    if (err)
+        return wq__limiter_failed(err);
     if (!wq__limiter_secret(&secret))
-        return NULL;
+        return wq__limiter_no_random("wq_limiter_item_bucket");
     struct item_pace *p = wq__limiter_alloc(mem, sizeof *p, &ops);
     if (!p)
-        return NULL;
+        return wq__limiter_no_memory("wq_limiter_item_bucket");
 
     wq__lock_init(&p->lock);
     p->rate = (struct wq__rate){per_second, burst};

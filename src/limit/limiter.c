@@ -6,17 +6,31 @@
  */
 #include "limit/limiter.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "core/mem.h"
+#include "error/error.h"
 #include "port/random.h"
 
-/* As a queue would take it. */
+static const wq_limiter failed_einval = {.err = WQ_EINVAL};
+static const wq_limiter failed_enomem = {.err = WQ_ENOMEM};
+static const wq_limiter failed_eio = {.err = WQ_EIO};
+
+/* The number of the sentence that explains this thread's last failed limiter;
+ * 0: none has failed. */
+static _Thread_local unsigned explained;
+
+wq_err
+wq_limiter_error(const wq_limiter *l)
+{
+    return l ? l->err : WQ_EINVAL;
+}
+
+/* A limiter that can be used, and a key as a queue would take it. */
 static bool
 is_sound(const wq_limiter *l, wq_key key)
 {
-    return l && key.data && key.len > 0 && key.len <= WQ_KEY_MAX;
+    return l && !l->err && key.data && key.len > 0 && key.len <= WQ_KEY_MAX;
 }
 
 int64_t
@@ -51,14 +65,15 @@ wq_limiter_undo(wq_limiter *l, wq_key key)
 void
 wq_limiter_set_clock(wq_limiter *l, wq_clock *clock)
 {
-    if (l)
+    if (!wq_limiter_error(l))
         l->ops->set_clock(l, clock);
 }
 
 void
 wq_limiter_destroy(wq_limiter *l)
 {
-    if (!l || atomic_load_explicit(&l->owned, memory_order_relaxed))
+    if (wq_limiter_error(l) ||
+        atomic_load_explicit(&l->owned, memory_order_relaxed))
         return;
     l->ops->destroy(l);
     wq__limiter_free(l);
@@ -67,7 +82,21 @@ wq_limiter_destroy(wq_limiter *l)
 bool
 wq__limiter_claim(wq_limiter *l)
 {
-    return !atomic_exchange_explicit(&l->owned, true, memory_order_relaxed);
+    return !wq_limiter_error(l) &&
+           !atomic_exchange_explicit(&l->owned, true, memory_order_relaxed);
+}
+
+wq_err
+wq__limiter_explain(const wq_limiter *l, const char *where)
+{
+    if (!l)
+        return wq_fail(WQ_EINVAL, "%s is NULL", where);
+    if (!l->err)
+        return wq_fail(WQ_EINVAL, "%s has an owner already", where);
+    if (explained && explained == wq__fail_count())
+        return l->err;
+    return wq_fail(l->err, "%s is a failed limiter: %s", where,
+                   wq_strerror(l->err));
 }
 
 void
@@ -82,7 +111,7 @@ wq__limiter_alloc(const wq_allocator *mem, size_t bytes,
 {
     wq_limiter *l = wq__mem_alloc(mem, bytes);
     if (!l)
-        return wq__limiter_refuse(ENOMEM);
+        return NULL;
 
     memset(l, 0, bytes);
     l->ops = ops;
@@ -99,11 +128,26 @@ wq__limiter_free(wq_limiter *l)
     wq__mem_free(&mem, l, l->bytes);
 }
 
-void *
-wq__limiter_refuse(int why)
+wq_limiter *
+wq__limiter_failed(wq_err err)
 {
-    errno = why;
-    return NULL;
+    explained = wq__fail_count();
+    return (wq_limiter *)(err == WQ_ENOMEM ? &failed_enomem
+                          : err == WQ_EIO  ? &failed_eio
+                                           : &failed_einval);
+}
+
+wq_limiter *
+wq__limiter_no_memory(const char *who)
+{
+    return wq__limiter_failed(wq_fail(WQ_ENOMEM, "%s: out of memory", who));
+}
+
+wq_limiter *
+wq__limiter_no_random(const char *who)
+{
+    return wq__limiter_failed(
+        wq_fail(WQ_EIO, "%s: the system gave no random numbers", who));
 }
 
 bool
@@ -111,10 +155,8 @@ wq__limiter_secret(struct wq__hash_key *secret)
 {
     uint64_t random[2];
 
-    if (wq__random(random, sizeof random)) {
-        errno = EIO;
+    if (wq__random(random, sizeof random))
         return false;
-    }
     *secret = wq__hash_key_of(random);
     return true;
 }

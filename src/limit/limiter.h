@@ -5,6 +5,9 @@
  * owner: a queue, or another limiter. For the queue: claim, set the clock, and
  * in the end unclaim and destroy.
  *
+ * Or a failed limiter: one static object for each error, which has no
+ * functions, cannot be claimed and is never written to.
+ *
  * Every kind is a struct that begins with a wq_limiter. The functions named
  * here are those of <wq/limiter.h> with an allocator: that of the queue for its
  * default limiter, a failing one in tests.
@@ -20,17 +23,25 @@
 #include "core/hash.h"
 
 struct wq_limiter {
-    const wq_limiter_ops *ops;   /* complete: no function is NULL */
+    const wq_limiter_ops *ops;   /* complete: no function is NULL. NULL itself
+                                    for a failed one */
     size_t                bytes; /* of the struct that begins here */
     wq_allocator          mem;   /* where it came from */
     wq_limiter           *next;  /* its sibling; guarded by its owner */
     atomic_bool           owned; /* only ever exchanged: one claim wins. What
                                     the winner may touch it got by other ways,
                                     so no order is needed beyond that */
+    wq_err                err;   /* of a failed one; WQ_OK: it is none */
 };
 
-/* Become the owner. False: there is one already; nothing changed. */
+/* Become the owner. False: there is one already, or it is a failed one, or
+ * NULL; nothing changed. */
 bool wq__limiter_claim(wq_limiter *limiter);
+
+/* A limiter named `where` ("wq_config.limiter") could not be claimed: why? Sets
+ * the sentence, unless that of the constructor that failed is still the
+ * thread's last. */
+wq_err wq__limiter_explain(const wq_limiter *limiter, const char *where);
 
 /* Give up ownership; the limiter is as it was before the claim. */
 void wq__limiter_unclaim(wq_limiter *limiter);
@@ -56,17 +67,26 @@ wq_limiter *wq__limiter_create(const wq_allocator   *mem,
 
 /* A zeroed struct of `bytes`, which begins with a wq_limiter, filled in. The
  * functions of `ops` get its address as `self`; `destroy` frees what it owns,
- * but not itself. NULL: errno is ENOMEM. */
+ * but not itself. NULL: out of memory. */
 void *wq__limiter_alloc(const wq_allocator *mem, size_t bytes,
                         const wq_limiter_ops *ops);
 
 /* Free the struct alone. */
 void wq__limiter_free(wq_limiter *limiter);
 
-/* NULL, and errno says why. */
-void *wq__limiter_refuse(int why);
+/* The failed limiter of `err`: WQ_EINVAL, WQ_ENOMEM or WQ_EIO. The thread's
+ * last sentence must say why:
+ *
+ *     return wq__limiter_failed(wq_fail(WQ_EINVAL, "..."));
+ */
+wq_limiter *wq__limiter_failed(wq_err err);
 
-/* A hash key nobody can guess. False: errno is EIO. */
+/* The same for the constructor `who`, which found no memory, or no random
+ * numbers. */
+wq_limiter *wq__limiter_no_memory(const char *who);
+wq_limiter *wq__limiter_no_random(const char *who);
+
+/* A hash key nobody can guess. False: the system gave no random numbers. */
 bool wq__limiter_secret(struct wq__hash_key *secret);
 
 /* For `ops` of limiters that need none of these. */

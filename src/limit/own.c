@@ -6,10 +6,9 @@
  */
 #include "limit/limiter.h"
 
-#include <errno.h>
-
+#include "config/read.h"
 #include "core/mem.h"
-#include "core/sized.h"
+#include "error/error.h"
 
 struct own {
     wq_limiter     base;
@@ -89,11 +88,22 @@ wq__limiter_create(const wq_allocator *mem, const wq_limiter_ops *ops,
 {
     wq_limiter_ops theirs;
 
-    if (!ops || !wq__sized_read(ops, sizeof theirs, &theirs) || !theirs.when)
-        return wq__limiter_refuse(EINVAL);
-    struct own *o = wq__limiter_alloc(mem, sizeof *o, &ours);
+    if (!ops)
+        return wq__limiter_failed(
+            wq_fail(WQ_EINVAL, "wq_limiter_create: ops is NULL"));
+    const wq_err err =
+        wq__read_sized(ops, "wq_limiter_ops", NULL, sizeof theirs, &theirs);
+    if (err)
+        return wq__limiter_failed(err);
+    struct own *o =
+        theirs.when ? wq__limiter_alloc(mem, sizeof *o, &ours) : NULL;
+    if (!o && theirs.destroy)
+        theirs.destroy(self);
+    if (!theirs.when)
+        return wq__limiter_failed(
+            wq_fail(WQ_EINVAL, "wq_limiter_ops.when is NULL"));
     if (!o)
-        return NULL;
+        return wq__limiter_no_memory("wq_limiter_create");
 
     fill_gaps(&theirs);
     o->theirs = theirs;

@@ -6,8 +6,7 @@
  */
 #include "limit/limiter.h"
 
-#include <errno.h>
-
+#include "config/read.h"
 #include "core/mem.h"
 #include "core/span.h"
 #include "limit/timeline.h"
@@ -80,11 +79,13 @@ static const wq_limiter_ops ops = {
 wq_limiter *
 wq__limiter_bucket(const wq_allocator *mem, double per_second, unsigned burst)
 {
-    if (!wq__rate_is_sound(per_second))
-        return wq__limiter_refuse(EINVAL);
+    const wq_err err =
+        wq__check_finite("wq_limiter_bucket: per_second", per_second);
+    if (err)
+        return wq__limiter_failed(err);
     struct pace *p = wq__limiter_alloc(mem, sizeof *p, &ops);
     if (!p)
-        return NULL;
+        return wq__limiter_no_memory("wq_limiter_bucket");
 
     wq__lock_init(&p->lock);
     p->rate = (struct wq__rate){per_second, burst};

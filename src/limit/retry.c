@@ -2,33 +2,20 @@
 /* retry.c: a queue and its limiter; see retry.h. */
 #include "limit/retry.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "core/mem.h"
 #include "limit/limiter.h"
 
-/* The default limiter, or why there is none. */
-static wq_err
-make_default(const wq_allocator *mem, wq_limiter **out)
-{
-    *out = wq__limiter_default(mem);
-    if (*out)
-        return WQ_OK;
-    return errno == EIO ? WQ_EIO : WQ_ENOMEM;
-}
-
 wq_err
 wq__retry_init(struct wq__retry *r, const wq_config *config, wq_clock *clock,
                const wq_allocator *mem)
 {
-    wq_limiter *limiter = config->limiter;
-    wq_err      err = limiter ? WQ_OK : make_default(mem, &limiter);
+    wq_limiter *limiter =
+        config->limiter ? config->limiter : wq__limiter_default(mem);
 
-    if (err)
-        return err;
     if (!wq__limiter_claim(limiter))
-        return WQ_EINVAL; /* a new one has no owner, so this one is theirs */
+        return wq__limiter_explain(limiter, "wq_config.limiter");
     wq_limiter_set_clock(limiter, clock);
     *r = (struct wq__retry){
         .limiter = limiter,
@@ -52,7 +39,6 @@ void
 wq__retry_abandon(struct wq__retry *r, const wq_config *config)
 {
     wq__limiter_unclaim(r->limiter);
-    wq_limiter_set_clock(r->limiter, NULL); /* not one that may go */
     if (!config->limiter)
         wq_limiter_destroy(r->limiter);
     *r = (struct wq__retry){.limiter = NULL};

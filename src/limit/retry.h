@@ -22,15 +22,16 @@ struct wq__retry {
     const wq_allocator *mem;     /* for copies of long keys; any thread */
 };
 
-/* Take the limiter of `config` over (NULL: the default one, made of `mem`).
- * `mem` outlives `r` and may be called by several threads at a time.
- * WQ_EINVAL: it has an owner already; WQ_ENOMEM; WQ_EIO. On error it is the
- * caller's as before. */
+/* Become the owner of the limiter of `config` (NULL: the default one, made of
+ * `mem`, which outlives `r` and may be called by several threads at a time).
+ * WQ_EINVAL: it has an owner already; WQ_EINVAL, WQ_ENOMEM, WQ_EIO: it is a
+ * failed one, or there is no default. On error it is the caller's as before:
+ * wq_create() and wq_rate_limiting_wrap() destroy it. */
 wq_err wq__retry_init(struct wq__retry *r, const wq_config *config,
                       wq_clock *clock, const wq_allocator *mem);
 void   wq__retry_fini(struct wq__retry *r);
 
-/* Undo wq__retry_init(): a limiter of the config's is its maker's again. */
+/* Undo wq__retry_init(): a limiter of the config's is the caller's again. */
 void wq__retry_abandon(struct wq__retry *r, const wq_config *config);
 
 /* How long `key` shall wait; counts. WQ_EGIVENUP: the limiter has forgotten it,

@@ -6,8 +6,9 @@
  */
 #include <string.h>
 
-#include "core/config.h"
+#include "config/config.h"
 #include "core/mem.h"
+#include "error/error.h"
 #include "memory/gate.h"
 #include "memory/report.h"
 #include "metrics/default.h"
@@ -176,10 +177,21 @@ fill_in(struct wq__memory *m, const wq_config *config,
 }
 
 static wq_err
+no_memory(void)
+{
+    return wq_fail(WQ_ENOMEM, "wq_create: out of memory");
+}
+
+static wq_err
 init_lock(struct wq__memory *m)
 {
-    if (m->real_time)
-        return wq__lock_init_inheriting(&m->lock);
+    if (m->real_time) {
+        const wq_err err = wq__lock_init_inheriting(&m->lock);
+        if (err == WQ_ENOTSUP)
+            return wq_fail(err, "wq_config.real_time: the system has no "
+                                "priority inheritance");
+        return err ? no_memory() : WQ_OK;
+    }
     wq__lock_init(&m->lock);
     return WQ_OK;
 }
@@ -192,7 +204,7 @@ copy_name(struct wq__memory *m, const char *name)
     const size_t size = strlen(name) + 1;
     m->name = wq__mem_alloc(&m->mem, size);
     if (!m->name)
-        return WQ_ENOMEM;
+        return no_memory();
     memcpy(m->name, name, size);
     return WQ_OK;
 }
@@ -205,10 +217,9 @@ open_metrics(struct wq__memory *m, const wq_config *config)
     wq_metrics        process_wide;
     const wq_metrics *metrics = config->metrics;
 
-    if (!wq__metrics_are_valid(metrics))
-        return WQ_EINVAL;
-    if (!m->name)
-        return WQ_OK;
+    const wq_err err = wq__metrics_check(metrics);
+    if (err || !m->name)
+        return err;
     if (!metrics && wq__metrics_default(&process_wide))
         metrics = &process_wide;
     if (!metrics)
@@ -225,7 +236,7 @@ wq__memory_create(const wq_config *config, struct wq__hash_key secret,
         config->allocator ? *config->allocator : wq__mem_default;
     void *raw = wq__mem_alloc(&mem, MEMORY_BYTES);
     if (!raw)
-        return WQ_ENOMEM;
+        return no_memory();
 
     struct wq__memory *m = wq__mem_align(raw, alignof(struct wq__memory));
     memset(m, 0, sizeof *m);
@@ -263,18 +274,29 @@ fail_lock:
     return err;
 }
 
-wq_err
-wq_create(const wq_config *config, wq_queue **out)
+static wq_err
+create(const wq_config *config, wq_queue **out)
 {
     struct wq__config checked;
     uint64_t          random[2];
 
     if (!out)
-        return WQ_EINVAL;
-    wq_err err = wq__config_read(config, &checked);
-    if (!err)
-        err = wq__random(random, sizeof random);
+        return wq_fail(WQ_EINVAL, "wq_create: out is NULL");
+    const wq_err err = wq__config_read(config, &checked);
     if (err)
         return err;
+    if (wq__random(random, sizeof random))
+        return wq_fail(WQ_EIO, "wq_create: the system gave no random numbers");
     return wq__memory_create(&checked.user, wq__hash_key_of(random), out);
+}
+
+wq_err
+wq_create(const wq_config *config, wq_queue **out)
+{
+    wq_limiter  *limiter = wq__config_limiter(config);
+    const wq_err err = create(config, out);
+
+    if (err)
+        wq_limiter_destroy(limiter); /* unless it has another owner */
+    return err;
 }

@@ -4,6 +4,7 @@
 
 #include "core/mem.h"
 #include "core/sized.h"
+#include "error/error.h"
 #include "memory/gate.h"
 
 /* They are valid. A sink of an older program has no `next`. */
@@ -26,19 +27,32 @@ close_sinks(struct wq__memory *m, size_t n)
             m->sinks[n].to.close(m->sinks[n].handle);
 }
 
+/* A sink that gives no reason of its own gets one. */
+static wq_err
+open_sink(struct wq__memory *m, struct wq__sink *sink)
+{
+    const unsigned before = wq__fail_count();
+
+    if (!sink->to.open)
+        return WQ_OK;
+    const wq_err err =
+        sink->to.open(sink->to.self, &m->base, m->name, &sink->handle);
+    if (err && wq__fail_count() == before)
+        return wq_fail(err, "wq_metrics.open for queue '%s' returned %s: %s",
+                       m->name, wq_err_name(err), wq_strerror(err));
+    return err;
+}
+
 /* The first `n` of the array, from the list. */
 static wq_err
 open_sinks(struct wq__memory *m, const wq_metrics *metrics, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct wq__sink *sink = &m->sinks[i];
-        wq_err           err = WQ_OK;
 
         (void)wq__sized_read(metrics, sizeof sink->to, &sink->to);
         sink->handle = NULL;
-        if (sink->to.open)
-            err =
-                sink->to.open(sink->to.self, &m->base, m->name, &sink->handle);
+        const wq_err err = open_sink(m, sink);
         if (err) {
             close_sinks(m, i);
             return err;
@@ -93,7 +107,7 @@ wq__report_open(struct wq__memory *m, const wq_metrics *metrics)
         return WQ_OK;
     m->sinks = wq__mem_array(&m->shared_mem, n, sizeof *m->sinks);
     if (!m->sinks)
-        return WQ_ENOMEM;
+        return wq_fail(WQ_ENOMEM, "wq_create: out of memory");
     const wq_err err = open_sinks(m, metrics, n);
     if (err) {
         free_sinks(m, n);

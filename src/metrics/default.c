@@ -5,32 +5,37 @@
  */
 #include "metrics/default.h"
 
+#include "config/read.h"
 #include "core/sized.h"
+#include "error/error.h"
 #include "port/lock.h"
 
 static struct wq__lock lock = WQ__LOCK_STATIC; /* guards the two below */
 static bool            is_set;
 static wq_metrics      sink;
 
-bool
-wq__metrics_are_valid(const wq_metrics *metrics)
+wq_err
+wq__metrics_check(const wq_metrics *metrics)
 {
     wq_metrics known; /* a sink of an older program has no `next` */
 
-    for (; metrics; metrics = known.next)
-        if (!wq__sized_read(metrics, sizeof known, &known))
-            return false;
-    return true;
+    for (; metrics; metrics = known.next) {
+        const wq_err err =
+            wq__read_sized(metrics, "wq_metrics", NULL, sizeof known, &known);
+        if (err)
+            return err;
+    }
+    return WQ_OK;
 }
 
 wq_err
 wq_metrics_set_default(const wq_metrics *metrics)
 {
     wq_metrics checked = {0};
-    wq_err     err = WQ_OK;
+    wq_err     err = wq__metrics_check(metrics);
 
-    if (!wq__metrics_are_valid(metrics))
-        return WQ_EINVAL;
+    if (err)
+        return err;
     if (metrics)
         (void)wq__sized_read(metrics, sizeof checked, &checked);
     checked.size = sizeof checked;
@@ -42,7 +47,8 @@ wq_metrics_set_default(const wq_metrics *metrics)
         sink = checked;
     }
     wq__lock_release(&lock);
-    return err;
+    return err ? wq_fail(err, "wq_metrics_set_default: there is one already")
+               : WQ_OK;
 }
 
 bool

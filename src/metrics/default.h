@@ -9,7 +9,8 @@
  * meanwhile. [M-07] */
 bool wq__metrics_default(wq_metrics *out);
 
-/* Has the sink, and each one behind it, a size that we know? NULL: yes. */
-bool wq__metrics_are_valid(const wq_metrics *metrics);
+/* WQ_EINVAL: the sink, or one behind it, has a size that we do not know. NULL
+ * is allowed. */
+wq_err wq__metrics_check(const wq_metrics *metrics);
 
 #endif

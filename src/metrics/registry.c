@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "error/error.h"
 #include "metrics/metrics.h"
 #include "text/utf8.h"
 
@@ -337,25 +338,33 @@ unlink_reporter(struct wq__reporter *r)
 }
 
 static wq_err
+no_memory_for(const char *queue)
+{
+    return wq_fail(WQ_ENOMEM, "wq_registry: out of memory for queue '%s'",
+                   queue);
+}
+
+static wq_err
 open_queue(void *self, wq_queue *q, const char *name, void **handle)
 {
     wq_registry *registry = self;
 
     if (!q || !name || !name[0])
-        return WQ_EINVAL;
+        return wq_fail(WQ_EINVAL, "wq_registry: a queue needs a name");
     struct wq__reporter *r = make_reporter(registry, q);
     if (!r)
-        return WQ_ENOMEM;
+        return no_memory_for(name);
     wq__lock_take(&registry->lock);
     const wq_err err = find_or_insert(registry, name, &r->name);
     if (!err)
         link_reporter(r);
     wq__lock_release(&registry->lock);
-    if (err)
+    if (err) {
         free_reporter(r);
-    else
-        *handle = r;
-    return err;
+        return no_memory_for(name);
+    }
+    *handle = r;
+    return WQ_OK;
 }
 
 /* Asks for the last time under the same lock under which it goes: no text has
@@ -402,7 +411,7 @@ wq__registry_create(const wq_allocator *mem, wq_registry **out)
 {
     wq_registry *registry = wq__mem_alloc(mem, sizeof *registry);
     if (!registry)
-        return WQ_ENOMEM;
+        return wq_fail(WQ_ENOMEM, "wq_registry_create: out of memory");
 
     *registry = (wq_registry){
         .mem = *mem,
@@ -425,7 +434,8 @@ wq__registry_create(const wq_allocator *mem, wq_registry **out)
 wq_err
 wq_registry_create(wq_registry **out)
 {
-    return out ? wq__registry_create(&wq__mem_default, out) : WQ_EINVAL;
+    return out ? wq__registry_create(&wq__mem_default, out)
+               : wq_fail(WQ_EINVAL, "wq_registry_create: out is NULL");
 }
 
 void

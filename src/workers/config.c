@@ -2,17 +2,8 @@
 /* config.c: reading what the user filled in; see config.h. */
 #include "workers/config.h"
 
-#include "core/mem.h"
-
-static wq_err
-read_allocator(const wq_allocator *from, wq_allocator *out)
-{
-    if (!from)
-        from = &wq__mem_default;
-    if (!wq__sized_read(from, sizeof *out, out) || !out->alloc || !out->free)
-        return WQ_EINVAL;
-    return WQ_OK;
-}
+#include "config/read.h"
+#include "error/error.h"
 
 wq_err
 wq__workers_config_read(const wq_workers_config   *config,
@@ -20,13 +11,22 @@ wq__workers_config_read(const wq_workers_config   *config,
 {
     wq_workers_config *user = &out->user;
 
-    if (!config || !wq__sized_read(config, sizeof *user, user))
-        return WQ_EINVAL;
-    if (!user->handler || user->item_deadline_ns < 0)
-        return WQ_EINVAL;
+    if (!config)
+        return wq_fail(WQ_EINVAL, "wq_workers_start: config is NULL");
+    wq_err err = wq__read_sized(config, "wq_workers_config", "WQ_WORKERS()",
+                                sizeof *user, user);
+    if (err)
+        return err;
+    if (!user->handler)
+        return wq_fail(WQ_EINVAL, "wq_workers_config.handler is NULL");
+    err = wq__check_not_negative("wq_workers_config.item_deadline_ns",
+                                 user->item_deadline_ns);
+    if (err)
+        return err;
     if (user->item_deadline_ns && !user->on_stuck)
-        return WQ_EINVAL;
-    return read_allocator(user->allocator, &out->allocator);
+        return wq_fail(WQ_EINVAL,
+                       "wq_workers_config.item_deadline_ns needs on_stuck");
+    return wq__read_allocator(user->allocator, &out->allocator);
 }
 
 wq_err
@@ -36,9 +36,12 @@ wq__parallel_options_read(const wq_parallel_options   *options,
     const wq_parallel_options defaults = {.size = sizeof defaults};
     wq_parallel_options      *user = &out->user;
 
-    if (!wq__sized_read(options ? options : &defaults, sizeof *user, user))
-        return WQ_EINVAL;
+    const wq_err err =
+        wq__read_sized(options ? options : &defaults, "wq_parallel_options",
+                       "WQ_PARALLEL()", sizeof *user, user);
+    if (err)
+        return err;
     if (!user->chunk)
         user->chunk = 1;
-    return read_allocator(user->allocator, &out->allocator);
+    return wq__read_allocator(user->allocator, &out->allocator);
 }

@@ -8,8 +8,6 @@
 
 #include <wq/workers.h>
 
-#include "core/sized.h"
-
 struct wq__workers_config {
     wq_workers_config user; /* `allocator` is of no use */
     wq_allocator      allocator;
@@ -20,8 +18,8 @@ struct wq__parallel_options {
     wq_allocator        allocator;
 };
 
-/* WQ_EINVAL: NULL, a size is wrong, a function is missing, a time is
- * negative. */
+/* WQ_EINVAL: NULL, a size is wrong, a function is missing, a time is negative;
+ * wq_last_error() names the field. */
 wq_err wq__workers_config_read(const wq_workers_config   *config,
                                struct wq__workers_config *out);
 

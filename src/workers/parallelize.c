@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "core/mem.h"
+#include "error/error.h"
 #include "port/race.h"
 #include "port/thread.h"
 #include "workers/config.h"
@@ -96,8 +97,12 @@ wq_parallelize(int workers, size_t                          pieces,
 {
     struct wq__parallel_options checked;
 
-    if (workers < 1 || !work)
-        return WQ_EINVAL;
+    if (workers < 1)
+        return wq_fail(WQ_EINVAL,
+                       "wq_parallelize: workers is %d: at least 1 is needed",
+                       workers);
+    if (!work)
+        return wq_fail(WQ_EINVAL, "wq_parallelize: work is NULL");
     const wq_err err = wq__parallel_options_read(options, &checked);
     if (err || !pieces)
         return err;

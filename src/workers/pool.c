@@ -15,6 +15,7 @@
 
 #include "core/mem.h"
 #include "core/span.h"
+#include "error/error.h"
 #include "port/race.h"
 #include "port/time.h"
 #include "workers/config.h"
@@ -211,13 +212,21 @@ report_for_work(void *arg)
 }
 
 static wq_err
+cannot_start(unsigned number, wq_err why)
+{
+    return wq_fail(why, "wq_workers: cannot start thread %u: %s", number,
+                   why == WQ_ENOMEM ? "out of memory, or too many threads"
+                                    : "the system refused it");
+}
+
+static wq_err
 recruit_one(wq_workers *pool, unsigned number, struct wq__worker **list)
 {
     struct wq__worker *w = wq__mem_alloc(&pool->mem, sizeof *w);
     char               name[WQ__THREAD_NAME_MAX], suffix[WQ__THREAD_NAME_MAX];
 
     if (!w)
-        return WQ_ENOMEM;
+        return cannot_start(number, WQ_ENOMEM);
     memset(w, 0, sizeof *w);
     wq__race_disable_checking(w, sizeof *w); /* the phase and the counts */
     w->pool = pool;
@@ -227,7 +236,7 @@ recruit_one(wq_workers *pool, unsigned number, struct wq__worker **list)
     const wq_err err = wq__thread_start(&w->thread, report_for_work, w, name);
     if (err) {
         free_worker(w);
-        return err;
+        return cannot_start(number, err);
     }
     w->next = *list;
     *list = w;
@@ -422,15 +431,18 @@ wq_workers_start(wq_queue *q, const wq_workers_config *config, wq_workers **out)
 {
     struct wq__workers_config checked;
 
-    wq_err err =
-        q && out ? wq__workers_config_read(config, &checked) : WQ_EINVAL;
+    if (!q)
+        return wq_fail(WQ_EINVAL, "wq_workers_start: q is NULL");
+    if (!out)
+        return wq_fail(WQ_EINVAL, "wq_workers_start: out is NULL");
+    wq_err err = wq__workers_config_read(config, &checked);
     if (err)
         return err;
     if (!checked.user.threads)
         checked.user.threads = wq__thread_processors();
     wq_workers *pool = make_pool(q, &checked);
     if (!pool)
-        return WQ_ENOMEM;
+        return wq_fail(WQ_ENOMEM, "wq_workers_start: out of memory");
     err = wq__watchdog_start(pool);
     if (!err)
         err = wq_workers_resize(pool, checked.user.threads);

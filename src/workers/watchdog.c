@@ -13,6 +13,7 @@
  * Cost: O(workers) a wake-up; two locks and a clock reading for each item.
  */
 #include "core/span.h"
+#include "error/error.h"
 #include "workers/pool.h"
 
 static int64_t
@@ -87,7 +88,9 @@ wq__watchdog_start(wq_workers *pool)
     wq__thread_name(name, pool->name, "-watch");
     const wq_err err = wq__thread_start(&pool->watchdog, watch, pool, name);
     pool->watched = err == WQ_OK;
-    return err;
+    return err ? wq_fail(err, "wq_workers_start: cannot start the thread for "
+                              "item_deadline_ns")
+               : WQ_OK;
 }
 
 void

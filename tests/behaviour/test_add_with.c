@@ -927,7 +927,7 @@ create_spied(struct spy *spy, const wq_config *config)
 
     *spy = (struct spy){.log = ""};
     mine.limiter = wq_limiter_create(&ops, spy);
-    assert_non_null(mine.limiter);
+    assert_err(wq_limiter_error(mine.limiter), WQ_OK);
     return timed_create(&mine);
 }
 

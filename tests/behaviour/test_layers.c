@@ -1164,19 +1164,100 @@ TEST(layer_with_an_order_is_refused)
 /* O-18 D-17 */
 TEST(limits_around_a_queue_without_delays_are_refused)
 {
-    wq_limiter *limiter = wq_limiter_exponential(MS, S);
-    wq_queue   *inner = NULL, *out = NULL;
+    wq_queue *inner = NULL, *out = NULL;
 
-    assert_non_null(limiter);
     assert_err(plain_create(PLAIN_BASE, &inner), WQ_OK);
     assert_err(
-        wq_rate_limiting_wrap(inner, WQ_CONFIG(.limiter = limiter), &out),
+        wq_rate_limiting_wrap(
+            inner, WQ_CONFIG(.limiter = wq_limiter_exponential(MS, S)), &out),
         WQ_ENOTSUP);
     assert_null(out);
     assert_mine(inner);
-    assert_int_equal(wq_limiter_when(limiter, wq_str("foo")), MS);
-    wq_limiter_destroy(limiter);
     wq_destroy(inner);
+}
+
+static int64_t
+no_delay(void *self, wq_key key)
+{
+    (void)self, (void)key;
+    return 0;
+}
+
+static void
+count_destroy(void *self)
+{
+    ++*(int *)self;
+}
+
+/* A limiter that counts in *destroys how often it is destroyed. */
+static wq_limiter *
+counted_limiter(int *destroys)
+{
+    const wq_limiter_ops ops = {
+        .size = sizeof ops, .when = no_delay, .destroy = count_destroy};
+
+    return wq_limiter_create(&ops, destroys);
+}
+
+/* O-18 L-24 L-31 */
+TEST(limits_that_fail_destroy_the_limiter_of_the_config)
+{
+    const wq_allocator no_free = {.size = sizeof no_free};
+    wq_queue          *bare = NULL, *inner = NULL, *out = NULL;
+    int                n = 0;
+
+    assert_err(plain_create(PLAIN_BASE, &bare), WQ_OK);
+    assert_err(wq_create(NULL, &inner), WQ_OK);
+    const struct {
+        wq_queue *inner, **out;
+        wq_config config;
+        wq_err    err;
+    } bad[] = {
+        {NULL, &out, {.size = sizeof(wq_config)}, WQ_EINVAL},
+        {inner, NULL, {.size = sizeof(wq_config)}, WQ_EINVAL},
+        {bare, &out, {.size = sizeof(wq_config)}, WQ_ENOTSUP},
+        {inner, &out, {.size = sizeof(wq_config), .ages = true}, WQ_ENOTSUP},
+        {inner,
+         &out,
+         {.size = sizeof(wq_config), .allocator = &no_free},
+         WQ_EINVAL},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        wq_config config = bad[i].config;
+        config.limiter = counted_limiter(&n);
+        assert_err(wq_rate_limiting_wrap(bad[i].inner, &config, bad[i].out),
+                   bad[i].err);
+        assert_int_equal(n, i + 1);
+    }
+    assert_err(
+        wq_rate_limiting_wrap(
+            inner, WQ_CONFIG(.limiter = wq_limiter_exponential(-1, 1)), &out),
+        WQ_EINVAL);
+    assert_null(out);
+    assert_mine(inner);
+    wq_destroy(bare);
+    wq_destroy(inner);
+}
+
+/* O-18: so one config can serve both layers. */
+TEST(delays_do_not_look_at_the_limiter_of_the_config)
+{
+    wq_queue *inner = NULL, *out = NULL;
+    int       n = 0;
+
+    assert_err(plain_create(PLAIN_BASE, &inner), WQ_OK);
+    wq_limiter *limiter = counted_limiter(&n);
+    assert_err(wq_delaying_wrap(
+                   inner, WQ_CONFIG(.limiter = limiter, .ages = true), &out),
+               WQ_ENOTSUP);
+    assert_err(
+        wq_delaying_wrap(
+            inner, WQ_CONFIG(.limiter = wq_limiter_exponential(-1, 1)), &out),
+        WQ_OK);
+    assert_int_equal(n, 0);
+    wq_limiter_destroy(limiter);
+    assert_int_equal(n, 1);
+    wq_destroy(out);
 }
 
 /* O-18 L-24 */
@@ -1223,18 +1304,18 @@ TEST(limiter_of_the_config_belongs_to_the_layer_that_uses_it)
 }
 
 /* O-18: each allocation of both in turn. */
-TEST(layer_that_finds_no_memory_leaves_queue_and_limiter_to_the_caller)
+TEST(layer_that_finds_no_memory_leaves_the_queue_to_the_caller)
 {
     struct counting mem;
     struct timed   *t = timed_begin(0);
     struct bare    *b = bare_create(t->clock);
-    wq_limiter     *limiter = wq_limiter_exponential(MS, S);
     wq_queue       *delaying = NULL;
+    int             n = 0;
     counting_init(&mem);
-    const wq_config config = {.size = sizeof config,
-                              .clock = t->clock,
-                              .limiter = limiter,
-                              .allocator = &mem.allocator};
+    wq_config config = {.size = sizeof config,
+                        .clock = t->clock,
+                        .limiter = counted_limiter(&n),
+                        .allocator = &mem.allocator};
 
     counting_fail(&mem, 1, COUNTING_ONCE);
     assert_err(wq_delaying_wrap(&b->base, &config, &delaying), WQ_ENOMEM);
@@ -1245,11 +1326,14 @@ TEST(layer_that_finds_no_memory_leaves_queue_and_limiter_to_the_caller)
     assert_err(wq_rate_limiting_wrap(delaying, &config, &t->q), WQ_ENOMEM);
     assert_null(t->q);
     assert_mine(delaying);
+    assert_int_equal(n, 1);
+    config.limiter = counted_limiter(&n);
     assert_err(wq_rate_limiting_wrap(delaying, &config, &t->q), WQ_OK);
     counting_heal(&mem);
     assert_true(mem.bytes > 0);
     timed_destroy(t);
 
+    assert_int_equal(n, 2);
     assert_int_equal(mem.bytes, 0);
 }
 
@@ -1651,9 +1735,11 @@ WQ_TESTS(
     test(layer_with_a_config_it_cannot_keep_is_refused),
     test(layer_with_an_order_is_refused),
     test(limits_around_a_queue_without_delays_are_refused),
+    test(limits_that_fail_destroy_the_limiter_of_the_config),
+    test(delays_do_not_look_at_the_limiter_of_the_config),
     test(limiter_that_has_an_owner_is_refused_to_a_layer),
     test(limiter_of_the_config_belongs_to_the_layer_that_uses_it),
-    test(layer_that_finds_no_memory_leaves_queue_and_limiter_to_the_caller),
+    test(layer_that_finds_no_memory_leaves_the_queue_to_the_caller),
     test(layer_gives_back_what_a_shutdown_drops),
     test(delay_refused_by_the_layer_for_lack_of_memory_changes_nothing),
     with_limits(layer_waits_as_long_as_its_limiter_says),

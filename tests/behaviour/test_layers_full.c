@@ -452,7 +452,7 @@ limits_create(struct limits *l)
                                 .destroy = limits_destroy};
     wq_limiter          *limiter = wq_limiter_create(&ops, l);
 
-    assert_non_null(limiter);
+    assert_err(wq_limiter_error(limiter), WQ_OK);
     return limiter;
 }
 

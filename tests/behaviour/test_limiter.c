@@ -6,7 +6,6 @@
  */
 #include "support/wq_test.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -60,8 +59,18 @@ when_after(wq_limiter *l, const char *key, int n)
 static wq_limiter *
 made(wq_limiter *l)
 {
-    assert_non_null(l);
+    assert_int_equal(wq_limiter_error(l), WQ_OK);
     return l;
+}
+
+/* L-31: a failed limiter with this error; destroying it does nothing. */
+static void
+assert_failed(wq_limiter *l, wq_err err)
+{
+    assert_non_null(l);
+    assert_int_equal(wq_limiter_error(l), err);
+    wq_limiter_destroy(l);
+    assert_int_equal(wq_limiter_error(l), err);
 }
 
 /* ---- exponential --------------------------------------------------------- */
@@ -195,13 +204,11 @@ TEST(options_of_another_size_are_read_as_far_as_both_know_them)
     wq_limiter_destroy(l);
 
     newer.more = &newer;
-    errno = 0;
-    assert_null(wq_limiter_exponential_with(&newer.known));
-    assert_int_equal(errno, EINVAL);
+    assert_failed(wq_limiter_exponential_with(&newer.known), WQ_EINVAL);
     older.size = 0;
-    assert_null(wq_limiter_exponential_with(&older));
+    assert_failed(wq_limiter_exponential_with(&older), WQ_EINVAL);
     older.size = sizeof older - 1;
-    assert_null(wq_limiter_exponential_with(&older));
+    assert_failed(wq_limiter_exponential_with(&older), WQ_EINVAL);
 }
 
 /* L-29 */
@@ -217,7 +224,7 @@ TEST(options_that_make_no_sense_are_refused)
          wq_limiter_exponential_with(WQ_EXPONENTIAL(.allocator = &half)),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        assert_null(all[i]);
+        assert_failed(all[i], WQ_EINVAL);
 }
 
 enum { DRAWS = 2000 };
@@ -463,9 +470,9 @@ TEST(key_there_is_no_memory_for_waits_longest_and_is_not_counted)
     wq_limiter_destroy(l);
 
     m.most = 0;
-    errno = 0;
-    assert_null(wq_limiter_exponential_with(WQ_EXPONENTIAL(.allocator = &mem)));
-    assert_int_equal(errno, ENOMEM);
+    assert_failed(
+        wq_limiter_exponential_with(WQ_EXPONENTIAL(.allocator = &mem)),
+        WQ_ENOMEM);
 }
 
 /* ---- fast and slow ------------------------------------------------------- */
@@ -607,23 +614,32 @@ TEST(own_limiter_needs_no_more_than_when)
     assert_int_equal(o.forgets + o.undos + o.destroys, 0);
 }
 
-/* L-26 */
-TEST(own_limiter_without_when_is_refused)
+/* L-26 L-31: what the ops name as destroy() gets `self` then. */
+TEST(own_limiter_without_when_is_refused_and_destroyed)
 {
     struct own     o = {0};
     wq_limiter_ops ops = own_ops;
 
-    errno = 0;
-    assert_null(wq_limiter_create(NULL, &o));
-    assert_int_equal(errno, EINVAL);
     ops.when = NULL;
-    assert_null(wq_limiter_create(&ops, &o));
-    ops.when = own_when;
+    assert_failed(wq_limiter_create(&ops, &o), WQ_EINVAL);
+    assert_int_equal(o.destroys, 1);
+    ops.destroy = NULL;
+    assert_failed(wq_limiter_create(&ops, &o), WQ_EINVAL);
+    assert_int_equal(o.destroys, 1);
+}
+
+/* L-26 L-31 */
+TEST(own_limiter_whose_ops_cannot_be_read_is_refused)
+{
+    struct own     o = {0};
+    wq_limiter_ops ops = own_ops;
+
+    assert_failed(wq_limiter_create(NULL, &o), WQ_EINVAL);
     ops.size = 0;
-    assert_null(wq_limiter_create(&ops, &o));
+    assert_failed(wq_limiter_create(&ops, &o), WQ_EINVAL);
     ops.size = sizeof(size_t);
-    assert_null(wq_limiter_create(&ops, &o));
-    assert_int_equal(o.destroys, 0); /* still the caller's */
+    assert_failed(wq_limiter_create(&ops, &o), WQ_EINVAL);
+    assert_int_equal(o.destroys, 0); /* no destroy() was there to be called */
 }
 
 /* L-26 */
@@ -649,6 +665,24 @@ TEST(what_no_queue_would_take_is_not_asked_for)
     wq_limiter_undo(NULL, wq_str("one"));
     wq_limiter_set_clock(NULL, NULL);
     wq_limiter_destroy(NULL);
+    assert_int_equal(wq_limiter_error(NULL), WQ_EINVAL);
+}
+
+/* L-31 */
+TEST(failed_limiter_answers_as_no_limiter_does)
+{
+    wq_limiter *l = wq_limiter_exponential(-1, 1);
+    wq_clock   *clock = wq_clock_fake_create(0);
+
+    assert_int_equal(when(l, "one"), WQ_FOREVER);
+    assert_int_equal(requeues(l, "one"), 0);
+    forget(l, "one");
+    wq_limiter_undo(l, wq_str("one"));
+    wq_limiter_set_clock(l, clock);
+    wq_limiter_destroy(l);
+    wq_limiter_destroy(l);
+    assert_int_equal(wq_limiter_error(l), WQ_EINVAL);
+    wq_clock_destroy(clock);
 }
 
 /* L-26: the longest key there may be, and any bytes. */
@@ -760,43 +794,63 @@ TEST(maximum_wait_cuts_off_what_is_longer)
     wq_limiter_destroy(l);
 }
 
-/* L-24 */
+/* Fails for want of memory. */
+static wq_limiter *
+without_memory(void)
+{
+    static struct memory m = {.most = 0};
+    const wq_allocator   mem = {
+          .size = sizeof mem, .ctx = &m, .alloc = take, .free = give};
+
+    return wq_limiter_exponential_with(WQ_EXPONENTIAL(.allocator = &mem));
+}
+
+/* L-24 L-31 */
 TEST(combination_that_fails_destroys_its_parts)
 {
     struct own a = {0}, b = {0};
 
-    errno = ENOMEM; /* as if left by the constructor of the missing one */
-    assert_null(wq_limiter_max_of(3, (wq_limiter *[]){own(&a), NULL, own(&b)}));
-    assert_int_equal(errno, ENOMEM);
+    assert_failed(
+        wq_limiter_max_of(3, (wq_limiter *[]){own(&a), NULL, own(&b)}),
+        WQ_EINVAL);
     assert_int_equal(a.destroys, 1);
     assert_int_equal(b.destroys, 1);
-
-    errno = 0;
-    assert_null(wq_limiter_max_of(1, (wq_limiter *[]){NULL}));
-    assert_int_equal(errno, EINVAL);
-    errno = 0;
-    assert_null(wq_limiter_max_of(2, NULL));
-    assert_int_equal(errno, EINVAL);
-    assert_null(wq_limiter_with_max_wait(own(&a), -1));
+    assert_failed(wq_limiter_max_of(1, (wq_limiter *[]){NULL}), WQ_EINVAL);
+    assert_failed(wq_limiter_max_of(2, NULL), WQ_EINVAL);
+    assert_failed(wq_limiter_with_max_wait(NULL, 1), WQ_EINVAL);
+    assert_failed(wq_limiter_with_max_wait(own(&a), -1), WQ_EINVAL);
     assert_int_equal(a.destroys, 2);
-    assert_null(wq_limiter_with_max_wait(NULL, 1));
-    assert_null(wq_limiter_max_of(
-        2, (wq_limiter *[]){wq_limiter_with_max_wait(own(&a), -1), own(&b)}));
-    assert_int_equal(a.destroys, 3);
-    assert_int_equal(b.destroys, 2);
 }
 
-/* L-24: virtue of this, a limiter never serves two masters. */
+/* L-31: of several, the first one's. */
+TEST(combination_of_a_failed_limiter_fails_with_its_error)
+{
+    struct own a = {0}, b = {0};
+
+    assert_failed(wq_limiter_with_max_wait(without_memory(), 1), WQ_ENOMEM);
+    assert_failed(
+        wq_limiter_max_of(
+            4, (wq_limiter *[]){own(&a), without_memory(), own(&b),
+                                wq_limiter_with_max_wait(own(&a), -1)}),
+        WQ_ENOMEM);
+    assert_int_equal(a.destroys, 2);
+    assert_int_equal(b.destroys, 1);
+    assert_failed(
+        wq_limiter_max_of(2, (wq_limiter *[]){NULL, without_memory()}),
+        WQ_EINVAL);
+}
+
+/* L-24 */
 TEST(limiter_has_one_owner)
 {
     struct own  a = {.delay = 7}, b = {0};
     wq_limiter *part = own(&a);
     wq_limiter *l = made(wq_limiter_with_max_wait(part, 5));
 
-    errno = 0;
-    assert_null(wq_limiter_max_of(2, (wq_limiter *[]){part, own(&b)}));
-    assert_int_equal(errno, EINVAL);
+    assert_failed(wq_limiter_max_of(2, (wq_limiter *[]){part, own(&b)}),
+                  WQ_EINVAL);
     assert_int_equal(b.destroys, 1);
+    assert_failed(wq_limiter_with_max_wait(part, 5), WQ_EINVAL);
     wq_limiter_destroy(part); /* not the caller's any more */
     assert_int_equal(a.destroys, 0);
     assert_int_equal(when(l, "one"), 5);
@@ -804,7 +858,8 @@ TEST(limiter_has_one_owner)
     assert_int_equal(a.destroys, 1);
 
     part = own(&a);
-    assert_null(wq_limiter_max_of(3, (wq_limiter *[]){part, own(&b), part}));
+    assert_failed(wq_limiter_max_of(3, (wq_limiter *[]){part, own(&b), part}),
+                  WQ_EINVAL);
     assert_int_equal(a.destroys, 2); /* once */
     assert_int_equal(b.destroys, 2);
 }
@@ -1013,13 +1068,7 @@ TEST(arguments_that_make_no_sense_are_refused)
         wq_limiter_item_bucket(HUGE_VAL, 1),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        assert_null(all[i]);
-    errno = 0;
-    assert_null(wq_limiter_exponential(-1, 1));
-    assert_int_equal(errno, EINVAL);
-    errno = 0;
-    assert_null(wq_limiter_bucket(NAN, 1));
-    assert_int_equal(errno, EINVAL);
+        assert_failed(all[i], WQ_EINVAL);
 }
 
 enum { THREADS = 4, CALLS = 3000 };
@@ -1085,14 +1134,17 @@ WQ_TESTS(test(delay_of_a_key_doubles_with_each_failure_until_forgotten),
          test(few_failures_are_retried_fast_and_more_slowly),
          test(own_limiter_gets_every_call),
          test(own_limiter_needs_no_more_than_when),
-         test(own_limiter_without_when_is_refused),
+         test(own_limiter_without_when_is_refused_and_destroyed),
+         test(own_limiter_whose_ops_cannot_be_read_is_refused),
          test(what_no_queue_would_take_is_not_asked_for),
+         test(failed_limiter_answers_as_no_limiter_does),
          test(keys_are_bytes_of_any_length),
          test(longest_of_several_delays_counts),
          test(each_of_several_is_asked_each_time),
          test(none_at_all_say_nothing),
          test(maximum_wait_cuts_off_what_is_longer),
          test(combination_that_fails_destroys_its_parts),
+         test(combination_of_a_failed_limiter_fails_with_its_error),
          test(limiter_has_one_owner),
          test(bucket_paces_all_keys_together_on_the_given_clock),
          test(bucket_without_burst_or_rate_or_limit),

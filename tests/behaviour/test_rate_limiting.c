@@ -7,10 +7,12 @@
  */
 #include "timed.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include <wq/limiter.h>
+#include <wq/metrics.h>
 
 #include "asked.h"
 #include "support/counting.h"
@@ -91,7 +93,7 @@ probe_limiter(struct probe *p)
 {
     wq_limiter *limiter = wq_limiter_create(&probe_ops, p);
 
-    assert_non_null(limiter);
+    assert_err(wq_limiter_error(limiter), WQ_OK);
     return limiter;
 }
 
@@ -612,54 +614,113 @@ TEST(limiter_that_is_part_of_another_is_refused)
     assert_int_equal(p.destroys, 1);
 }
 
-/* L-24 O-02: each of them is refused for a reason that is not the limiter. */
-TEST(limiter_stays_the_callers_when_no_queue_comes_of_it)
+/* L-24: each of them is refused for a reason that is not the limiter. */
+TEST(create_that_fails_destroys_the_limiter)
 {
     const wq_order     no_push = {.size = sizeof no_push};
     const wq_allocator no_free = {.size = sizeof no_free};
+    const wq_metrics   no_size = {.size = 0};
     struct probe       p = {.delay_ns = MS};
-    wq_limiter        *mine = probe_limiter(&p);
+    const wq_config    good = {.size = sizeof good};
+    wq_config          bad[] = {good, good, good, good, good, good, good, good};
+    int                n = 0;
     wq_queue          *q = NULL;
-    const wq_config    good = {.size = sizeof good, .limiter = mine};
-    wq_config          bad[] = {good, good, good, good, good};
 
-    bad[0].size = 1;
+    bad[0].size = sizeof good - 1; /* wrong, and has a limiter */
     bad[1].order = &no_push;
     bad[2].allocator = &no_free;
     bad[3].waiting = (wq_waiting)9;
     bad[4].retry = 8;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    bad[5].overflow = (wq_overflow)9;
+    bad[6].overflow = WQ_OVERFLOW_BLOCK;
+    bad[7].metrics = &no_size;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        bad[i].limiter = probe_limiter(&p);
         assert_err(wq_create(&bad[i], &q), WQ_EINVAL);
-    assert_err(wq_create(&good, NULL), WQ_EINVAL);
+        assert_int_equal(p.destroys, ++n);
+    }
+    assert_err(wq_create(WQ_CONFIG(.limiter = probe_limiter(&p)), NULL),
+               WQ_EINVAL);
+    assert_int_equal(p.destroys, ++n);
     assert_null(q);
-    assert_int_equal(p.destroys, 0);
-    assert_err(wq_create(&good, &q), WQ_OK);
+}
+
+/* L-24: the field is beyond the end of the config. */
+TEST(config_too_short_for_a_limiter_has_none)
+{
+    struct probe p = {.delay_ns = MS};
+    wq_limiter  *mine = probe_limiter(&p);
+    wq_config config = {.size = offsetof(wq_config, limiter), .limiter = mine};
+    wq_queue *q = NULL;
+
+    assert_err(wq_create(&config, &q), WQ_OK);
     wq_destroy(q);
+    config.waiting = (wq_waiting)9;
+    assert_err(wq_create(&config, &q), WQ_EINVAL);
+    config.size = 0;
+    assert_err(wq_create(&config, &q), WQ_EINVAL);
+    config.size = SIZE_MAX; /* memory that nobody filled in */
+    assert_err(wq_create(&config, &q), WQ_EINVAL);
+    assert_int_equal(p.destroys, 0);
+    wq_limiter_destroy(mine);
     assert_int_equal(p.destroys, 1);
 }
 
-/* L-24 */
-TEST(limiter_stays_the_callers_when_there_is_no_memory_for_a_queue)
+/* L-24: the first allocation of the queue's, the second, and so on. */
+TEST(create_without_memory_destroys_the_limiter)
 {
     struct counting mem;
     struct probe    p = {.delay_ns = MS};
-    wq_limiter     *mine = probe_limiter(&p);
     wq_queue       *q = NULL;
+    wq_err          err = WQ_ENOMEM;
+    int             n = 0;
 
     counting_init(&mem);
-    counting_fail(&mem, 1, COUNTING_FROM_NOW);
-    assert_err(
-        wq_create(WQ_CONFIG(.limiter = mine, .allocator = &mem.allocator), &q),
-        WQ_ENOMEM);
-    assert_null(q);
-    assert_int_equal(p.destroys, 0);
+    while (err) {
+        counting_fail(&mem, (size_t)n + 1, COUNTING_FROM_NOW);
+        err = wq_create(WQ_CONFIG(.name = "test", .limiter = probe_limiter(&p),
+                                  .allocator = &mem.allocator),
+                        &q);
+        if (!err)
+            break;
+        assert_err(err, WQ_ENOMEM);
+        assert_null(q);
+        assert_int_equal(p.destroys, ++n);
+        assert_int_equal(mem.bytes, 0);
+    }
+    assert_true(n >= 2); /* the queue and its name */
     counting_heal(&mem);
-    assert_err(
-        wq_create(WQ_CONFIG(.limiter = mine, .allocator = &mem.allocator), &q),
-        WQ_OK);
     wq_destroy(q);
-    assert_int_equal(p.destroys, 1);
+    assert_int_equal(p.destroys, n + 1);
     assert_int_equal(mem.bytes, 0);
+}
+
+/* L-31: it does not become the default one. */
+TEST(create_with_a_failed_limiter_returns_its_error)
+{
+    struct counting mem;
+    struct probe    p = {.delay_ns = MS};
+    wq_queue       *q = NULL;
+
+    assert_err(
+        wq_create(WQ_CONFIG(.limiter = wq_limiter_exponential(-1, 1)), &q),
+        WQ_EINVAL);
+    counting_init(&mem);
+    counting_fail(&mem, 1, COUNTING_ONCE);
+    assert_err(
+        wq_create(WQ_CONFIG(.limiter = wq_limiter_exponential_with(
+                                WQ_EXPONENTIAL(.allocator = &mem.allocator))),
+                  &q),
+        WQ_ENOMEM);
+    assert_err(
+        wq_create(
+            WQ_CONFIG(.limiter = wq_limiter_max_of(
+                          2, (wq_limiter *[]){probe_limiter(&p),
+                                              wq_limiter_bucket(NAN, 1)})),
+            &q),
+        WQ_EINVAL);
+    assert_int_equal(p.destroys, 1);
+    assert_null(q);
 }
 
 /* ---- WQ_RETRY_ONCE ------------------------------------------------------- */
@@ -1631,8 +1692,10 @@ WQ_TESTS(test(retry_waits_as_long_as_the_limiter_says),
          test(queue_destroys_its_limiter_once),
          test(limiter_that_has_a_queue_is_refused_to_a_second),
          test(limiter_that_is_part_of_another_is_refused),
-         test(limiter_stays_the_callers_when_no_queue_comes_of_it),
-         test(limiter_stays_the_callers_when_there_is_no_memory_for_a_queue),
+         test(create_that_fails_destroys_the_limiter),
+         test(config_too_short_for_a_limiter_has_none),
+         test(create_without_memory_destroys_the_limiter),
+         test(create_with_a_failed_limiter_returns_its_error),
          test(once_leaves_a_key_in_backoff_alone), test(once_does_not_even_ask),
          test(once_does_not_even_ask_for_a_held_key),
          test(once_counts_again_when_the_backoff_has_ended),

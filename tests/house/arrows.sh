@@ -17,16 +17,18 @@ include/wq/       | wq/                            | any
 src/core/audit.c  | core/ wq/wq.h wq/inspect.h wq/version.h | core stdio.h
 src/core/mem.c    | core/ wq/wq.h wq/inspect.h wq/version.h | core stdlib.h
 src/core/         | core/ wq/wq.h wq/inspect.h wq/version.h | core
-src/memory/       | memory/ core/ clock/ limit/ metrics/ port/ wq/ | c11
-src/front/        | front/ core/sized.h port/cancel.h wq/ | c11
+src/error/        | error/ wq/                     | c11
+src/config/       | config/ core/mem.h core/sized.h error/ wq/ | c11
+src/memory/       | memory/ config/ core/ clock/ error/ limit/ metrics/ port/ wq/ | c11
+src/front/        | front/ config/read.h error/ core/sized.h port/cancel.h wq/ | c11
 src/text/         | text/ wq/                      | c11
 src/inspect/      | inspect/ text/ wq/             | c11
 src/port/         | port/ wq/                      | any
-src/layer/        | layer/ core/ clock/ limit/ port/ wq/ | c11
-src/limit/        | limit/ core/ clock/ port/ wq/  | c11
-src/clock/        | clock/ core/ port/ wq/         | c11
-src/metrics/      | metrics/ text/ core/ port/ wq/ | c11
-src/workers/      | workers/ core/ clock/ port/ wq/ | c11
+src/layer/        | layer/ config/ core/ clock/ error/ limit/ port/ wq/ | c11
+src/limit/        | limit/ config/read.h core/ clock/ error/ port/ wq/ | c11
+src/clock/        | clock/ core/ error/ port/ wq/  | c11
+src/metrics/      | metrics/ config/read.h text/ core/ error/ port/ wq/ | c11
+src/workers/      | workers/ config/read.h core/ clock/ error/ port/ wq/ | c11
 src/              |                                |
 backends/         | wq/                            | any
 tools/            | wq/                            | any
@@ -55,8 +57,8 @@ BEGIN {
         ours[rules] = trim(cell[2])
         system_[rules] = trim(cell[3])
     }
-    rooms = "^(wq|core|memory|front|port|layer|limit|clock|metrics|workers|" \
-            "text|inspect)/"
+    rooms = "^(wq|config|core|memory|front|port|layer|limit|clock|metrics|" \
+            "workers|text|inspect|error)/"
 }
 
 function trim(s) {

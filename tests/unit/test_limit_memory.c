@@ -8,7 +8,6 @@
  */
 #include "support/wq_test.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,10 +152,9 @@ refuse(const struct kind *kind, long nth, wq_clock *clock)
     const wq_allocator a = allocator(&mem);
 
     mem.until = nth;
-    errno = 0;
     wq_limiter *l = kind->make(&a);
-    if (!l) {
-        assert_int_equal(errno, ENOMEM);
+    if (wq_limiter_error(l)) {
+        assert_int_equal(wq_limiter_error(l), WQ_ENOMEM);
         assert_int_equal(mem.used, 0);
         return true;
     }
@@ -243,6 +241,13 @@ TEST(claimed_limiter_is_its_owners_until_unclaimed)
     wq_limiter_destroy(l);
 }
 
+/* L-31 */
+TEST(failed_limiter_cannot_be_claimed)
+{
+    assert_false(wq__limiter_claim(wq_limiter_exponential(-1, 1)));
+    assert_false(wq__limiter_claim(NULL));
+}
+
 /* ---- spans --------------------------------------------------------------- */
 
 /* T-06 */
@@ -264,4 +269,5 @@ WQ_TESTS(test(limiters_bear_every_refusal_of_memory),
          test(item_buckets_that_are_full_again_take_no_memory),
          test(item_buckets_in_debt_are_kept),
          test(claimed_limiter_is_its_owners_until_unclaimed),
+         test(failed_limiter_cannot_be_claimed),
          test(sums_and_differences_stop_at_the_ends));

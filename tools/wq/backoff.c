@@ -6,7 +6,6 @@
  */
 #include "backoff.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -90,12 +89,11 @@ backoff_create(const struct backoff *how)
     self->how = *how;
     if (getrandom(&self->dice, sizeof self->dice, 0) < 0 || !self->dice)
         self->dice = 1; /* xorshift stays at 0 for ever */
-    self->failures = wq_limiter_fast_slow(0, 0, 0);
-    wq_limiter *limiter = self->failures ? wq_limiter_create(&ops, self) : NULL;
-    if (!limiter) {
-        const int err = errno;
-        destroy(self);
-        errno = err;
+    wq_limiter *failures = wq_limiter_fast_slow(0, 0, 0);
+    if (wq_limiter_error(failures)) {
+        free(self);
+        return failures;
     }
-    return limiter;
+    self->failures = failures;
+    return wq_limiter_create(&ops, self); /* takes `self` over */
 }

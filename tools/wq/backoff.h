@@ -11,7 +11,7 @@
 
 #include "values.h"
 
-/* NULL: errno says why. */
+/* May be a failed limiter; NULL: out of memory. */
 wq_limiter *backoff_create(const struct backoff *how);
 
 #endif

@@ -678,25 +678,27 @@ refuse(const char *what)
 }
 
 static bool
+refuse_queue(void)
+{
+    tell("cannot make the queue: %s", wq_last_error());
+    return false;
+}
+
+static bool
 open_queue(struct runner *runner)
 {
     const struct options *options = runner->options;
 
     if (wq_registry_create(&runner->registry) != WQ_OK)
-        return refuse("cannot make the queue");
+        return refuse_queue();
     runner->backoff = backoff_create(&options->backoff);
     if (!runner->backoff)
         return refuse("cannot make the queue");
-    const wq_err err =
-        wq_create(WQ_CONFIG(.name = options->name,
+    if (wq_create(WQ_CONFIG(.name = options->name,
                             .metrics = wq_registry_sink(runner->registry),
                             .limiter = runner->backoff),
-                  &runner->q);
-    if (err) {
-        wq_limiter_destroy(runner->backoff);
-        tell("cannot make the queue: %s", wq_strerror(err));
-        return false;
-    }
+                  &runner->q) != WQ_OK)
+        return refuse_queue();
     if (options->rate.per_second > 0)
         runner->bucket = wq_bucket_create(options->rate.per_second,
                                           options->rate.burst, NULL);
