@@ -70,8 +70,7 @@ wait_for(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
             return WQ_ETIMEDOUT;
         if (m->destroying)
             return WQ_EINTERRUPTED;
-        if (!wq__gate_tell_inside(m))
-            wq__gate_await_waiter(m, &w->self, deadline_ns);
+        wq__gate_await_waiter(m, &w->self, deadline_ns);
     }
     return m->destroying ? WQ_EINTERRUPTED : WQ_OK;
 }

@@ -3,7 +3,10 @@
  * What ends them? */
 #include "waits.h"
 
+#include <stdatomic.h>
+
 #include <wq/limiter.h>
+#include <wq/metrics.h>
 
 /* ---- no wait ------------------------------------------------------------- */
 
@@ -497,6 +500,57 @@ TEST(end_of_a_run_that_passes_is_not_missed)
     close_ice();
 }
 
+/* A sink that does something to the queue once, when it hears of a change. */
+static struct {
+    struct timed *t;
+    wq_item      *item; /* what it took last */
+    wq_err        err;
+    atomic_bool   armed;
+} meddler;
+
+/* "a" is worked on, and a key is HELD again before anybody can look. */
+static void
+meddle(void *handle, const wq_change *change)
+{
+    wq_queue *q = meddler.t->q;
+
+    (void)handle;
+    (void)change;
+    if (!atomic_exchange(&meddler.armed, false))
+        return;
+    meddler.err = wq_get_within(q, 0, &meddler.item);
+    if (!meddler.err)
+        meddler.err = wq_done(q, meddler.item);
+    if (!meddler.err)
+        meddler.err = wq_add_str(q, "a");
+    if (!meddler.err)
+        meddler.err = wq_get_within(q, 0, &meddler.item);
+}
+
+/* O-82 O-83: a waiter tells the sinks before it sleeps, without the lock. */
+TEST(end_of_work_while_a_sink_is_told_is_not_missed)
+{
+    const wq_metrics sink = {.size = sizeof sink, .changed = meddle};
+
+    for (enum wait_for what = FOR_FLUSH; what <= FOR_KEY; what++) {
+        struct timed *t =
+            timed_create(WQ_CONFIG(.name = "test", .metrics = &sink));
+
+        meddler.t = t;
+        meddler.item = NULL;
+        add_after(t, "a", S);
+        step(t, S);
+        assert_int_equal(wq_len(t->q), 1); /* to look is to tell nobody */
+        atomic_store(&meddler.armed, true);
+        assert_err(elsewhere(what, t->q, "a", WQ_FOREVER), WQ_OK);
+        assert_false(atomic_load(&meddler.armed));
+        assert_err(meddler.err, WQ_OK);
+        assert_states(t->q, "a", WQ_STATE_HELD);
+        finish(t->q, meddler.item);
+        timed_destroy(t);
+    }
+}
+
 /* ---- several at once ----------------------------------------------------- */
 
 enum { MANY = 6, TOLD_APART = 3 };
@@ -836,6 +890,7 @@ WQ_TESTS(with_time(idle_queue_is_no_wait),
          with_time(idle_moment_that_passes_is_not_missed),
          with_time(idle_is_not_reached_from_key_to_key),
          with_time(end_of_a_run_that_passes_is_not_missed),
+         test(end_of_work_while_a_sink_is_told_is_not_missed),
          test(each_of_several_flushes_waits_for_its_own_keys),
          with_time(flushes_of_the_same_keys_end_together),
          with_time(later_flush_waits_for_earlier_keys),
