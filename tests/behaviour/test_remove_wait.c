@@ -217,6 +217,26 @@ TEST(add_after_the_done_stands)
     close_ice();
 }
 
+/* O-84 O-54: the time after a throttled run goes on, whatever the clock says. */
+TEST(removal_does_not_end_the_time_after_a_throttled_run)
+{
+    const wq_add_options *throttled = WQ_ADD(.throttle_ns = HOUR);
+    struct timed         *t = timed_begin(-100 * HOUR);
+    struct wait           w;
+
+    assert_err(wq_create(WQ_CONFIG(.clock = t->clock), &t->q), WQ_OK);
+    assert_added(add_how(t->q, throttled, "a"), WQ_ADDED_NEW);
+    wq_item *item = take_key(t->q, "a");
+    begin_removal(&w, t);
+    assert_added(add_how(t->q, throttled, "a"), WQ_ADDED_SCHEDULED);
+    finish(t->q, item);
+    assert_ends(&w, WQ_OK);
+    assert_states(t->q, "a", 0);
+    assert_added(add_how(t->q, throttled, "a"), WQ_ADDED_SCHEDULED);
+    assert_due_in(t, "a", HOUR);
+    timed_destroy(t);
+}
+
 /* O-84 O-57: what the limiter knows stays. */
 TEST(removal_leaves_the_limiter_alone)
 {
@@ -624,6 +644,7 @@ WQ_TESTS(with_time(key_that_nobody_holds_is_removed_at_once),
          with_time(removal_takes_back_a_deadline_that_comes),
          with_time(removal_ends_with_every_kind_of_done),
          with_time(add_after_the_done_stands),
+         test(removal_does_not_end_the_time_after_a_throttled_run),
          test(removal_leaves_the_limiter_alone),
          test(removal_takes_back_a_backoff_that_is_respected),
          test(removal_takes_back_the_retry_of_a_pool),
