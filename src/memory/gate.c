@@ -233,7 +233,7 @@ update_beacon(struct wq__memory *m)
     m->lit = get_would_answer(m);
     if (!m->lit) {
         publish_rouse_from(m);
-        m->lit = wq__inbox_holds(&m->inbox);
+        m->lit = !wq__core_is_paused(&m->core) && wq__inbox_holds(&m->inbox);
     }
     if (m->lit)
         wq__beacon_light(&m->beacon, WQ__LIT_BY_QUEUE);
