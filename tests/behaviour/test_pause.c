@@ -23,8 +23,9 @@ static void
 resume_queue(wq_queue *q)
 {
     assert_err(wq_resume(q), WQ_OK);
-    assert_false(counts_of(q).paused);
-    assert_int_equal(counts_of(q).offered, counts_of(q).ready);
+    const wq_stats counts = counts_of(q);
+    assert_false(counts.paused);
+    assert_int_equal(counts.offered, counts.ready);
 }
 
 /* Keys may be READY, and none is handed out. */
