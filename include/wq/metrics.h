@@ -115,6 +115,7 @@ WQ_API wq_err wq_metrics_set_default(const wq_metrics *metrics);
  * and what users miss there:
  *
  *     workqueue_waiting_keys             keys that have a deadline
+ *     workqueue_paused_queues            queues that are paused: wq_pause()
  *     workqueue_merged_total             adds of keys that were queued already
  *     workqueue_drops_total              keys nobody will see
  *     workqueue_limiter_delay_seconds    histogram: what limiters decided

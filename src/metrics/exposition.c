@@ -48,6 +48,8 @@ static const struct family families[] = {
      "Times a key was added with a delay."},
     {"workqueue_waiting_keys", GAUGE, AT(waiting),
      "Keys that have a deadline, at which they are added."},
+    {"workqueue_paused_queues", GAUGE, AT(paused),
+     "Queues of this name that hand out no key until they are resumed."},
     {"workqueue_merged", COUNTER, AT(history.merged),
      "Adds of keys that were in line already."},
     {"workqueue_drops", COUNTER, AT(history.drops),

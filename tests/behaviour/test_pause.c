@@ -4,6 +4,7 @@
 #include "asked.h"
 
 #include <poll.h>
+#include <stdio.h>
 
 #include <wq/metrics.h>
 #include <wq/workers.h>
@@ -291,6 +292,78 @@ TEST(keys_handed_over_stay_until_resumed)
     work_on(t->q, "b");
 }
 
+/* ---- what can be seen ---------------------------------------------------- */
+
+static void
+expect_text(wq_registry *registry, wq_text format, const char *line)
+{
+    char  *text;
+    size_t len;
+
+    assert_err(wq_registry_text(registry, format, &text, &len), WQ_OK);
+    if (!strstr(text, line))
+        fail_msg("'%s' is not in:\n%s", line, text);
+    free(text);
+}
+
+/* O-85 M-09: a name that several queues share. */
+TEST(metric_counts_the_paused_queues_of_a_name)
+{
+    static const char *const lines[] = {
+        "\nworkqueue_paused_queues{name=\"test\"} 0\n",
+        "\nworkqueue_paused_queues{name=\"test\"} 1\n",
+        "\nworkqueue_paused_queues{name=\"test\"} 2\n",
+    };
+    wq_registry *registry;
+    wq_queue    *queues[2];
+
+    (void)state;
+    assert_err(wq_registry_create(&registry), WQ_OK);
+    for (int i = 0; i < 2; i++)
+        assert_err(wq_create(WQ_CONFIG(.name = "test",
+                                       .metrics = wq_registry_sink(registry)),
+                             &queues[i]),
+                   WQ_OK);
+    for (int n = 0; n < 3; n++) {
+        expect_text(registry, WQ_TEXT_PROMETHEUS, lines[n]);
+        expect_text(registry, WQ_TEXT_OPENMETRICS, lines[n]);
+        if (n < 2)
+            pause_queue(queues[n]);
+    }
+    resume_queue(queues[0]);
+    expect_text(registry, WQ_TEXT_PROMETHEUS, lines[1]);
+    wq_destroy(queues[1]);
+    expect_text(registry, WQ_TEXT_PROMETHEUS, lines[0]);
+    wq_destroy(queues[0]);
+    wq_registry_destroy(registry);
+}
+
+static wq_err
+find_paused(void *found, const char *text, size_t len)
+{
+    char line[1024];
+
+    (void)snprintf(line, sizeof line, "%.*s", (int)len, text);
+    if (strstr(line, "\"ready\":1,\"offered\":0,") &&
+        strstr(line, ",\"paused\":true,"))
+        *(bool *)found = true;
+    return WQ_OK;
+}
+
+/* O-85 O-34 */
+TEST(dump_shows_that_a_queue_is_paused)
+{
+    struct timed *t = *state;
+    bool          found = false;
+
+    add(t->q, "a");
+    assert_err(wq_dump(t->q, find_paused, &found), WQ_OK);
+    assert_false(found);
+    pause_queue(t->q);
+    assert_err(wq_dump(t->q, find_paused, &found), WQ_OK);
+    assert_true(found);
+}
+
 /* ---- a pool -------------------------------------------------------------- */
 
 static wq_result
@@ -476,6 +549,8 @@ WQ_TESTS(with_time(paused_queue_hands_out_nothing_until_resumed),
          with_time(adds_dones_and_removals_go_on_while_paused),
          with_time(deadlines_come_while_paused),
          with_time(keys_handed_over_stay_until_resumed),
+         test(metric_counts_the_paused_queues_of_a_name),
+         with_time(dump_shows_that_a_queue_is_paused),
          with_time(pool_stays_idle_while_paused),
          with_time(descriptor_is_not_readable_while_paused),
          with_time(shutdown_ends_the_pause),
