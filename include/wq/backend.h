@@ -116,7 +116,8 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * drain, interrupt; the second also add_after. wq_get_many(), wq_done_many()
  * and wq_next() go one by one through get and done. All other verbs return
  * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
- * stats, depths, key_state, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
+ * remove_wait, flush, flush_key, wait_idle, pause, resume, stats, depths,
+ * key_state, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
  * returns WQ_ENOTSUP for add_rate_limited and forget. A layer has no queue_name.
  *
  * The first adds due keys to `inner` at the start of its verbs, all but

@@ -365,11 +365,11 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
  *
  * Acts as wq_shutdown() first, and waits until every thread that was blocked in
  * the queue has left it: blocked gets return WQ_ESHUTDOWN even if keys remain,
- * blocked adds too, blocked drains return WQ_EINTERRUPTED. No other call may
- * start, or be under way without being blocked, once wq_destroy() was called:
- * stop the producers and the workers first, or at least see to it that they are
- * blocked. Items not yet done end with the queue; keys not yet handed out are
- * dropped.
+ * blocked adds too; blocked drains, and wq_flush() and the like, return
+ * WQ_EINTERRUPTED. No other call may start, or be under way without being
+ * blocked, once wq_destroy() was called: stop the producers and the workers
+ * first, or at least see to it that they are blocked. Items not yet done end with
+ * the queue; keys not yet handed out are dropped.
  *
  * Threads: one, once.  Blocks: for as long as the above.  Since: 0.1.  [O-03]
  */
@@ -579,7 +579,9 @@ WQ_API wq_err wq_cancel_after(wq_queue *q, wq_key key);
  * Until the worker that holds the key says done, all that is asked for the key
  * is taken back, too: the retry of that very worker, and adds of other threads.
  * When the function has returned WQ_OK, no worker holds the key, and none will
- * unless it is added again later.
+ * unless it is added after that done. An add of another thread which comes
+ * between the done and the return stands: make sure that nobody adds the key any
+ * more before you call this.
  *
  * Returns WQ_OK            the queue does not know the key (any more);
  *         WQ_ETIMEDOUT     a worker still holds it after `timeout_ns` (0: asks
