@@ -140,9 +140,8 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
  * and wq_next() go one by one through get and done. All other verbs return
  * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
  * remove_wait, flush, flush_key, wait_idle, pause, resume, stats, depths,
- * key_info, each; fd (-1 and ENOSYS). wq_delaying_wrap() also
- * returns WQ_ENOTSUP for add_rate_limited and forget. A layer has no
- * queue_name.
+ * key_info, each; fd (-1 and ENOSYS). wq_delaying_wrap() also returns
+ * WQ_ENOTSUP for add_rate_limited and forget. A layer has no queue_name.
  *
  * The first adds due keys to `inner` at the start of its verbs, all but
  * interrupt, shutting_down and count_drops, and that must not block. A backend

@@ -116,6 +116,7 @@ WQ_API wq_err wq_metrics_set_default(const wq_metrics *metrics);
  * and metrics of our own:
  *
  *     workqueue_waiting_keys             keys WAITING
+ *     workqueue_paused_queues            queues that are paused: wq_pause()
  *     workqueue_merged_total             adds that needed no run of their own
  *     workqueue_drops_total              keys dropped: wq_stats.drops
  *     workqueue_limiter_delay_seconds    histogram: delays given by limiters

@@ -423,9 +423,10 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
  *
  * Acts as wq_shutdown() first, then waits until every thread that is blocked in
  * the queue has left it: blocked gets and adds return WQ_ESHUTDOWN, even if
- * keys remain, and blocked drains return WQ_EINTERRUPTED. Once wq_destroy() was
- * called, no other call may start, or be under way without being blocked: stop
- * the producers and the workers first, or make sure that they are blocked.
+ * keys remain; blocked drains, flushes and the like return WQ_EINTERRUPTED. Once
+ * wq_destroy() was called, no other call may start, or be under way without
+ * being blocked: stop the producers and the workers first, or make sure that
+ * they are blocked.
  * Items that are not done become invalid; keys that were not handed out are
  * dropped.
  *
@@ -677,7 +678,9 @@ wq_cancel_after_str(wq_queue *q, const char *s)
  *
  * While the key is HELD, every add of it is removed, too: the retry by its
  * worker, and adds by other threads. After WQ_OK no worker holds the key, and
- * none will unless it is added again later.
+ * none will unless it is added after that done. An add by another thread between
+ * the done and the return stands: make sure that nobody adds the key any more
+ * before you call this.
  *
  * Returns WQ_OK            the queue does not know the key;
  *         WQ_ETIMEDOUT     the key is still HELD after `timeout_ns` (0: checks

@@ -398,8 +398,9 @@ wq__core_errand(const struct wq__core *c, wq_key key, uint32_t hash)
     };
 }
 
-/* A run that was wanted has begun: its hand-out is the first one after the
- * moment of the errand. */
+/* The run that was wanted is the first one that is handed out after the moment of
+ * the errand, unless it is taken back before: what is asked then is a later
+ * request. */
 bool
 wq__core_is_served(const struct wq__core *c, wq_key key, uint32_t hash,
                    struct wq__errand *errand)
@@ -409,16 +410,19 @@ wq__core_is_served(const struct wq__core *c, wq_key key, uint32_t hash,
         return true;
 
     const struct wq__rec *rec = wq__core_rec(c, ref);
-    const uint64_t        fence = rec->flags & WQ__HELD
-                                      ? wq__loans_at(&c->loans, rec->next)->item.fence
-                                      : UINT64_MAX;
-    if (errand->wanted && fence != UINT64_MAX && fence > errand->fence) {
-        errand->fence = fence;
-        errand->wanted = false;
-    }
-    if (fence <= errand->fence)
+    if (!(rec->flags & WQ__HELD))
+        return !(errand->wanted && rec->flags & WQ__READY);
+
+    const uint64_t fence = wq__loans_at(&c->loans, rec->next)->item.fence;
+    if (fence <= errand->fence) {
+        errand->wanted = errand->wanted && rec->flags & WQ__DIRTY;
         return false;
-    return !(errand->wanted && wq__rec_is_wanted(rec));
+    }
+    if (!errand->wanted)
+        return true;
+    errand->fence = fence;
+    errand->wanted = false;
+    return false;
 }
 
 /* ---- taking back -------------------------------------------------------- */

@@ -25,6 +25,13 @@ name_field(struct wq__text *t, const char *name)
 }
 
 static void
+flag_field(struct wq__text *t, const char *name, bool is_set)
+{
+    name_field(t, name);
+    wq__text_str(t, is_set ? "true" : "false");
+}
+
+static void
 count_field(struct wq__text *t, const char *name, uint64_t n)
 {
     name_field(t, name);
@@ -59,17 +66,20 @@ add_queue(struct wq__text *t, wq_queue *q, const wq_stats *counts)
 {
     add_name(t, q);
     count_field(t, "ready", counts->ready);
+    count_field(t, "offered", counts->offered);
     count_field(t, "held", counts->held);
     count_field(t, "dirty", counts->dirty);
     count_field(t, "waiting", counts->waiting);
     count_field(t, "known", counts->known);
+    count_field(t, "bytes", counts->bytes);
+    count_field(t, "groups", counts->groups);
     count_field(t, "sleeping", counts->sleeping);
     if (counts->next_ns != WQ_FOREVER)
         time_field(t, "next_ns", counts->next_ns);
     time_field(t, "unfinished_ns", counts->unfinished_ns);
     time_field(t, "longest_ns", counts->longest_ns);
-    name_field(t, "shutting_down");
-    wq__text_str(t, counts->shutting_down ? "true" : "false");
+    flag_field(t, "shutting_down", counts->shutting_down);
+    flag_field(t, "paused", counts->paused);
     count_field(t, "adds", counts->adds);
     count_field(t, "merged", counts->merged);
     count_field(t, "retries", counts->retries);
@@ -78,6 +88,7 @@ add_queue(struct wq__text *t, wq_queue *q, const wq_stats *counts)
     count_field(t, "removed", counts->removed);
     count_field(t, "displaced", counts->displaced);
     count_field(t, "deferred", counts->deferred);
+    count_field(t, "overdue", counts->overdue);
     count_field(t, "drops", counts->drops);
     wq__text_str(t, "}\n");
     wq__text_flush(t);

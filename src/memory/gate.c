@@ -518,6 +518,7 @@ wq__gate_await_waiter(struct wq__memory *m, struct wq__sleeper *self,
                       int64_t deadline_ns)
 {
     wq__sleeper_enter(&m->waiters, self);
+    (void)wq__gate_tell_inside(m);
     (void)sleep_on(m, &m->waiters, self, deadline_ns);
 }
 

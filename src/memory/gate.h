@@ -144,7 +144,9 @@ void wq__gate_await_room(struct wq__memory *m, struct wq__space needs,
 /* Sleep until all work may be done, a shutdown, or `deadline_ns`. */
 void wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns);
 
-/* Sleep on the list of waits.c until woken or `deadline_ns`. */
+/* Sleep on the list of waits.c until woken or `deadline_ns`. The caller is on the
+ * list from the first moment at which the lock is free, be it to tell sinks: no
+ * change escapes it. */
 void wq__gate_await_waiter(struct wq__memory *m, struct wq__sleeper *self,
                            int64_t deadline_ns);
 

@@ -70,8 +70,7 @@ wait_for(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
             return WQ_ETIMEDOUT;
         if (m->destroying)
             return WQ_EINTERRUPTED;
-        if (!wq__gate_tell_inside(m))
-            wq__gate_await_waiter(m, &w->self, deadline_ns);
+        wq__gate_await_waiter(m, &w->self, deadline_ns);
     }
     return m->destroying ? WQ_EINTERRUPTED : WQ_OK;
 }
@@ -170,15 +169,17 @@ wq__memory_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns)
  * request for its key is taken back; the mark for that (WQ__REMOVING) is shared
  * by all removers of a key, and the last one that gives up takes it away. */
 struct wq__remover {
-    wq_key              key;
-    struct wq__remover *next; /* of the queue's list */
+    const struct waiter *waiter;
+    struct wq__remover  *next; /* of the queue's list */
 };
 
+/* One whose loan has ended, and which has not left yet, does not count: the key
+ * may be HELD again. */
 static bool
 is_being_removed(const struct wq__memory *m, wq_key key)
 {
     for (const struct wq__remover *r = m->removers; r; r = r->next)
-        if (wq__same_key(r->key, key))
+        if (!r->waiter->over && wq__same_key(r->waiter->key, key))
             return true;
     return false;
 }
@@ -197,7 +198,7 @@ leave_list(struct wq__memory *m, const struct wq__remover *r)
 static wq_err
 await_end_of_loan(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
 {
-    struct wq__remover r = {.key = w->key, .next = m->removers};
+    struct wq__remover r = {.waiter = w, .next = m->removers};
 
     w->errand = wq__core_errand(&m->core, w->key, w->hash);
     (void)wq__core_remove_at_done(&m->core, w->key, w->hash, true);

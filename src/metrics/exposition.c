@@ -46,6 +46,8 @@ static const struct family families[] = {
      "Times a key was added with a delay."},
     {"workqueue_waiting_keys", GAUGE, AT(waiting),
      "Keys WAITING for a deadline."},
+    {"workqueue_paused_queues", GAUGE, AT(paused),
+     "Queues of this name that hand out no key until they are resumed."},
     {"workqueue_merged", COUNTER, AT(history.merged),
      "Adds of keys that were READY or DIRTY already."},
     {"workqueue_drops", COUNTER, AT(history.drops),

@@ -163,6 +163,7 @@ ask(struct wq__reporter *r)
     }
     r->last.ready = r->last.dirty = r->last.waiting = 0;
     r->last.unfinished_ns = r->last.longest_ns = 0;
+    r->last.paused = false;
 }
 
 static void
@@ -189,6 +190,7 @@ add_gauges(struct wq__totals *now, const wq_stats *counts)
 
     now->depth += counts->ready + counts->dirty;
     now->waiting += counts->waiting;
+    now->paused += counts->paused;
     wq__add_ns(&now->unfinished.seconds, &now->unfinished.ns,
                age(counts->unfinished_ns));
     wq__add_ns(&longest.seconds, &longest.ns, age(counts->longest_ns));

@@ -182,6 +182,12 @@ TEST(verbs_a_backend_may_lack_are_not_supported_then)
     assert_err(wq_shutdown_with_drain_within(&q, 0), WQ_ENOTSUP);
     assert_err(wq_count_drops(&q, 1), WQ_ENOTSUP);
     wq_interrupt(&q);
+    assert_err(wq_flush(&q, WQ_FOREVER), WQ_ENOTSUP);
+    assert_err(wq_wait_idle(&q, WQ_FOREVER), WQ_ENOTSUP);
+    assert_err(wq_flush_key(&q, wq_str("foo"), WQ_FOREVER), WQ_ENOTSUP);
+    assert_err(wq_remove_wait(&q, wq_str("foo"), WQ_FOREVER), WQ_ENOTSUP);
+    assert_err(wq_pause(&q), WQ_ENOTSUP);
+    assert_err(wq_resume(&q), WQ_ENOTSUP);
 }
 
 /* ---- what reaches the verbs --------------------------------------------- */

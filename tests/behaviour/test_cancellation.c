@@ -158,6 +158,22 @@ TEST(add_that_waits_for_room_is_no_cancellation_point)
 }
 
 static void
+wait_for_work_to_be_over(void)
+{
+    ignore(wq_flush(f.q, 10 * MS)); /* "held" is HELD by another thread */
+    ignore(wq_wait_idle(f.q, 10 * MS));
+    ignore(wq_flush_key(f.q, wq_str("held"), 10 * MS));
+    ignore(wq_remove_wait(f.q, wq_str("held"), 10 * MS));
+    ignore(wq_pause(f.q));
+    ignore(wq_resume(f.q));
+}
+
+TEST(waits_and_pauses_are_no_cancellation_points)
+{
+    assert_returns(wait_for_work_to_be_over);
+}
+
+static void
 drain(void)
 {
     ignore(wq_shutdown_with_drain_within(f.q, 20 * MS));
@@ -289,6 +305,7 @@ WQ_TESTS(cancel_test(create_and_destroy_are_no_cancellation_points),
          cancel_test(adds_gets_and_dones_are_no_cancellation_points),
          cancel_test(get_that_sleeps_is_no_cancellation_point),
          cancel_test(add_that_waits_for_room_is_no_cancellation_point),
+         cancel_test(waits_and_pauses_are_no_cancellation_points),
          cancel_test(drain_is_no_cancellation_point),
          cancel_test(inspection_is_no_cancellation_point),
          cancel_test(layers_are_no_cancellation_points),

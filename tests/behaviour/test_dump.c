@@ -65,13 +65,14 @@ dump(void)
 /* O-34: what is not kept, or does not apply, is left out. */
 TEST(first_line_is_the_queue)
 {
-    assert_string_equal(dump(),
-                        "{\"queue\":null,\"ready\":0,\"held\":0,\"dirty\":0,"
-                        "\"waiting\":0,\"known\":0,\"sleeping\":0,"
-                        "\"shutting_down\":false,"
-                        "\"adds\":0,\"merged\":0,\"retries\":0,\"gets\":0,"
-                        "\"dones\":0,\"removed\":0,\"displaced\":0,"
-                        "\"deferred\":0,\"drops\":0}\n");
+    assert_string_equal(
+        dump(), "{\"queue\":null,\"ready\":0,\"offered\":0,\"held\":0,"
+                "\"dirty\":0,\"waiting\":0,\"known\":0,\"bytes\":0,"
+                "\"groups\":0,\"sleeping\":0,"
+                "\"shutting_down\":false,\"paused\":false,"
+                "\"adds\":0,\"merged\":0,\"retries\":0,\"gets\":0,"
+                "\"dones\":0,\"removed\":0,\"displaced\":0,\"deferred\":0,"
+                "\"overdue\":0,\"drops\":0}\n");
 
     told.name = "a \"queue\"\n";
     told.counts = (wq_stats){
@@ -85,6 +86,11 @@ TEST(first_line_is_the_queue)
         .unfinished_ns = 7,
         .longest_ns = 8,
         .shutting_down = true,
+        .paused = true,
+        .offered = 18,
+        .bytes = 19,
+        .groups = 20,
+        .overdue = 21,
         .adds = UINT64_MAX,
         .merged = 10,
         .retries = 11,
@@ -97,13 +103,14 @@ TEST(first_line_is_the_queue)
     };
     assert_string_equal(
         dump(),
-        "{\"queue\":\"a \\\"queue\\\"\\n\",\"ready\":1,\"held\":2,\"dirty\":3,"
-        "\"waiting\":4,\"known\":17,\"sleeping\":5,\"next_ns\":6,"
+        "{\"queue\":\"a \\\"queue\\\"\\n\",\"ready\":1,\"offered\":18,"
+        "\"held\":2,\"dirty\":3,\"waiting\":4,\"known\":17,\"bytes\":19,"
+        "\"groups\":20,\"sleeping\":5,\"next_ns\":6,"
         "\"unfinished_ns\":7,"
-        "\"longest_ns\":8,\"shutting_down\":true,"
+        "\"longest_ns\":8,\"shutting_down\":true,\"paused\":true,"
         "\"adds\":18446744073709551615,\"merged\":10,\"retries\":11,"
         "\"gets\":12,\"dones\":13,\"removed\":14,\"displaced\":15,"
-        "\"deferred\":18,\"drops\":16}\n");
+        "\"deferred\":18,\"overdue\":21,\"drops\":16}\n");
 }
 
 /* O-34 */

@@ -87,7 +87,7 @@ expect(const char *text, const char *series, const char *value)
 
 /* ---- what is told -------------------------------------------------------- */
 
-/* M-06 M-09: seven of Kubernetes' metrics, and five more. */
+/* M-06 M-09: seven of Kubernetes' metrics, and six more. */
 TEST(all_metrics_are_there_from_the_beginning)
 {
     static const char *const series[] = {
@@ -101,6 +101,7 @@ TEST(all_metrics_are_there_from_the_beginning)
         "workqueue_longest_running_processor_seconds{name=\"pods\"}",
         "workqueue_retries_total{name=\"pods\"}",
         "workqueue_waiting_keys{name=\"pods\"}",
+        "workqueue_paused_queues{name=\"pods\"}",
         "workqueue_merged_total{name=\"pods\"}",
         "workqueue_drops_total{name=\"pods\"}",
         "workqueue_limiter_delay_seconds_count{name=\"pods\"}",
@@ -133,10 +134,12 @@ TEST(counters_and_gauges_are_those_of_the_queue)
         .merged = 13,
         .retries = 17,
         .drops = 19,
+        .paused = true,
     };
     const char *text = read_text();
     expect(text, "workqueue_depth{name=\"pods\"}", "5");
     expect(text, "workqueue_waiting_keys{name=\"pods\"}", "7");
+    expect(text, "workqueue_paused_queues{name=\"pods\"}", "1");
     expect(text, "workqueue_unfinished_work_seconds{name=\"pods\"}", "2.5");
     expect(text, "workqueue_longest_running_processor_seconds{name=\"pods\"}",
            "0.00005");
@@ -255,7 +258,8 @@ TEST(counters_of_a_queue_stay_when_it_is_destroyed_and_gauges_do_not)
                                  .adds = 100,
                                  .merged = 30,
                                  .retries = 20,
-                                 .drops = 10};
+                                 .drops = 10,
+                                 .paused = true};
 
     for (int life = 1; life <= 3; life++) {
         void *handle = begin(&told, "pods");
@@ -287,6 +291,7 @@ TEST(counters_of_a_queue_stay_when_it_is_destroyed_and_gauges_do_not)
             life);
         expect(text, "workqueue_depth{name=\"pods\"}", "0");
         expect(text, "workqueue_waiting_keys{name=\"pods\"}", "0");
+        expect(text, "workqueue_paused_queues{name=\"pods\"}", "0");
         expect(text, "workqueue_unfinished_work_seconds{name=\"pods\"}", "0");
         expect(text,
                "workqueue_longest_running_processor_seconds{name=\"pods\"}",
@@ -329,12 +334,14 @@ TEST(queue_that_cannot_tell_keeps_its_counters)
 
     told.counts.adds = 7;
     told.counts.ready = 3;
+    told.counts.paused = true;
     (void)read_text();
     told.stats_err = WQ_EIO;
     told.depths_err = WQ_EIO;
     const char *text = read_text();
     expect(text, "workqueue_adds_total{name=\"pods\"}", "7");
     expect(text, "workqueue_depth{name=\"pods\"}", "0");
+    expect(text, "workqueue_paused_queues{name=\"pods\"}", "0");
     scene.sink->close(handle);
     expect(read_text(), "workqueue_adds_total{name=\"pods\"}", "7");
 }

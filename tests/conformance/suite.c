@@ -883,6 +883,100 @@ taking_back_is_done_or_not_supported(void **state)
     assert_none_ready(q, WQ_ETIMEDOUT);
 }
 
+static int
+run_flush(struct worker *self)
+{
+    return (int)wq_flush(self->arg, WQ_FOREVER);
+}
+
+/* O-81 O-82 O-83 */
+void
+flushes_are_done_or_not_supported(void **state)
+{
+    wq_queue    *q = *state;
+    const wq_err flushed = wq_flush(q, 0);
+
+    assert_err(wq_flush(q, -1), WQ_EINVAL);
+    assert_err(wq_wait_idle(q, -1), WQ_EINVAL);
+    assert_err(wq_flush_key(q, wq_str(""), 0), WQ_EINVAL);
+    add(q, "a");
+    if (flushed != WQ_OK) {
+        assert_err(flushed, WQ_ENOTSUP);
+        assert_err(wq_flush(q, WQ_FOREVER), WQ_ENOTSUP);
+        assert_err(wq_wait_idle(q, WQ_FOREVER), WQ_ENOTSUP);
+        assert_err(wq_flush_key(q, wq_str("a"), WQ_FOREVER), WQ_ENOTSUP);
+        work_on(q, "a");
+        return;
+    }
+    struct worker *w = worker_start(run_flush, q);
+    worker_await_blocked(w);
+    assert_err(wq_wait_idle(q, 0), WQ_ETIMEDOUT);
+    assert_err(wq_flush_key(q, wq_str("a"), 0), WQ_ETIMEDOUT);
+    wq_item *item = take(q);
+    assert_err(wq_flush(q, WQ_FOREVER), WQ_ESTATE);
+    add(q, "b"); /* later */
+    finish(q, item);
+    assert_err(worker_join(w), WQ_OK);
+    work_on(q, "b");
+    assert_err(wq_wait_idle(q, WQ_FOREVER), WQ_OK);
+}
+
+static int
+run_removal(struct worker *self)
+{
+    return (int)wq_remove_wait(self->arg, wq_str("a"), WQ_FOREVER);
+}
+
+/* O-84 */
+void
+removal_that_waits_is_done_or_not_supported(void **state)
+{
+    wq_queue *q = *state;
+
+    assert_err(wq_remove_wait(q, wq_str(""), 0), WQ_EINVAL);
+    assert_err(wq_remove_wait(q, wq_str("a"), -1), WQ_EINVAL);
+    add(q, "a");
+    wq_item     *item = take(q);
+    const wq_err removed = wq_remove_wait(q, wq_str("b"), WQ_FOREVER);
+    if (removed != WQ_OK) {
+        assert_err(removed, WQ_ENOTSUP);
+        finish(q, item);
+        return;
+    }
+    assert_err(wq_remove_wait(q, wq_str("a"), WQ_FOREVER), WQ_ESTATE);
+    struct worker *w = worker_start(run_removal, q);
+    worker_await_blocked(w);
+    add(q, "a");
+    finish(q, item);
+    assert_err(worker_join(w), WQ_OK);
+    assert_none_ready(q, WQ_ETIMEDOUT);
+}
+
+/* O-85 */
+void
+pauses_are_done_or_not_supported(void **state)
+{
+    wq_queue *q = *state;
+    wq_item  *item;
+
+    add(q, "a");
+    const wq_err paused = wq_pause(q);
+    if (paused != WQ_OK) {
+        assert_err(paused, WQ_ENOTSUP);
+        assert_err(wq_resume(q), WQ_ENOTSUP);
+        work_on(q, "a");
+        return;
+    }
+    assert_err(wq_get_within(q, 0, &item), WQ_ETIMEDOUT);
+    assert_int_equal(wq_len(q), 1);
+    assert_err(wq_resume(q), WQ_OK);
+    work_on(q, "a");
+    assert_err(wq_pause(q), WQ_OK);
+    wq_shutdown(q);
+    assert_err(wq_pause(q), WQ_ESHUTDOWN);
+    assert_none_ready(q, WQ_ESHUTDOWN);
+}
+
 /* ---- shutdown ----------------------------------------------------------- */
 
 /* Q-13 Q-15 Q-16 Q-19 */

@@ -88,6 +88,9 @@ extern const struct suite_backend suite_backend;
     X(adds_with_a_purpose_are_done_or_not_supported)                           \
     X(drops_are_counted_or_not_supported)                                      \
     X(taking_back_is_done_or_not_supported)                                    \
+    X(flushes_are_done_or_not_supported)                                       \
+    X(removal_that_waits_is_done_or_not_supported)                             \
+    X(pauses_are_done_or_not_supported)                                        \
     /* shutdown */                                                             \
     X(shutdown_refuses_adds_and_hands_out_what_is_ready)                       \
     X(shutdown_wakes_every_blocked_get)                                        \

@@ -697,6 +697,68 @@ TEST(remove_behind_keys_handed_over_without_memory_removes_nothing)
     sweep("remove", op_remove, one_is_removed, false);
 }
 
+static wq_err
+op_remove_wait(void *unused)
+{
+    (void)unused;
+    return wq_remove_wait(ctx.q, wq_str("handed3"), WQ_FOREVER);
+}
+
+/* O-84 O-13 */
+TEST(removal_behind_keys_handed_over_without_memory_removes_nothing)
+{
+    scene = (struct scene){.handed_over = 60};
+    sweep("remove_wait", op_remove_wait, one_is_removed, false);
+}
+
+static wq_err
+op_flush(void *unused)
+{
+    (void)unused;
+    const wq_err err = wq_flush(ctx.q, 0);
+    return err == WQ_ETIMEDOUT ? WQ_OK : err;
+}
+
+static wq_err
+op_wait_idle(void *unused)
+{
+    (void)unused;
+    const wq_err err = wq_wait_idle(ctx.q, 0);
+    return err == WQ_ETIMEDOUT ? WQ_OK : err;
+}
+
+static wq_err
+op_flush_key(void *unused)
+{
+    (void)unused;
+    const wq_err err = wq_flush_key(ctx.q, wq_str("handed3"), 0);
+    return err == WQ_ETIMEDOUT ? WQ_OK : err;
+}
+
+/* O-81 O-82 O-83 O-13: what was handed over counts, or nobody waits. */
+TEST(waits_behind_keys_handed_over_without_memory_fail)
+{
+    scene = (struct scene){.ready = 3, .handed_over = 60};
+    sweep("flush", op_flush, all_come_out, false);
+    sweep("wait_idle", op_wait_idle, all_come_out, false);
+    sweep("flush_key", op_flush_key, all_come_out, false);
+}
+
+static wq_err
+op_pause_and_resume(void *unused)
+{
+    (void)unused;
+    const wq_err err = wq_pause(ctx.q);
+    return err ? err : wq_resume(ctx.q);
+}
+
+/* O-85 */
+TEST(pauses_need_no_memory)
+{
+    scene = (struct scene){.ready = 3, .handed_over = 60};
+    sweep("pause", op_pause_and_resume, all_come_out, true);
+}
+
 /* ---- batches ------------------------------------------------------------ */
 
 static wq_err
@@ -908,6 +970,9 @@ WQ_TESTS(test(create_without_memory_makes_nothing),
          test(long_key_without_memory_is_not_given_up),
          test(batch_behind_keys_handed_over_without_memory_loses_none),
          test(remove_behind_keys_handed_over_without_memory_removes_nothing),
+         test(removal_behind_keys_handed_over_without_memory_removes_nothing),
+         test(waits_behind_keys_handed_over_without_memory_fail),
+         test(pauses_need_no_memory),
          test(get_of_many_without_memory_takes_as_many_as_it_can),
          test(done_of_many_needs_no_memory),
          test(next_without_memory_has_given_back_the_old_one),

@@ -555,6 +555,73 @@ destroy_under_getter(void)
     wq_clock_destroy(clock);
 }
 
+/* A worker that works on every key twice, if nobody removes the key. */
+static void *
+consume_twice(void *arg)
+{
+    wq_queue *q = arg;
+    wq_item  *item;
+
+    while (wq_get(q, &item) == WQ_OK) {
+        struct object *o = object_of(item);
+
+        work_on(o);
+        if (o->runs == 1)
+            CHECK(wq_add(q, item->key) == WQ_OK);
+        CHECK(wq_done(q, item) == WQ_OK);
+    }
+    return NULL;
+}
+
+/* An object that its worker may have seen, or not. */
+static void
+free_removed(struct object *o)
+{
+    free(o->output);
+    free(o);
+}
+
+/* Each call that waits is the only thing that orders the workers' accesses and
+ * this thread's. */
+static void
+wait_for_workers(void)
+{
+    pthread_t      consumers[2];
+    wq_queue      *q;
+    const unsigned n = number / 4;
+
+    CHECK(wq_create(NULL, &q) == WQ_OK);
+    for (int i = 0; i < 2; i++)
+        consumers[i] = start(consume_twice, q);
+    for (unsigned i = 0; i < n; i++) {
+        struct object *o = make_object();
+
+        CHECK(wq_add(q, key_of(&o)) == WQ_OK);
+        if (i % 4 == 0)
+            poll(NULL, 0, 1);
+        switch (i % 4) {
+        case 0:
+            CHECK(wq_pause(q) == WQ_OK && wq_resume(q) == WQ_OK);
+            break;
+        case 1:
+            CHECK(wq_flush_key(q, key_of(&o), WQ_FOREVER) == WQ_OK);
+            break;
+        case 2:
+            CHECK(wq_flush(q, WQ_FOREVER) == WQ_OK);
+            break;
+        default:
+            CHECK(wq_wait_idle(q, WQ_FOREVER) == WQ_OK);
+            CHECK(o->runs == 2);
+        }
+        CHECK(wq_remove_wait(q, key_of(&o), WQ_FOREVER) == WQ_OK);
+        free_removed(o);
+    }
+    wq_shutdown(q);
+    for (int i = 0; i < 2; i++)
+        pthread_join(consumers[i], NULL);
+    wq_destroy(q);
+}
+
 /* A limiter of the user's, with state that only the layer's calls touch. */
 static int64_t
 no_delay(void *undone, wq_key key)
@@ -657,6 +724,7 @@ main(int argc, char **argv)
     step_clock();
     say_last_words();
     destroy_under_getter();
+    wait_for_workers();
     come_and_go();
     return 0;
 }

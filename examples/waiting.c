@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* waiting.c: wait until work is done, free what a key stands for, hold the
+ * workers back for a while. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <wq/inspect.h>
+#include <wq/workers.h>
+
+#define MS INT64_C(1000000)
+#define S INT64_C(1000000000)
+
+static wq_queue *q;
+
+/* begin: device */
+/* The key "dev" stands for this. Its worker polls it every millisecond. */
+static struct device {
+    int polls;
+} * device;
+
+static wq_result
+reconcile(void *saved, const wq_item *item)
+{
+    if (*(const char *)item->key.data == 'd') {
+        device->polls++;
+        return wq_result_after(MS);
+    }
+    ++*(int *)saved;
+    if (wq_flush(q, WQ_FOREVER) != WQ_ESTATE) /* it would wait for itself */
+        abort();
+    return wq_result_done();
+}
+/* end: device */
+
+/* begin: flush */
+/* When this returns 0, all documents that were changed before are saved. The
+ * queue goes on: documents that change meanwhile are not waited for. */
+static int
+save_all(const int *saved)
+{
+    if (wq_add_str(q, "a") || wq_add_str(q, "b") || wq_flush(q, 5 * S))
+        return 1;
+    printf("%d documents saved\n", *saved);
+    if (wq_add_str(q, "a") || wq_flush_key(q, wq_str("a"), 5 * S))
+        return 1;
+    printf("one of them again\n");
+    return *saved != 3;
+}
+/* end: flush */
+
+/* begin: remove */
+/* The device is unplugged. wq_remove() is not enough: a worker may be at it, and
+ * asks for it again when it is done. */
+static int
+unplug(void)
+{
+    const wq_err err = wq_remove_wait(q, wq_str("dev"), 5 * S);
+
+    if (err) /* WQ_ETIMEDOUT: a worker still has it; it must not be freed */
+        return 1;
+    printf("polled: %s\n", device->polls > 0 ? "yes" : "no");
+    free(device);
+    device = NULL;
+    return 0;
+}
+/* end: remove */
+
+/* begin: pause */
+/* Keys are added and wait; workers finish what they hold, and get no more. */
+static int
+maintain(const int *saved)
+{
+    wq_stats counts = {.size = sizeof counts};
+
+    if (wq_pause(q) || wq_add_str(q, "c") ||
+        wq_flush(q, 10 * MS) != WQ_ETIMEDOUT || wq_read_stats(q, &counts))
+        return 1;
+    printf("paused, with %zu READY\n", counts.ready);
+    if (!counts.paused || *saved != 3 || wq_resume(q) || wq_wait_idle(q, 5 * S))
+        return 1;
+    return *saved != 4;
+}
+/* end: pause */
+
+int
+main(void)
+{
+    int saved = 0; /* one worker writes it; a wait comes before a read */
+    wq_workers *pool;
+
+    device = calloc(1, sizeof *device);
+    if (!device || wq_create(NULL, &q) ||
+        wq_workers_start(
+            q, WQ_WORKERS(.threads = 1, .handler = reconcile, .ctx = &saved),
+            &pool) ||
+        wq_add_str(q, "dev"))
+        return 1;
+    const int wrong = save_all(&saved) || unplug() || maintain(&saved);
+    if (wq_workers_destroy(pool))
+        return 1;
+    wq_destroy(q);
+    return wrong;
+}
