@@ -348,6 +348,8 @@ TEST(group_of_no_bytes_may_be_null)
 
     add_keys(t->q, "x y");
     assert_int_equal(counts_of(t->q).groups, 1);
+    assert_non_null(info_of(t->q, "x").group.data); /* the queue has groups */
+    assert_int_equal(info_of(t->q, "x").group.len, 0);
     assert_leave(t->q, "x y");
     timed_destroy(t);
 }
