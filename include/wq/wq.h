@@ -155,7 +155,7 @@ wq_u64(const uint64_t *n)
 typedef struct wq_item {
     /* Valid until done. A NUL byte follows the key, which len does not count:
      * printf("%s", (const char *)item->key.data) works for keys without NUL
-     * bytes of their own. */
+     * bytes of their own. [O-88] */
     wq_key   key;
     int      priority; /* the one it was handed out with */
     uint32_t slot;     /* the queue's own; not for callers */
@@ -240,7 +240,8 @@ enum wq_retry {
     WQ_RETRY_RESPECT = 4,
 };
 
-/* What an add of a new key does when the queue knows max_len keys. */
+/* What an add of a new key does when the queue knows max_len keys, or keys of
+ * max_bytes. */
 typedef enum wq_overflow {
     WQ_OVERFLOW_REFUSE, /* it returns WQ_EFULL. The default */
     /* It waits until keys have gone. A worker that adds new keys to its own
@@ -314,11 +315,12 @@ typedef struct wq_config {
     /* How many keys of a group may be HELD at a time; 1: a group is serial.
      * 0: any number. */
     size_t group_max_held;
-    /* Ageing: a key that has been READY for so long is handed out before all
-     * keys that became READY after it, whatever their priorities and groups. So
-     * a key of the lowest priority waits for max_ready_ns and for the keys that
-     * were READY before it, and for nothing else. Reads the clock at every add,
-     * get and done, as `ages`. 0: priorities alone decide. */
+    /* Ageing: a key that has been READY (or DIRTY, and then READY) for so long
+     * is handed out before all keys that became READY after it, whatever their
+     * priorities and groups. So a key of the lowest priority waits for
+     * max_ready_ns and for the keys that were READY before it, and for nothing
+     * else. Reads the clock at every add, get and done, as `ages`. 0: priorities
+     * alone decide. */
     int64_t max_ready_ns;
 } wq_config;
 
@@ -348,7 +350,9 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              there; an order or allocator lacks a required function;
  *              `waiting`, `retry` or `overflow` has a value that is not one of
  *              its own; `limiter` belongs to another queue or limiter; an
- *              overflow policy or on_overflow without a max_len;
+ *              overflow policy or on_overflow without a max_len or max_bytes;
+ *              group_max_held or group_ctx without a group; a negative
+ *              max_ready_ns;
  *   WQ_ENOTSUP an order cannot be combined with WQ_OVERFLOW_DROP_OLDEST,
  *              max_bytes, a group or max_ready_ns, nor a group_max_held with
  *              max_ready_ns; `real_time`, and the system has no priority
@@ -356,8 +360,8 @@ typedef struct wq_queue wq_queue; /* opaque */
  *   WQ_ENOMEM  no memory;
  *   WQ_EIO     the system gave no random numbers (the hash is keyed);
  *   what open() of a sink returned.
- * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02 O-20
- * O-74]
+ * Threads: any.  Blocks: never.  Since: 0.1.  [O-01 O-02 O-20 O-55 O-74 O-80
+ * O-86 O-87 O-89]
  */
 WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
 
@@ -386,7 +390,7 @@ WQ_API void wq_destroy(wq_queue *q);
  *   WQ_ESHUTDOWN  after wq_shutdown();
  *   WQ_EINVAL     NULL queue, NULL or empty key;
  *   WQ_ETOOLONG   more than WQ_KEY_MAX bytes;
- *   WQ_EFULL      the queue has a max_len, and it is reached (wq_overflow);
+ *   WQ_EFULL      the queue has a bound, and it is reached (wq_overflow);
  *   WQ_ENOMEM     no memory.
  * Threads: any.  Blocks: never, but for WQ_OVERFLOW_BLOCK.  Cost: O(1).
  * Since: 0.1.
@@ -523,7 +527,8 @@ typedef struct wq_add_options {
  *                 with debounce_ns or throttle_ns; a wrong `size` (rules: see
  *                 wq_create());
  *   WQ_ETIMEDOUT  no room in time;
- *   WQ_EFULL      no room; or more new keys than max_len: they never fit;
+ *   WQ_EFULL      no room; or more new keys than max_len, or max_bytes,
+ *                 allows: they never fit;
  *   WQ_EGIVENUP   rate_limited: one of them was retried too often; it was
  *                 given up, and the others were not added;
  *   WQ_ENOTSUP    the backend cannot do that; or WQ_IF_WAITING_REPLACE with a
