@@ -272,7 +272,7 @@ typedef struct wq_config {
     unsigned    retry;       /* enum wq_retry; 0: as client-go */
     unsigned    max_retries; /* then give up; 0: never */
     /* A key was given up after `retries`; called by wq_add_rate_limited(),
-     * without a lock. NULL: nobody wants to know. */
+     * without a lock, with the bytes that it was passed. NULL: no callback. */
     void (*on_give_up)(void *ctx, wq_key key, unsigned retries);
     void *give_up_ctx; /* its first argument */
     /* NULL or "": no metrics. Copied. */
@@ -308,8 +308,9 @@ typedef struct wq_config {
      * keys take turns, one key each, so that a group with 100,000 keys delays
      * the only key of another group by one hand-out per group. Returns a part of
      * the key's own bytes, which may be empty (keys without a group are one
-     * group, too), and always the same one for a key. Called by adds, without a
-     * lock. wq_group_before_slash() is ready-made. NULL: no groups. */
+     * group, too), and always the same one for a key. No NUL need follow that
+     * key. Called by adds and by wq_read_key() and wq_each(), without a lock.
+     * wq_group_before_slash() is ready-made. NULL: no groups. */
     wq_key (*group)(void *ctx, wq_key key);
     void *group_ctx; /* its first argument */
     /* How many keys of a group may be HELD at a time; 1: a group is serial.

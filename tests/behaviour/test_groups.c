@@ -422,7 +422,7 @@ TEST(batch_with_one_wrong_group_adds_none)
     timed_destroy(t);
 }
 
-/* O-80: by adds, without the lock. */
+/* O-80: without the lock. */
 TEST(group_function_may_call_the_queue)
 {
     struct choice c = {.len = 1};
