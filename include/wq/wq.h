@@ -203,7 +203,7 @@ wq_u64(const uint64_t *n)
 typedef struct wq_item {
     /* Valid until done. A NUL byte follows the key, which len does not count:
      * printf("%s", (const char *)item->key.data) works for keys without NUL
-     * bytes of their own. */
+     * bytes of their own. [O-88] */
     wq_key   key;
     int      priority; /* it was handed out with */
     uint32_t slot;     /* internal */
@@ -289,7 +289,8 @@ enum wq_retry {
     WQ_RETRY_RESPECT = 4,
 };
 
-/* What an add of a new key does when the queue knows max_len keys. */
+/* What an add of a new key does when the queue knows max_len keys, or keys of
+ * max_bytes. */
 typedef enum wq_overflow {
     WQ_OVERFLOW_REFUSE, /* it returns WQ_EFULL. The default */
     /* It blocks until there is room. A worker that adds new keys to the queue
@@ -359,19 +360,20 @@ typedef struct wq_config {
      * READY keys take turns, one key each, so that a group with 100,000 keys
      * delays the only key of another group by one hand-out per group. Returns
      * a part of the key's own bytes, which may be empty (keys without a group
-     * are one group, too), and always the same one for a key. Called without a
-     * lock, by adds, wq_read_key() and wq_each(). wq_group_before_slash() is
-     * ready-made. NULL: no groups. */
+     * are one group, too), and always the same one for a key. No NUL
+     * follows that key. Called without a lock, by adds, wq_read_key() and
+     * wq_each(). wq_group_before_slash() is ready-made. NULL: no groups. */
     wq_key (*group)(void *ctx, wq_key key);
     void *group_ctx; /* its first argument */
     /* How many keys of a group may be HELD at a time; 1: a group is serial.
      * 0: any number. */
     size_t group_max_held;
-    /* Ageing: a key that has been READY for so long is handed out before all
-     * keys that became READY after it, whatever their priorities and groups. So
-     * after max_ready_ns, only keys that became READY before it are handed out
-     * before a key of the lowest priority. Reads the clock at every add, get
-     * and done, as `ages`. 0: priorities alone decide. */
+    /* Ageing: a key that has been READY (or DIRTY, and then READY) for so long
+     * is handed out before all keys that became READY after it, whatever their
+     * priorities and groups. So after max_ready_ns, only keys that became READY
+     * before it are handed out before a key of the lowest priority. Reads the
+     * clock at every add, get and done, as `ages`. 0: priorities alone
+     * decide. */
     int64_t max_ready_ns;
 } wq_config;
 
@@ -415,7 +417,7 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              to the limiter;
  *   what open() of a sink returned.
  * Threads: any.  Blocks: never.  Since: 0.1.  [E-03 L-24 L-31 O-01 O-02 O-20
- * O-74]
+ * O-55 O-74 O-80 O-86 O-87 O-89]
  */
 WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
 
@@ -423,10 +425,10 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
  *
  * Acts as wq_shutdown() first, then waits until every thread that is blocked in
  * the queue has left it: blocked gets and adds return WQ_ESHUTDOWN, even if
- * keys remain; blocked drains, flushes and the like return WQ_EINTERRUPTED. Once
- * wq_destroy() was called, no other call may start, or be under way without
- * being blocked: stop the producers and the workers first, or make sure that
- * they are blocked.
+ * keys remain; blocked drains, flushes and the like return WQ_EINTERRUPTED.
+ * Once wq_destroy() was called, no other call may start, or be under way
+ * without being blocked: stop the producers and the workers first, or make sure
+ * that they are blocked.
  * Items that are not done become invalid; keys that were not handed out are
  * dropped.
  *
@@ -446,7 +448,7 @@ WQ_API void wq_destroy(wq_queue *q);
  *   WQ_ESHUTDOWN  after wq_shutdown();
  *   WQ_EINVAL     NULL queue, NULL or empty key;
  *   WQ_ETOOLONG   more than WQ_KEY_MAX bytes;
- *   WQ_EFULL      the queue knows max_len keys (wq_overflow);
+ *   WQ_EFULL      a bound is reached (wq_overflow);
  *   WQ_ENOMEM     out of memory.
  * Threads: any.  Blocks: only with WQ_OVERFLOW_BLOCK.  Cost: O(1).  Since: 0.1.
  * [Q-03 Q-04 Q-05 Q-12 Q-15 Q-16 Q-23 O-04]
@@ -603,7 +605,8 @@ typedef struct wq_add_options {
  *                 with debounce_ns or throttle_ns; `nowait` and max_block_ns; a
  *                 wrong `size` (rules: see wq_create());
  *   WQ_ETIMEDOUT  no room within max_block_ns;
- *   WQ_EFULL      no room; or more new keys than max_len: they never fit;
+ *   WQ_EFULL      no room; or more new keys than max_len, or bytes than
+ *                 max_bytes: they never fit;
  *   WQ_EGIVENUP   rate_limited: one of them was retried too often; it was
  *                 given up, and the others were not added;
  *   WQ_ENOTSUP    not supported by the backend; or WQ_IF_WAITING_REPLACE with a
@@ -678,9 +681,9 @@ wq_cancel_after_str(wq_queue *q, const char *s)
  *
  * While the key is HELD, every add of it is removed, too: the retry by its
  * worker, and adds by other threads. After WQ_OK no worker holds the key, and
- * none will unless it is added after that done. An add by another thread between
- * the done and the return stands: make sure that nobody adds the key any more
- * before you call this.
+ * none will unless it is added after that done. An add by another thread
+ * between the done and the return stands: make sure that nobody adds the key
+ * any more before you call this.
  *
  * Returns WQ_OK            the queue does not know the key;
  *         WQ_ETIMEDOUT     the key is still HELD after `timeout_ns` (0: checks

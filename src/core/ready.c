@@ -128,10 +128,10 @@ take_from_plug_in(struct wq__ready *r)
 static wq__ref
 take_overdue(struct wq__ready *r)
 {
-    const wq__ref ref = r->oldest;
+    const wq__ref           ref = r->oldest;
+    const struct wq__level *top = &r->levels.at[wq__levels_top(&r->levels)];
 
-    /* Counts only what would not have been next anyway. */
-    r->overdue += record(r, ref)->level != wq__levels_top(&r->levels);
+    r->overdue += top->first != ref; /* else it was next anyway */
     leave_lists(r, ref);
     return ref;
 }

@@ -60,11 +60,17 @@ wq__memory_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
     return WQ_OK;
 }
 
-/* Without the lock. */
+/* Its group; NULL: the queue has none. Without the lock. */
 static wq_key
 group_of(struct wq__memory *m, wq_key key)
 {
-    return m->group ? m->group(m->group_ctx, key) : (wq_key){NULL, 0};
+    struct wq__pick pick;
+
+    if (!m->group)
+        return (wq_key){NULL, 0};
+    if (wq__memory_pick(m, key, &pick) || !pick.group.len)
+        return (wq_key){key.data, 0}; /* no bytes of it, wherever they are */
+    return pick.group;
 }
 
 /* ---- keys --------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bounds.c: what if the queue is full? wq_config.max_len, and the three
- * answers to one key more. */
+/* test_bounds.c: what if the queue is full? wq_config.max_len and max_bytes, and
+ * the three answers to one key more. */
 #include "asked.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include <wq/backend.h>
 #include <wq/limiter.h>
 #include <wq/metrics.h>
 
@@ -983,6 +984,411 @@ TEST(worker_that_retries_its_key_does_not_wait)
     timed_destroy(t);
 }
 
+/* ---- the bound in bytes ------------------------------------------------- */
+
+static struct timed *
+create_sized(size_t max_bytes, wq_overflow overflow)
+{
+    return timed_create(WQ_CONFIG(.max_bytes = max_bytes, .overflow = overflow,
+                                  .limiter = wq_limiter_exponential(S, S)));
+}
+
+/* O-87 O-20 O-18 */
+TEST(bound_in_bytes_is_a_bound)
+{
+    wq_queue *inner = NULL, *out = NULL;
+
+    for (int o = WQ_OVERFLOW_REFUSE; o <= WQ_OVERFLOW_DROP_OLDEST; o++)
+        assert_err(
+            try_config(WQ_CONFIG(.max_bytes = 1, .overflow = (wq_overflow)o)),
+            WQ_OK);
+    assert_err(try_config(WQ_CONFIG(.max_bytes = 1, .on_drop = ignore)), WQ_OK);
+    assert_err(try_config(WQ_CONFIG(.max_bytes = 1, .order = &never)),
+               WQ_ENOTSUP);
+    assert_err(wq_create(NULL, &inner), WQ_OK);
+    assert_err(wq_delaying_wrap(inner, WQ_CONFIG(.max_bytes = 1), &out),
+               WQ_ENOTSUP);
+    assert_err(wq_rate_limiting_wrap(inner, WQ_CONFIG(.max_bytes = 1), &out),
+               WQ_ENOTSUP);
+    wq_destroy(inner);
+}
+
+/* O-87 O-30 */
+TEST(keys_are_refused_when_their_bytes_do_not_fit)
+{
+    struct timed *t = create_sized(10, WQ_OVERFLOW_REFUSE);
+
+    add(t->q, "12345");
+    add(t->q, "1234");
+    assert_int_equal(counts_of(t->q).bytes, 9);
+    assert_err(wq_add_str(t->q, "ab"), WQ_EFULL);
+    assert_err(wq_add_after(t->q, wq_str("ab"), S), WQ_EFULL);
+    assert_err(wq_add_rate_limited(t->q, wq_str("ab")), WQ_EFULL);
+    assert_err(try_how(t->q, WQ_ADD(.throttle_ns = S), "ab"), WQ_EFULL);
+    assert_int_equal(wq_num_requeues(t->q, wq_str("ab")), 0);
+    assert_states(t->q, "ab", 0);
+    add(t->q, "a"); /* exactly */
+    add(t->q, "12345");
+    assert_int_equal(counts_of(t->q).bytes, 10);
+    work_on(t->q, "12345");
+    add(t->q, "54321");
+    assert_int_equal(counts_of(t->q).bytes, 10);
+    timed_destroy(t);
+}
+
+/* O-87 O-54: whatever they are, until nothing is known of them. */
+TEST(bytes_of_all_known_keys_count)
+{
+    struct timed *t = create_sized(12, WQ_OVERFLOW_REFUSE);
+
+    add(t->q, "abc");
+    wq_item *item = take_key(t->q, "abc");
+    add_after(t, "def", S);
+    (void)add_how(t->q, WQ_ADD(.throttle_ns = S), "ghi");
+    work_on(t->q, "ghi"); /* quiet */
+    add(t->q, "jkl");
+    assert_int_equal(counts_of(t->q).bytes, 12);
+    assert_err(wq_add_str(t->q, "x"), WQ_EFULL);
+    finish(t->q, item);
+    assert_int_equal(counts_of(t->q).bytes, 9);
+    assert_err(wq_remove(t->q, wq_str("jkl")), WQ_OK);
+    assert_int_equal(counts_of(t->q).bytes, 6);
+    assert_err(wq_cancel_after(t->q, wq_str("def")), WQ_OK);
+    assert_int_equal(counts_of(t->q).bytes, 3);
+    step(t, S);
+    assert_int_equal(counts_of(t->q).bytes, 0);
+    timed_destroy(t);
+}
+
+/* O-87 O-30 */
+TEST(bytes_are_counted_only_for_a_bound)
+{
+    struct timed *t = create_bounded(3, WQ_OVERFLOW_REFUSE);
+
+    add(t->q, "abc");
+    assert_int_equal(counts_of(t->q).bytes, 0);
+    timed_destroy(t);
+}
+
+/* O-87 */
+TEST(key_longer_than_the_bound_never_fits)
+{
+    for (int o = WQ_OVERFLOW_REFUSE; o <= WQ_OVERFLOW_DROP_OLDEST; o++) {
+        struct timed *t = create_sized(4, (wq_overflow)o);
+        const wq_key  keys[] = {wq_str("ab"), wq_str("cd"), wq_str("e")};
+
+        add(t->q, "a");
+        assert_err(wq_add_str(t->q, "12345"), WQ_EFULL);
+        assert_err(try_how(t->q, WQ_ADD(.max_block_ns = HOUR), "12345"),
+                   WQ_EFULL); /* at once */
+        assert_err(wq_add_with(t->q, NULL, keys, 3), WQ_EFULL);
+        assert_int_equal(counts_of(t->q).bytes, 1);
+        assert_int_equal(counts_of(t->q).drops, 0);
+        work_on(t->q, "a");
+        add(t->q, "1234");
+        timed_destroy(t);
+    }
+}
+
+/* O-87 O-50 */
+TEST(batch_whose_bytes_do_not_fit_adds_none)
+{
+    struct timed *t = create_sized(6, WQ_OVERFLOW_REFUSE);
+    const wq_key  keys[] = {wq_str("ab"), wq_str("abc"), wq_str("ab"),
+                            wq_str("x")};
+
+    add(t->q, "x");
+    add(t->q, "y");
+    assert_err(wq_add_with(t->q, NULL, keys, 4), WQ_EFULL);
+    assert_int_equal(counts_of(t->q).bytes, 2);
+    assert_int_equal(wq_len(t->q), 2);
+    work_on(t->q, "x");
+    work_on(t->q, "y");
+    assert_err(wq_add_with(t->q, NULL, keys, 4), WQ_OK); /* 2 + 3 + 0 + 1 */
+    assert_int_equal(counts_of(t->q).bytes, 6);
+    timed_destroy(t);
+}
+
+/* O-87 O-55 */
+TEST(both_bounds_hold_at_once)
+{
+    struct timed *t = timed_create(WQ_CONFIG(.max_len = 3, .max_bytes = 10));
+
+    add(t->q, "1234567");
+    add(t->q, "ab");
+    assert_err(wq_add_str(t->q, "cd"), WQ_EFULL); /* bytes */
+    add(t->q, "c");
+    assert_err(wq_add_str(t->q, "d"), WQ_EFULL); /* both */
+    work_on(t->q, "1234567");
+    add(t->q, "d");
+    assert_err(wq_add_str(t->q, "e"), WQ_EFULL); /* keys */
+    timed_destroy(t);
+}
+
+/* ---- bytes: dropping ---------------------------------------------------- */
+
+static void
+create_dropping_bytes(struct seen *s, size_t max_len, size_t max_bytes)
+{
+    *s = (struct seen){.text = ""};
+    s->t = timed_create(WQ_CONFIG(.max_len = max_len, .max_bytes = max_bytes,
+                                  .on_drop = note, .drop_ctx = s,
+                                  .overflow = WQ_OVERFLOW_DROP_OLDEST));
+}
+
+/* O-87 */
+TEST(long_key_takes_the_place_of_several)
+{
+    struct seen s;
+
+    create_dropping_bytes(&s, 0, 8);
+    add(s.t->q, "a");
+    add(s.t->q, "bb");
+    add(s.t->q, "ccc");
+    add(s.t->q, "dd");
+    add(s.t->q, "12345"); /* 13: a, bb and ccc go */
+    assert_string_equal(s.text, "abbccc");
+    assert_int_equal(counts_of(s.t->q).displaced, 3);
+    assert_int_equal(counts_of(s.t->q).drops, 3);
+    assert_int_equal(counts_of(s.t->q).bytes, 7);
+    add(s.t->q, "e"); /* fits: none goes */
+    assert_string_equal(s.text, "abbccc");
+    work_on(s.t->q, "dd");
+    work_on(s.t->q, "12345");
+    work_on(s.t->q, "e");
+    timed_destroy(s.t);
+}
+
+/* O-87 O-55: keys that are not below it do not go, nor any other then. */
+TEST(key_that_cannot_displace_enough_bytes_displaces_none)
+{
+    struct seen s;
+
+    create_dropping_bytes(&s, 0, 8);
+    add_at(s.t->q, 5, "high5");
+    add(s.t->q, "aa");
+    assert_err(wq_add_str(s.t->q, "1234"), WQ_EFULL);
+    assert_string_equal(s.text, "");
+    add_at(s.t->q, 5, "1234"); /* aa is not enough: the oldest of 5 goes */
+    assert_string_equal(s.text, "aahigh5");
+    work_on(s.t->q, "1234");
+    timed_destroy(s.t);
+}
+
+/* O-87 O-55: the lowest first, and there the oldest. */
+TEST(bytes_of_the_lowest_priority_go_first)
+{
+    struct seen s;
+
+    create_dropping_bytes(&s, 0, 9);
+    add_at(s.t->q, 1, "aaa");
+    add_at(s.t->q, -1, "b");
+    add_at(s.t->q, -1, "cc");
+    add_at(s.t->q, 0, "ddd");
+    add_at(s.t->q, 1, "raise");
+    assert_string_equal(s.text, "bccddd");
+    (void)add_how(s.t->q, WQ_ADD(.priority = 9), "aaa");
+    add_at(s.t->q, 5, "12345");
+    assert_string_equal(s.text, "bccdddraise");
+    work_on_at(s.t->q, "aaa", 9);
+    work_on_at(s.t->q, "12345", 5);
+    timed_destroy(s.t);
+}
+
+/* O-87: one bound is enough. */
+TEST(keys_go_until_both_bounds_hold)
+{
+    struct seen s;
+
+    create_dropping_bytes(&s, 3, 9);
+    add(s.t->q, "aaaa");
+    add(s.t->q, "b");
+    add(s.t->q, "c");
+    add(s.t->q, "d"); /* keys */
+    assert_string_equal(s.text, "aaaa");
+    add(s.t->q, "12345678"); /* bytes: b and c; the keys alone: b */
+    assert_string_equal(s.text, "aaaabc");
+    assert_int_equal(wq_len(s.t->q), 2);
+    timed_destroy(s.t);
+}
+
+/* O-87 O-50 */
+TEST(batch_displaces_bytes_and_none_it_names)
+{
+    struct seen  s;
+    const wq_key keys[] = {wq_str("aa"), wq_str("xxx"), wq_str("yy")};
+
+    create_dropping_bytes(&s, 0, 8);
+    add(s.t->q, "aa");
+    add(s.t->q, "bb");
+    add(s.t->q, "cc");
+    add(s.t->q, "d");
+    assert_err(wq_add_with(s.t->q, NULL, keys, 3), WQ_OK);
+    assert_string_equal(s.text, "bbcc");
+    work_on(s.t->q, "aa");
+    work_on(s.t->q, "d");
+    work_on(s.t->q, "xxx");
+    work_on(s.t->q, "yy");
+    timed_destroy(s.t);
+}
+
+/* O-87 O-55: the callback adds the first victim again, which displaces more;
+ * those of the first add are shown all the same. */
+TEST(callback_may_add_again_while_victims_are_left_to_show)
+{
+    struct seen s;
+
+    create_dropping_bytes(&s, 0, 5);
+    s.calls = true;
+    add(s.t->q, "a");
+    add(s.t->q, "b");
+    add(s.t->q, "cc");
+    add(s.t->q, "new"); /* drops a and b; then a displaces cc */
+    assert_string_equal(s.text, "accb");
+    assert_int_equal(counts_of(s.t->q).bytes, 4);
+    work_on(s.t->q, "new");
+    work_on(s.t->q, "a");
+    timed_destroy(s.t);
+}
+
+/* O-87 O-80 */
+TEST(bytes_come_from_the_group_that_has_most_keys)
+{
+    struct timed *t = timed_create(
+        WQ_CONFIG(.max_bytes = 15, .overflow = WQ_OVERFLOW_DROP_OLDEST,
+                  .group = wq_group_before_slash));
+
+    add(t->q, "a/long1");
+    add(t->q, "b/1");
+    add(t->q, "b/2");
+    add(t->q, "c");
+    add(t->q, "d/1");
+    assert_states(t->q, "b/1", 0);
+    add(t->q, "e/123"); /* all have one: the first group */
+    assert_states(t->q, "a/long1", 0);
+    assert_int_equal(counts_of(t->q).bytes, 12);
+    timed_destroy(t);
+}
+
+/* ---- bytes: blocking ---------------------------------------------------- */
+
+/* The whole of `key` in one add. */
+static struct adding
+adding_key(wq_queue *q, const char *key)
+{
+    struct adding a = {.q = q, .how = {.size = sizeof a.how}, .n = 1};
+
+    a.keys[0] = wq_str(key);
+    return a;
+}
+
+/* O-87 O-55 */
+TEST(long_key_waits_until_enough_short_ones_have_gone)
+{
+    struct timed *t = create_sized(6, WQ_OVERFLOW_BLOCK);
+
+    add(t->q, "aa");
+    add(t->q, "bb");
+    add(t->q, "c");
+    struct adding  x = adding_key(t->q, "12345");
+    struct worker *w = block(&x);
+    work_on(t->q, "aa");
+    worker_await_blocked(w);
+    assert_int_equal(counts_of(t->q).bytes, 3);
+    work_on(t->q, "bb");
+    assert_err(worker_join(w), WQ_OK);
+    work_on(t->q, "c");
+    work_on(t->q, "12345");
+    timed_destroy(t);
+}
+
+/* O-87 O-55 */
+TEST(long_key_does_not_hold_up_a_short_one)
+{
+    struct timed *t = create_sized(6, WQ_OVERFLOW_BLOCK);
+
+    add(t->q, "aaa");
+    add(t->q, "bbb");
+    struct adding  x = adding_key(t->q, "12345"), y = adding_key(t->q, "yy");
+    struct worker *first = block(&x);
+    struct worker *second = block(&y);
+    work_on(t->q, "aaa");
+    assert_err(worker_join(second), WQ_OK);
+    worker_await_blocked(first);
+    work_on(t->q, "bbb");
+    worker_await_blocked(first);
+    work_on(t->q, "yy");
+    assert_err(worker_join(first), WQ_OK);
+    timed_destroy(t);
+}
+
+/* O-87 O-55: of those that fit, the one that came first. */
+TEST(bytes_go_to_those_that_waited_longest)
+{
+    struct timed *t = create_sized(4, WQ_OVERFLOW_BLOCK);
+
+    add(t->q, "aaaa");
+    struct adding  all[] = {adding_key(t->q, "xx"), adding_key(t->q, "yyy"),
+                            adding_key(t->q, "zz")};
+    struct worker *w[SEVERAL];
+    for (int i = 0; i < SEVERAL; i++)
+        w[i] = block(&all[i]);
+    work_on(t->q, "aaaa"); /* enough for xx and zz */
+    assert_err(worker_join(w[0]), WQ_OK);
+    assert_err(worker_join(w[2]), WQ_OK);
+    worker_await_blocked(w[1]);
+    assert_int_equal(counts_of(t->q).bytes, 4);
+    finish(t->q, take(t->q));
+    worker_await_blocked(w[1]);
+    finish(t->q, take(t->q));
+    assert_err(worker_join(w[1]), WQ_OK);
+    timed_destroy(t);
+}
+
+/* O-87: keys that were promised room do not count twice. */
+TEST(blocked_adds_wait_for_both_bounds)
+{
+    struct timed *t = timed_create(
+        WQ_CONFIG(.max_len = 2, .max_bytes = 6, .overflow = WQ_OVERFLOW_BLOCK));
+
+    add(t->q, "aaaaa");
+    add(t->q, "b");
+    struct adding  x = adding_key(t->q, "xx");
+    struct worker *w = block(&x);
+    wq_item       *a = take_key(t->q, "aaaaa");
+    work_on(t->q, "b"); /* a place, but one byte */
+    worker_await_blocked(w);
+    finish(t->q, a);
+    assert_err(worker_join(w), WQ_OK);
+    add(t->q, "y");
+    struct adding z = adding_key(t->q, "z");
+    w = block(&z); /* bytes, but no place */
+    work_on(t->q, "xx");
+    assert_err(worker_join(w), WQ_OK);
+    timed_destroy(t);
+}
+
+/* O-87 O-55 */
+TEST(add_that_waits_for_bytes_can_time_out)
+{
+    struct timed *t = create_sized(3, WQ_OVERFLOW_BLOCK);
+
+    add(t->q, "abc");
+    assert_err(try_how(t->q, WQ_ADD(.nowait = true), "x"), WQ_EFULL);
+    struct adding x = adding_key(t->q, "x");
+    x.how.max_block_ns = S;
+    struct worker *w = block(&x);
+    await_sleepers(t, 1);
+    step(t, S);
+    assert_err(worker_join(w), WQ_ETIMEDOUT);
+    struct adding y = adding_key(t->q, "y");
+    w = block(&y);
+    wq_shutdown(t->q);
+    assert_err(worker_join(w), WQ_ESHUTDOWN);
+    assert_int_equal(counts_of(t->q).bytes, 3);
+    timed_destroy(t);
+}
+
 WQ_TESTS(test(overflow_policy_needs_a_bound),
          test(unknown_overflow_policy_is_refused),
          test(oldest_of_an_order_cannot_be_dropped), test(any_name_is_accepted),
@@ -1022,4 +1428,23 @@ WQ_TESTS(test(overflow_policy_needs_a_bound),
          test(add_that_waits_is_woken_when_a_quiet_time_is_over),
          test(adds_that_wait_learn_of_quiet_times_that_begin_later),
          test(order_that_says_full_is_not_waited_for),
-         test(worker_that_retries_its_key_does_not_wait));
+         test(worker_that_retries_its_key_does_not_wait),
+         test(bound_in_bytes_is_a_bound),
+         test(keys_are_refused_when_their_bytes_do_not_fit),
+         test(bytes_of_all_known_keys_count),
+         test(bytes_are_counted_only_for_a_bound),
+         test(key_longer_than_the_bound_never_fits),
+         test(batch_whose_bytes_do_not_fit_adds_none),
+         test(both_bounds_hold_at_once),
+         test(long_key_takes_the_place_of_several),
+         test(key_that_cannot_displace_enough_bytes_displaces_none),
+         test(bytes_of_the_lowest_priority_go_first),
+         test(keys_go_until_both_bounds_hold),
+         test(batch_displaces_bytes_and_none_it_names),
+         test(callback_may_add_again_while_victims_are_left_to_show),
+         test(bytes_come_from_the_group_that_has_most_keys),
+         test(long_key_waits_until_enough_short_ones_have_gone),
+         test(long_key_does_not_hold_up_a_short_one),
+         test(bytes_go_to_those_that_waited_longest),
+         test(blocked_adds_wait_for_both_bounds),
+         test(add_that_waits_for_bytes_can_time_out));

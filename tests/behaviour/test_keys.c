@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include <wq/inspect.h>
+
 /* Add `key`, get it back, and say done. */
 static void
 assert_comes_back(wq_queue *q, wq_key key)
@@ -218,6 +220,182 @@ TEST(times_are_whole_nanoseconds)
     assert_true(WQ_MS(9223372036854) < WQ_FOREVER);
 }
 
+/* ---- the NUL behind a key ----------------------------------------------- */
+
+/* Is there one? Reads one byte more than the key has. */
+static bool
+ends_with_nul(wq_key key)
+{
+    return ((const char *)key.data)[key.len] == '\0';
+}
+
+/* Lengths around every size at which a key is kept differently. */
+static const size_t lengths[] = {1,   7,    8,    9,         31,  32,
+                                 33,  180,  200,  255,       256, 257,
+                                 500, 1000, 5000, WQ_KEY_MAX};
+enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
+
+static char many[WQ_KEY_MAX + 1]; /* no NUL */
+
+static wq_key
+key_of_length(size_t i)
+{
+    memset(many, 'x', sizeof many);
+    return (wq_key){many, lengths[i]};
+}
+
+/* O-88: with and without what special queues keep beside a key. */
+TEST(nul_follows_the_key_of_an_item)
+{
+    const wq_config configs[] = {
+        {.size = sizeof(wq_config)},
+        {.size = sizeof(wq_config), .ages = true},
+        {.size = sizeof(wq_config), .max_ready_ns = 1},
+        {.size = sizeof(wq_config), .group = wq_group_before_slash},
+        {.size = sizeof(wq_config),
+         .group = wq_group_before_slash,
+         .max_ready_ns = 1,
+         .max_bytes = SIZE_MAX},
+    };
+
+    for (size_t c = 0; c < sizeof configs / sizeof configs[0]; c++) {
+        wq_queue *q = NULL;
+        assert_err(wq_create(&configs[c], &q), WQ_OK);
+        for (size_t i = 0; i < LENGTHS; i++) {
+            assert_err(wq_add(q, key_of_length(i)), WQ_OK);
+            wq_item *item = take(q);
+            assert_int_equal(item->key.len, lengths[i]);
+            assert_true(ends_with_nul(item->key));
+            assert_int_equal(strlen(item->key.data), lengths[i]);
+            finish(q, item);
+        }
+        wq_destroy(q);
+    }
+}
+
+static bool
+count_nuls(void *ctx, wq_key key, const wq_key_info *info)
+{
+    (void)info;
+    *(size_t *)ctx += ends_with_nul(key);
+    return true;
+}
+
+/* O-88 O-33 */
+TEST(nul_follows_the_key_of_a_visit)
+{
+    wq_queue *q = *state;
+    size_t    seen = 0;
+
+    for (size_t i = 0; i < LENGTHS; i++)
+        assert_err(wq_add(q, key_of_length(i)), WQ_OK);
+    assert_err(wq_each(q, 0, count_nuls, &seen), WQ_OK);
+    assert_int_equal(seen, LENGTHS);
+}
+
+struct nuls {
+    wq_key keys[LENGTHS]; /* what the order was given */
+    size_t len;
+    size_t seen; /* keys that were followed by a NUL */
+};
+
+static wq_err
+push_nul(void *self, wq_key key, int priority)
+{
+    struct nuls *n = self;
+
+    (void)priority;
+    n->seen += ends_with_nul(key);
+    n->keys[n->len++] = key;
+    return WQ_OK;
+}
+
+static void
+touch_nul(void *self, wq_key key)
+{
+    ((struct nuls *)self)->seen += ends_with_nul(key);
+}
+
+static bool
+pop_nul(void *self, wq_key *out)
+{
+    struct nuls *n = self;
+
+    if (!n->len)
+        return false;
+    *out = n->keys[--n->len];
+    return true;
+}
+
+static size_t
+len_nul(void *self)
+{
+    return ((struct nuls *)self)->len;
+}
+
+/* O-88 Q-24 */
+TEST(nul_follows_the_key_an_order_gets)
+{
+    struct nuls    n = {.len = 0};
+    const wq_order order = {.size = sizeof order,
+                            .self = &n,
+                            .push = push_nul,
+                            .touch = touch_nul,
+                            .pop = pop_nul,
+                            .len = len_nul};
+    wq_queue      *q = NULL;
+
+    assert_err(wq_create(WQ_CONFIG(.order = &order), &q), WQ_OK);
+    for (size_t i = 0; i < LENGTHS; i++) {
+        assert_err(wq_add(q, key_of_length(i)), WQ_OK);
+        assert_err(wq_add(q, key_of_length(i)), WQ_OK); /* touches */
+    }
+    assert_int_equal(n.seen, 2 * LENGTHS);
+    wq_destroy(q);
+}
+
+static void
+count_dropped(void *ctx, wq_key key, unsigned retries, wq_err why)
+{
+    (void)retries, (void)why;
+    *(size_t *)ctx += ends_with_nul(key);
+}
+
+/* O-88 O-55 */
+TEST(nul_follows_the_key_of_an_overflow)
+{
+    wq_queue *q = NULL;
+    size_t    seen = 0;
+
+    assert_err(wq_create(WQ_CONFIG(.max_len = 1, .on_drop = count_dropped,
+                                   .drop_ctx = &seen,
+                                   .overflow = WQ_OVERFLOW_DROP_OLDEST),
+                         &q),
+               WQ_OK);
+    for (size_t i = 0; i < LENGTHS; i++)
+        assert_err(wq_add(q, key_of_length(i)), WQ_OK);
+    assert_int_equal(seen, LENGTHS - 1);
+    wq_destroy(q);
+}
+
+/* O-88 O-17: also where none follows the bytes that the caller passed. */
+TEST(nul_follows_the_key_that_is_given_up)
+{
+    wq_queue *q = NULL;
+    size_t    seen = 0;
+
+    assert_err(wq_create(WQ_CONFIG(.max_retries = 1, .on_drop = count_dropped,
+                                   .drop_ctx = &seen),
+                         &q),
+               WQ_OK);
+    for (size_t i = 0; i < LENGTHS; i++) {
+        assert_err(wq_add_rate_limited(q, key_of_length(i)), WQ_OK);
+        assert_err(wq_add_rate_limited(q, key_of_length(i)), WQ_EGIVENUP);
+    }
+    assert_int_equal(seen, LENGTHS);
+    wq_destroy(q);
+}
+
 WQ_TESTS(with_queue(key_may_hold_any_byte),
          with_queue(keys_differ_when_a_byte_after_a_nul_differs),
          with_queue(keys_differ_when_one_is_the_beginning_of_the_other),
@@ -231,4 +409,9 @@ WQ_TESTS(with_queue(key_may_hold_any_byte),
          with_queue(empty_key_is_refused),
          test(key_words_make_the_key_they_say),
          with_queue(verbs_with_a_string_mean_its_bytes),
-         test(times_are_whole_nanoseconds));
+         test(times_are_whole_nanoseconds),
+         test(nul_follows_the_key_of_an_item),
+         with_queue(nul_follows_the_key_of_a_visit),
+         test(nul_follows_the_key_an_order_gets),
+         test(nul_follows_the_key_of_an_overflow),
+         test(nul_follows_the_key_that_is_given_up));

@@ -3,7 +3,7 @@
  *
  *     ready: 2 [0: 2 0 0] a b; held: c#3/0 d#4/5*; waiting: e@50/0; fence 4
  *
- * READY keys in order, by priority; held ones by fence, with a star when dirty;
+ * READY keys in order, by priority (and group); held ones by fence, with a star when dirty;
  * waiting ones by deadline, and what is remembered about their pace. Equal
  * texts: nobody can tell the two moments apart (L6). Sizes of tables are not in
  * it, since growing them is no change.
@@ -113,19 +113,71 @@ snapshot_waiting(struct snapshot *s, const struct wq__core *c)
     }
 }
 
-/* A priority, who has it, and how many will. */
+/* The keys of a line or a lane. */
 static inline void
-snapshot_level(struct snapshot *s, const struct wq__core *c,
-               const struct wq__level *level)
+snapshot_line(struct snapshot *s, const struct wq__core *c, wq__ref first)
 {
-    snapshot_say(s, " [%d: %zu %zu %zu]", level->priority, level->len,
-                 level->dirty, level->holders);
-    for (wq__ref ref = level->first; ref;) {
+    for (wq__ref ref = first; ref;) {
         const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
         snapshot_key(s, wq__rec_key(rec));
         if (c->ages)
             snapshot_say(s, "+%lld", (long long)wq__rec_since(rec));
         ref = rec->next;
+    }
+}
+
+/* Lanes, the next one first. */
+static inline void
+snapshot_ring(struct snapshot *s, const struct wq__core *c, wq__ref first)
+{
+    for (wq__ref head = first; head;) {
+        snapshot_say(s, " <");
+        snapshot_line(s, c, head);
+        snapshot_say(s, " >");
+        head = wq__rec_member(wq__core_rec(c, head))->next;
+        if (head == first)
+            break;
+    }
+}
+
+/* A priority, who has it, and how many will. */
+static inline void
+snapshot_level(struct snapshot *s, const struct wq__core *c,
+               const struct wq__level *level)
+{
+    snapshot_say(s, " [%d: %zu %zu %zu %zu]", level->priority, level->len,
+                 level->bytes, level->dirty, level->holders);
+    if (c->ready.special & WQ__GROUPED)
+        snapshot_ring(s, c, level->first);
+    else
+        snapshot_line(s, c, level->first);
+}
+
+/* Groups by number; in their lanes, also those of a blocked one. */
+static inline void
+snapshot_groups(struct snapshot *s, const struct wq__core *c)
+{
+    const struct wq__groups *g = &c->ready.groups;
+
+    snapshot_say(s, "; groups %u, %zu offered:", g->live, g->offers);
+    for (uint32_t i = 1; i < g->cap; i++) {
+        if (!g->at[i])
+            continue;
+        snapshot_key(s, (wq_key){g->at[i]->name, g->at[i]->len});
+        snapshot_say(s, "=%u %zu %zu %zu", i, g->at[i]->records,
+                     g->at[i]->ready, g->at[i]->held);
+    }
+}
+
+/* READY keys, the oldest first. */
+static inline void
+snapshot_ages(struct snapshot *s, const struct wq__core *c)
+{
+    snapshot_say(s, "; by age:");
+    for (wq__ref ref = c->ready.oldest; ref;) {
+        struct wq__rec *rec = wq__core_rec(c, ref);
+        snapshot_key(s, wq__rec_key(rec));
+        ref = wq__rec_age(rec)->newer;
     }
 }
 
@@ -152,7 +204,11 @@ snapshot_take(struct snapshot *s, const struct wq__core *c)
     snapshot_held(s, c);
     snapshot_say(s, "; waiting:");
     snapshot_waiting(s, c);
-    snapshot_say(s, "; tally");
+    if (c->ready.special & WQ__GROUPED)
+        snapshot_groups(s, c);
+    if (c->ready.special & WQ__AGEING)
+        snapshot_ages(s, c);
+    snapshot_say(s, "; %zu bytes; tally", c->bytes);
     snapshot_tally(s, &c->tally);
     snapshot_say(s, "; fence %llu%s", (unsigned long long)c->fence,
                  c->shutting_down ? "; shut down" : "");

@@ -25,6 +25,10 @@ struct scene {
     bool   ages;                 /* they are kept */
     bool   has_plug_in;
     size_t max_len;
+    bool   grouped;   /* every key is a group of its own */
+    size_t max_held;  /* of a group */
+    bool   ageing;    /* which keeps ages */
+    size_t max_bytes; /* of all keys */
 };
 
 struct ctx {
@@ -44,10 +48,41 @@ static char         long_bytes[1000];
 
 /* ---- making the scene --------------------------------------------------- */
 
+/* What is known of a key before it is added. */
+static struct wq__pick
+pick_of(wq_key key, int64_t at)
+{
+    struct wq__pick pick = {.hash = wq__core_hash(&ctx.core, key), .at = at};
+
+    if (scene.grouped) {
+        pick.group = key;
+        pick.group_hash = pick.hash;
+    }
+    return pick;
+}
+
+/* In any way. */
+static wq_err
+add_to_scene(struct wq__how how, wq_key key, int64_t at)
+{
+    struct wq__pick pick = pick_of(key, at);
+
+    return wq__core_add_with(&ctx.core, &how, &key, &pick, 1, NULL, NULL);
+}
+
+static wq_err
+add_how(struct wq__how how, wq_key key)
+{
+    return add_to_scene(how, key, 12);
+}
+
 static wq_err
 add(wq_key key)
 {
     wq_added what;
+
+    if (scene.grouped || scene.max_bytes)
+        return add_how((struct wq__how){0}, key);
     return wq__core_add(&ctx.core, key, wq__core_hash(&ctx.core, key), 0,
                         &what);
 }
@@ -55,9 +90,7 @@ add(wq_key key)
 static wq_err
 add_at(wq_key key, int64_t at)
 {
-    wq_added what;
-    return wq__core_add_after(&ctx.core, key, wq__core_hash(&ctx.core, key), 0,
-                              at, false, &what);
+    return add_to_scene((struct wq__how){.kind = WQ__ADD_AT}, key, at);
 }
 
 static wq_key
@@ -65,15 +98,6 @@ numbered(char text[static 32], const char *name, int i)
 {
     (void)snprintf(text, 32, "%s%d", name, i);
     return wq_str(text);
-}
-
-/* In any way. */
-static wq_err
-add_how(struct wq__how how, wq_key key)
-{
-    struct wq__pick pick = {.hash = wq__core_hash(&ctx.core, key), .at = 12};
-
-    return wq__core_add_with(&ctx.core, &how, &key, &pick, 1, NULL, NULL);
 }
 
 /* One is READY, one is left alone, one waits until it is not any more; and a
@@ -125,6 +149,12 @@ setup(struct counting *mem)
                   &mem->allocator);
     if (scene.ages)
         wq__core_keep_ages(&ctx.core);
+    if (scene.grouped)
+        wq__core_have_groups(&ctx.core, scene.max_held);
+    if (scene.ageing)
+        wq__core_serve_after(&ctx.core, 5);
+    if (scene.max_bytes)
+        wq__core_bound_bytes(&ctx.core, SIZE_MAX);
     make_held();
     for (int i = 0; i < scene.ready; i++)
         assert_int_equal(add(numbered(text, "ready", i)), WQ_OK);
@@ -137,6 +167,8 @@ setup(struct counting *mem)
     if (scene.paced)
         make_paced();
     ctx.core.max_len = scene.max_len;
+    if (scene.max_bytes)
+        wq__core_bound_bytes(&ctx.core, scene.max_bytes);
     snapshot_take(&ctx.before, &ctx.core);
     return &ctx;
 }
@@ -453,8 +485,7 @@ op_purpose(void *unused)
         keys[n] = strcmp(purpose.names[n], "long")
                       ? wq_str(purpose.names[n])
                       : (wq_key){long_bytes, sizeof long_bytes};
-        picks[n].hash = wq__core_hash(&ctx.core, keys[n]);
-        picks[n].at = 11 + (int64_t)n % 3;
+        picks[n] = pick_of(keys[n], 11 + (int64_t)n % 3);
     }
     wq__ref      victims;
     const wq_err err = wq__core_add_with(&ctx.core, &purpose.how, keys, picks,
@@ -660,6 +691,134 @@ TEST(looking_needs_no_memory_and_changes_nothing)
     teardown(NULL);
 }
 
+/* ---- groups, ageing, bytes ---------------------------------------------- */
+
+/* O-80: of the record, of the group and of the table, each is missing once. */
+TEST(add_of_a_new_group_without_memory_changes_nothing)
+{
+    scene = (struct scene){.grouped = true};
+    sweep("first add", op_add, false);
+    sweep_sizes("add", op_add, &scene.ready, 0);
+    scene = (struct scene){.grouped = true, .max_held = 1};
+    sweep_sizes("add, others held", op_add, &scene.held, 0);
+    memset(long_bytes, 'k', sizeof long_bytes);
+    scene = (struct scene){.grouped = true, .ageing = true};
+    for (scene.ready = 0; scene.ready < SIZES; scene.ready++)
+        sweep("add of a long key", op_add_long, false);
+}
+
+/* O-80 O-51 O-53 O-54 */
+TEST(add_of_a_new_group_in_every_way_changes_nothing)
+{
+    scene = (struct scene){.grouped = true, .paced = true};
+    sweep_every_way("new", &scene.levels, 20);
+    scene = (struct scene){.grouped = true, .ageing = true};
+    sweep_every_way("new", &scene.waiting, 20);
+}
+
+/* O-80 O-50: the groups made for keys before the one that fails go, too. */
+TEST(batch_over_new_groups_without_memory_changes_nothing)
+{
+    static const char *const names[] = {"new1", "ready0", "long", "new1",
+                                        "new2", "wait0",  "new3", "new4"};
+
+    memset(long_bytes, 'k', sizeof long_bytes);
+    memcpy(purpose.names, names, sizeof names);
+    for (size_t i = 0; i < HOWS; i++) {
+        purpose.how = hows[i];
+        for (int size = 0; size < 20; size++) {
+            scene = (struct scene){.ready = 1 + size,
+                                   .waiting = 1,
+                                   .levels = size % 4,
+                                   .grouped = true,
+                                   .max_held = (size_t)size % 2,
+                                   .ageing = size % 2 == 0,
+                                   .max_bytes = 100000};
+            sweep("batch", op_purpose, false);
+        }
+    }
+}
+
+/* O-80 O-87 O-55: nobody makes room for what cannot be added. */
+TEST(batch_that_displaces_groups_without_memory_changes_nothing)
+{
+    static const char *const names[8] = {"new1", "ready0", "new2", "new3"};
+
+    memcpy(purpose.names, names, sizeof names);
+    for (size_t i = 0; i < HOWS; i++) {
+        purpose.how = hows[i];
+        purpose.how.displace = true;
+        for (int size = 5; size <= 10; size++) { /* of 6 bytes each */
+            scene = (struct scene){.ready = size,
+                                   .levels = 2,
+                                   .grouped = true,
+                                   .ageing = size % 2,
+                                   .max_bytes = 17 + 6 * (size_t)size};
+            sweep("batch that displaces", op_purpose, false);
+        }
+    }
+}
+
+/* O-87: room is looked for before anything changes. */
+TEST(batch_whose_bytes_do_not_fit_changes_nothing)
+{
+    static const char *const names[8] = {"new1", "ready0", "new2"};
+    struct counting          mem;
+
+    memcpy(purpose.names, names, sizeof names);
+    for (size_t i = 0; i < HOWS; i++) {
+        purpose.how = hows[i];
+        scene = (struct scene){.ready = 4, .grouped = true, .max_bytes = 31};
+        counting_init(&mem);
+        (void)setup(&mem);
+        assert_int_equal(op_purpose(NULL), WQ_EFULL);
+        unchanged(NULL);
+        teardown(NULL);
+        assert_int_equal(mem.bytes, 0);
+    }
+}
+
+static wq_err
+op_hasten(void *unused)
+{
+    (void)unused;
+    wq__core_hasten(&ctx.core, 5, false);
+    return WQ_OK;
+}
+
+/* O-80 O-86 O-89: what was accepted can always go on. */
+TEST(grouped_keys_go_on_without_memory)
+{
+    for (size_t bound = 0; bound < 3; bound++) {
+        scene = (struct scene){.ready = 3,
+                               .held = 20,
+                               .dirty = bound > 0,
+                               .waiting = 20,
+                               .levels = 5,
+                               .paced = true,
+                               .grouped = true,
+                               .max_held = bound,
+                               .ageing = bound == 0};
+        sweep("done", op_done, true);
+        sweep("done by key", op_done_key, true);
+        sweep("promotion", op_promote, true);
+        sweep("flush of deadlines", op_hasten, true);
+        taken_back = "ready1";
+        sweep("remove", op_remove, true);
+        taken_back = "wait1";
+        sweep("remove", op_remove, true);
+    }
+}
+
+/* O-80 */
+TEST(get_of_a_grouped_key_without_memory_keeps_its_turn)
+{
+    scene = (struct scene){.ready = 4, .grouped = true, .max_held = 1};
+    sweep("first get", op_get, false);
+    scene = (struct scene){.ready = 4, .grouped = true, .ageing = true};
+    sweep_sizes("get", op_get, &scene.held, 0);
+}
+
 /* ---- the same behind a plug-in that needs memory ------------------------ */
 
 TEST(add_that_the_plug_in_has_no_memory_for_changes_nothing)
@@ -729,4 +888,11 @@ WQ_TESTS(test(add_without_memory_changes_nothing),
          test(done_of_a_dirty_key_that_the_plug_in_refuses_keeps_the_loan),
          test(done_of_a_clean_key_does_not_ask_the_plug_in),
          test(throttled_add_that_the_plug_in_refuses_changes_nothing),
-         test(get_without_memory_does_not_ask_the_plug_in));
+         test(get_without_memory_does_not_ask_the_plug_in),
+         test(add_of_a_new_group_without_memory_changes_nothing),
+         test(add_of_a_new_group_in_every_way_changes_nothing),
+         test(batch_over_new_groups_without_memory_changes_nothing),
+         test(batch_that_displaces_groups_without_memory_changes_nothing),
+         test(batch_whose_bytes_do_not_fit_changes_nothing),
+         test(grouped_keys_go_on_without_memory),
+         test(get_of_a_grouped_key_without_memory_keeps_its_turn));

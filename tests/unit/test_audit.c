@@ -32,12 +32,24 @@ must(wq_err err)
     assert_int_equal(err, WQ_OK);
 }
 
+/* By picks, as queues with groups or a bound in bytes do. */
+static void
+add_picked(const char *s, int priority)
+{
+    const struct wq__how how = {.priority = priority};
+    const wq_key         key = wq_str(s);
+    struct wq__pick      pick = {.hash = wq__core_hash(&f.core, key)};
+
+    pick.group = wq_group_before_slash(NULL, key);
+    if (pick.group.len)
+        pick.group_hash = wq__core_hash(&f.core, pick.group);
+    must(wq__core_add_with(&f.core, &how, &key, &pick, 1, NULL, NULL));
+}
+
 static void
 add(const char *s)
 {
-    wq_added what;
-    must(wq__core_add(&f.core, wq_str(s), wq__core_hash(&f.core, wq_str(s)), 0,
-                      &what));
+    add_picked(s, 0);
 }
 
 static void
@@ -49,7 +61,11 @@ add_at(const char *s, int64_t at)
                             &what));
 }
 
-static bool keeps_ages; /* the next core does */
+static bool   keeps_ages;    /* the next core does */
+static bool   has_groups;    /* likewise; all keys are of one group */
+static size_t max_held;      /* of which so many may be HELD */
+static bool   serves_oldest; /* likewise: ageing */
+static size_t max_bytes;     /* likewise */
 
 static void
 open_with(const wq_order *order)
@@ -60,6 +76,12 @@ open_with(const wq_order *order)
     wq__core_init(&f.core, secret, order, NULL);
     if (keeps_ages)
         wq__core_keep_ages(&f.core);
+    if (has_groups)
+        wq__core_have_groups(&f.core, max_held);
+    if (serves_oldest)
+        wq__core_serve_after(&f.core, 1000);
+    if (max_bytes)
+        wq__core_bound_bytes(&f.core, max_bytes);
     add("held");
     must(wq__core_get(&f.core, 0, &item));
     add("dirty");
@@ -571,6 +593,165 @@ TEST(auditor_sees_a_plug_in_that_lost_a_key)
     SPOIL(f.lifo.len, 1, "the wq_order and the queue differ on what is READY");
 }
 
+/* ---- groups, ageing and bytes ------------------------------------------- */
+
+/* Another core, of a special kind. */
+static void
+reopen(void)
+{
+    wq__core_fini(&f.core);
+    open_with(NULL);
+    has_groups = serves_oldest = false;
+    max_held = max_bytes = 0;
+}
+
+static struct wq__member *
+member_of(const char *s)
+{
+    return wq__rec_member(rec_of(s));
+}
+
+static struct wq__group *
+group_of(const char *s)
+{
+    return wq__groups_of(&f.core.ready.groups, rec_of(s));
+}
+
+/* The keys of open_with(), and three groups:
+ *
+ *     level 0    ready1 ready2    a/1 a/2    b/1
+ *     level 5                     a/9
+ */
+static void
+open_groups(size_t bound)
+{
+    has_groups = true;
+    max_held = bound;
+    reopen();
+    add("a/1");
+    add("a/2");
+    add("b/1");
+    add_picked("a/9", 5);
+    assert_null(wq__core_check(&f.core));
+}
+
+TEST(auditor_sees_a_lane_with_wrong_keys)
+{
+    open_groups(0);
+    SPOIL(rec_of("a/1")->next, ref_of("wait1"),
+          "L2: a lane holds a key that is not READY");
+    SPOIL(rec_of("a/1")->next, ref_of("a/9"),
+          "L4: a key stands in another priority's lane");
+    SPOIL(rec_of("a/1")->next, ref_of("b/1"),
+          "a key stands in another group's lane");
+    SPOIL(rec_of("a/2")->next, ref_of("a/1"), "L2: a key is in its lane twice");
+    SPOIL(rec_of("a/2")->prev, ref_of("b/1"), "a lane does not lead back");
+}
+
+TEST(auditor_sees_a_lane_that_was_cut)
+{
+    open_groups(0);
+    SPOIL(rec_of("a/1")->next, 0, "a lane was cut");
+    SPOIL(member_of("a/1")->last, ref_of("a/1"), "a lane was cut");
+    SPOIL(member_of("a/1")->len, 3, "a lane was cut");
+}
+
+TEST(auditor_sees_a_ring_that_is_broken)
+{
+    open_groups(0);
+    SPOIL(member_of("a/1")->next, ref_of("a/1"),
+          "a ring of lanes does not lead back");
+    SPOIL(member_of("b/1")->prev, ref_of("b/1"),
+          "a ring of lanes does not lead back");
+    SPOIL(member_of("a/1")->next, 0,
+          "a lane is in its ring although its group is blocked, or not");
+    SPOIL(f.core.ready.levels.at[0].first, 0, "L4: no lane of a ring is next");
+}
+
+TEST(auditor_sees_a_blocked_group_in_a_ring)
+{
+    open_groups(3); /* of the keys without a group, two are HELD */
+    SPOIL(f.core.ready.groups.max_held, 2,
+          "a lane is in its ring although its group is blocked, or not");
+    SPOIL(f.core.ready.groups.max_held, 1,
+          "more keys of a group are HELD than the bound allows");
+}
+
+TEST(auditor_sees_miscounted_groups)
+{
+    open_groups(0);
+    SPOIL(group_of("a/1")->ready, 4, "the groups' keys were miscounted");
+    SPOIL(group_of("a/1")->held, 1, "the groups' keys were miscounted");
+    SPOIL(group_of("a/1")->records, 4, "the groups' keys were miscounted");
+    group_of("b/1")->ready++; /* the sum is right */
+    group_of("a/1")->ready--;
+    expect("a group's keys were miscounted");
+    group_of("a/1")->ready++;
+    group_of("b/1")->ready--;
+}
+
+TEST(auditor_sees_keys_of_a_group_in_no_lane)
+{
+    open_groups(0);
+    SPOIL(member_of("a/9")->other, 0, "a group's keys were miscounted");
+}
+
+TEST(auditor_sees_offers_that_are_wrong)
+{
+    open_groups(0);
+    SPOIL(f.core.ready.groups.offers, 1,
+          "groups, or what they offer, were miscounted");
+    SPOIL(f.core.ready.groups.live, 2,
+          "groups, or what they offer, were miscounted");
+}
+
+TEST(auditor_sees_a_group_that_cannot_be_found)
+{
+    open_groups(0);
+    SPOIL(group_of("a/1")->hash, group_of("a/1")->hash ^ 1,
+          "a group cannot be found, or is there twice");
+    SPOIL(group_of("a/1")->number, 77, "a group is kept that has no key");
+    group_of("b/1")->records += 3; /* the sum is right */
+    group_of("a/1")->records -= 3;
+    expect("a group is kept that has no key");
+    group_of("a/1")->records += 3;
+    group_of("b/1")->records -= 3;
+}
+
+TEST(auditor_sees_a_list_by_age_that_is_broken)
+{
+    serves_oldest = true;
+    reopen();
+    SPOIL(wq__rec_age(rec_of("ready2"))->older, 0,
+          "the list of READY keys by age is broken");
+    SPOIL(f.core.ready.oldest, ref_of("wait1"),
+          "the list of READY keys by age is broken");
+    SPOIL(wq__rec_age(rec_of("ready1"))->newer, 0,
+          "the list of READY keys by age was cut");
+    SPOIL(f.core.ready.newest, ref_of("ready1"),
+          "the list of READY keys by age was cut");
+    SPOIL(f.core.ready.oldest, 0, "the list of READY keys by age was cut");
+}
+
+TEST(auditor_sees_miscounted_bytes)
+{
+    max_bytes = 1000;
+    reopen();
+    SPOIL(f.core.bytes, 1,
+          "keys' bytes were miscounted, or are more than the bound allows");
+    SPOIL(f.core.max_bytes, 10,
+          "keys' bytes were miscounted, or are more than the bound allows");
+    SPOIL(f.core.ready.levels.at[0].bytes, 1,
+          "the bytes of the levels' READY keys were miscounted");
+}
+
+TEST(auditor_sees_a_key_without_its_nul)
+{
+    struct wq__rec *rec = rec_of("ready1");
+
+    SPOIL(wq__rec_key_at(rec)[6], 'x', "no NUL follows a key");
+}
+
 #define audit_test(name) test_with(name, open_core, close_core)
 
 WQ_TESTS(audit_test(auditor_sees_a_key_ready_and_held),
@@ -621,4 +802,15 @@ WQ_TESTS(audit_test(auditor_sees_a_key_ready_and_held),
          audit_test(auditor_sees_keys_that_were_not_counted),
          audit_test(auditor_sees_a_stamp_without_need),
          audit_test(auditor_sees_loans_whose_ages_are_wrong),
-         audit_test(auditor_sees_a_plug_in_that_lost_a_key));
+         audit_test(auditor_sees_a_plug_in_that_lost_a_key),
+         audit_test(auditor_sees_a_lane_with_wrong_keys),
+         audit_test(auditor_sees_a_lane_that_was_cut),
+         audit_test(auditor_sees_a_ring_that_is_broken),
+         audit_test(auditor_sees_a_blocked_group_in_a_ring),
+         audit_test(auditor_sees_miscounted_groups),
+         audit_test(auditor_sees_keys_of_a_group_in_no_lane),
+         audit_test(auditor_sees_offers_that_are_wrong),
+         audit_test(auditor_sees_a_group_that_cannot_be_found),
+         audit_test(auditor_sees_a_list_by_age_that_is_broken),
+         audit_test(auditor_sees_miscounted_bytes),
+         audit_test(auditor_sees_a_key_without_its_nul));

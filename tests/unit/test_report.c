@@ -186,6 +186,17 @@ TEST(queue_without_metrics_reads_no_clock)
     wq_destroy(q);
     create(WQ_CONFIG(.name = "", .metrics = &rec.sink));
     assert_cost(0);
+    wq_destroy(q);
+    create(WQ_CONFIG(.group = wq_group_before_slash, .group_max_held = 9,
+                     .max_bytes = 100)); /* O-80 O-87 */
+    assert_cost(0);
+}
+
+/* O-89: as one that keeps ages. */
+TEST(ageing_queue_reads_the_stopwatch_once_a_step)
+{
+    create(WQ_CONFIG(.max_ready_ns = 1000));
+    assert_cost(1);
 }
 
 /* M-06: cheaply, and once a step, however many sinks there are. */
@@ -522,6 +533,7 @@ TEST(walk_holds_the_lock_for_a_bounded_number_of_keys)
 }
 
 WQ_TESTS(test_with(queue_without_metrics_reads_no_clock, NULL, destroy),
+         test_with(ageing_queue_reads_the_stopwatch_once_a_step, NULL, destroy),
          test_with(queue_with_metrics_reads_the_stopwatch_once_a_step, NULL,
                    destroy),
          test_with(ages_alone_cost_the_same, NULL, destroy),

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+/* test_groups.c: do lanes, rings and the list by age do what a simpler program
+ * says?
+ *
+ * Random walks of a core with groups, priorities, a bound of HELD keys or
+ * ageing, beside a model made of plain arrays. Every hand-out must be the same,
+ * and the auditor content after every step. Then the table of groups by itself.
+ */
+#include "support/wq_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/core.h"
+#include "core/inside.h"
+#include "support/counting.h"
+#include "unit/dice.h"
+
+enum { KEYS = 40, GROUPS = 6, LEVELS = 3, STEPS = 4000, BOUND = 60 };
+
+/* ---- the model ---------------------------------------------------------- */
+
+/* A list of numbers, in order. */
+struct list {
+    int    at[KEYS];
+    size_t len;
+};
+
+static void
+append(struct list *l, int n)
+{
+    l->at[l->len++] = n;
+}
+
+static bool
+drop(struct list *l, int n)
+{
+    for (size_t i = 0; i < l->len; i++)
+        if (l->at[i] == n) {
+            memmove(&l->at[i], &l->at[i + 1], (--l->len - i) * sizeof l->at[0]);
+            return true;
+        }
+    return false;
+}
+
+struct model {
+    bool        grouped;       /* else all keys are of one group */
+    size_t      max_held;      /* 0: any number */
+    int64_t     bound;         /* of ageing; 0: none */
+    struct list line;          /* READY keys; those of a lane in order */
+    struct list age;           /* READY keys, in the order they became so */
+    struct list rings[LEVELS]; /* groups, the next one first */
+    size_t      held[GROUPS];
+    struct {
+        bool     ready, dirty;
+        int      level; /* READY, DIRTY */
+        int64_t  since;
+        wq_item *item; /* HELD */
+    } key[KEYS];
+    uint64_t overdue;
+};
+
+static struct model m;
+
+static int
+group_of(int k)
+{
+    return m.grouped ? k % GROUPS : 0;
+}
+
+/* The first key in a lane; -1: it is empty. */
+static int
+first_in(int group, int level)
+{
+    for (size_t i = 0; i < m.line.len; i++)
+        if (group_of(m.line.at[i]) == group &&
+            m.key[m.line.at[i]].level == level)
+            return m.line.at[i];
+    return -1;
+}
+
+static bool
+is_blocked(int group)
+{
+    return m.max_held && m.held[group] >= m.max_held;
+}
+
+static void
+model_push(int k)
+{
+    const int  group = group_of(k), level = m.key[k].level;
+    const bool begins = first_in(group, level) < 0;
+
+    append(&m.line, k);
+    if (begins && !is_blocked(group))
+        append(&m.rings[level], group);
+}
+
+static void
+model_take_out(int k)
+{
+    assert_true(drop(&m.line, k));
+    if (first_in(group_of(k), m.key[k].level) < 0)
+        (void)drop(&m.rings[m.key[k].level], group_of(k));
+}
+
+static void
+model_add(int k, int level, int64_t now)
+{
+    if (m.key[k].ready && level > m.key[k].level) {
+        model_take_out(k);
+        m.key[k].level = level;
+        model_push(k);
+    } else if (m.key[k].dirty && level > m.key[k].level) {
+        m.key[k].level = level;
+    }
+    if (m.key[k].ready || m.key[k].dirty)
+        return;
+    m.key[k].level = level;
+    m.key[k].since = now;
+    m.key[k].dirty = m.key[k].item != NULL;
+    m.key[k].ready = !m.key[k].dirty;
+    if (m.key[k].ready) {
+        model_push(k);
+        append(&m.age, k);
+    }
+}
+
+/* Whose turn is it? -1: no key is offered. */
+static int
+next_turn(void)
+{
+    for (int level = LEVELS; level-- > 0;)
+        if (m.rings[level].len)
+            return first_in(m.rings[level].at[0], level);
+    return -1;
+}
+
+static int
+model_get(int64_t now)
+{
+    int k = next_turn();
+    if (k < 0)
+        return k;
+
+    if (m.bound && now - m.key[m.age.at[0]].since >= m.bound) {
+        m.overdue += k != m.age.at[0];
+        k = m.age.at[0];
+    } else {
+        struct list *ring = &m.rings[m.key[k].level];
+        (void)drop(ring, group_of(k));
+        append(ring, group_of(k)); /* its turn is over */
+    }
+    model_take_out(k);
+    (void)drop(&m.age, k);
+    m.key[k].ready = false;
+    m.held[group_of(k)]++;
+    for (int level = 0; level < LEVELS && is_blocked(group_of(k)); level++)
+        (void)drop(&m.rings[level], group_of(k));
+    return k;
+}
+
+static void
+model_done(int k)
+{
+    const int  group = group_of(k);
+    const bool was_blocked = is_blocked(group);
+
+    if (m.key[k].dirty) {
+        m.key[k].dirty = false;
+        m.key[k].ready = true;
+        model_push(k);
+        append(&m.age, k);
+    }
+    m.key[k].item = NULL;
+    m.held[group]--;
+    for (int level = 0; level < LEVELS && was_blocked; level++)
+        if (first_in(group, level) >= 0)
+            append(&m.rings[level], group);
+}
+
+static void
+model_remove(int k)
+{
+    if (m.key[k].ready) {
+        model_take_out(k);
+        (void)drop(&m.age, k);
+    }
+    m.key[k].ready = m.key[k].dirty = false;
+}
+
+static size_t
+model_offers(void)
+{
+    size_t ready[GROUPS] = {0}, sum = 0;
+
+    for (size_t i = 0; i < m.line.len; i++)
+        ready[group_of(m.line.at[i])]++;
+    for (int g = 0; g < GROUPS; g++) {
+        const size_t more = m.max_held ? m.max_held - m.held[g] : KEYS;
+        sum += ready[g] < more ? ready[g] : more;
+    }
+    return sum;
+}
+
+/* ---- the core beside it ------------------------------------------------- */
+
+static struct counting mem;
+static struct wq__core core;
+
+static void
+expect_sound(void)
+{
+    const char *broken = wq__core_check(&core);
+    if (broken)
+        fail_msg("%s", broken);
+}
+
+/* Keys of group 0 have none. */
+static wq_key
+key_of(char text[static 32], int k)
+{
+    if (k % GROUPS)
+        (void)snprintf(text, 32, "group%d/%d", k % GROUPS, k);
+    else
+        (void)snprintf(text, 32, "key %d", k);
+    return wq_str(text);
+}
+
+static struct wq__pick
+pick_of(wq_key key)
+{
+    struct wq__pick pick = {.hash = wq__core_hash(&core, key)};
+
+    pick.group = wq_group_before_slash(NULL, key);
+    if (pick.group.len)
+        pick.group_hash = wq__core_hash(&core, pick.group);
+    return pick;
+}
+
+static void
+core_add(int k, int level, int64_t now)
+{
+    const struct wq__how how = {.now = now, .priority = level - 1};
+    char                 text[32];
+    const wq_key         key = key_of(text, k);
+    struct wq__pick      pick = pick_of(key);
+
+    assert_int_equal(wq__core_add_with(&core, &how, &key, &pick, 1, NULL, NULL),
+                     WQ_OK);
+}
+
+static void
+step_get(int64_t now)
+{
+    const int k = model_get(now);
+    wq_item  *item = NULL;
+    char      text[32];
+
+    assert_int_equal(wq__core_get(&core, now, &item),
+                     k < 0 ? WQ_ENOTFOUND : WQ_OK);
+    if (k < 0)
+        return;
+    assert_string_equal(item->key.data, key_of(text, k).data);
+    assert_int_equal(item->priority, m.key[k].level - 1);
+    m.key[k].item = item;
+}
+
+static void
+step_done(struct dice *dice, int64_t now)
+{
+    const int k = (int)dice_roll(dice, KEYS);
+    int64_t   work;
+
+    if (!m.key[k].item)
+        return;
+    assert_int_equal(wq__core_done(&core, m.key[k].item, now, &work), WQ_OK);
+    model_done(k);
+}
+
+static void
+step_remove(struct dice *dice, int64_t now)
+{
+    const int    k = (int)dice_roll(dice, KEYS);
+    char         text[32];
+    const wq_key key = key_of(text, k);
+    const wq_err expected = m.key[k].ready || m.key[k].dirty ? WQ_OK
+                            : m.key[k].item                  ? WQ_ESTATE
+                                                             : WQ_ENOTFOUND;
+
+    assert_int_equal(
+        wq__core_remove(&core, key, wq__core_hash(&core, key), now), expected);
+    model_remove(k);
+}
+
+/* `bias`: how many of ten steps are adds. */
+static void
+step(struct dice *dice, int64_t now, size_t bias)
+{
+    const size_t what = dice_roll(dice, 10);
+
+    if (what < bias) {
+        const int k = (int)dice_roll(dice, KEYS);
+        const int level = (int)dice_roll(dice, LEVELS);
+        core_add(k, level, now);
+        model_add(k, level, now);
+    } else if (what == 9) {
+        step_remove(dice, now);
+    } else if (what % 2) {
+        step_get(now);
+    } else {
+        step_done(dice, now);
+        step_done(dice, now);
+    }
+}
+
+static void
+walk(uint64_t seed, size_t max_held, int64_t bound, bool grouped)
+{
+    const struct wq__hash_key secret = {
+        .k0 = seed, .k1 = 2, .mask = seed % 2 ? UINT32_MAX : 3};
+    struct dice dice = dice_from(seed);
+
+    m = (struct model){
+        .grouped = grouped, .max_held = max_held, .bound = bound};
+    counting_init(&mem);
+    wq__core_init(&core, secret, NULL, &mem.allocator);
+    if (grouped)
+        wq__core_have_groups(&core, max_held);
+    if (bound)
+        wq__core_serve_after(&core, bound);
+    for (int64_t i = 0; i < STEPS; i++) {
+        step(&dice, i, i % 400 < 200 ? 5 : 2); /* fills, runs empty */
+        expect_sound();
+        assert_int_equal(wq__core_offers(&core), model_offers());
+        assert_int_equal(core.ready.overdue, m.overdue);
+    }
+    wq__core_fini(&core);
+    assert_int_equal(mem.bytes, 0);
+}
+
+/* O-80 */
+TEST(random_walk_of_groups_agrees_with_the_model)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++)
+        walk(seed, 0, 0, true);
+}
+
+/* O-80 */
+TEST(random_walk_of_bounded_groups_agrees_with_the_model)
+{
+    for (uint64_t seed = 1; seed <= 12; seed++)
+        walk(seed, 1 + seed % 3, 0, true);
+}
+
+/* O-89 O-80 */
+TEST(random_walk_of_ageing_groups_agrees_with_the_model)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++)
+        walk(seed, 0, BOUND, true);
+}
+
+/* O-89 */
+TEST(random_walk_of_an_ageing_queue_agrees_with_the_model)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++)
+        walk(seed, 0, BOUND, false);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static void
+open_core(size_t max_held, uint32_t mask)
+{
+    const struct wq__hash_key secret = {.k0 = 1, .k1 = 2, .mask = mask};
+
+    counting_init(&mem);
+    wq__core_init(&core, secret, NULL, &mem.allocator);
+    wq__core_have_groups(&core, max_held);
+}
+
+static void
+add_text(const char *text)
+{
+    const struct wq__how how = {.priority = 0};
+    const wq_key         key = wq_str(text);
+    struct wq__pick      pick = pick_of(key);
+
+    assert_int_equal(wq__core_add_with(&core, &how, &key, &pick, 1, NULL, NULL),
+                     WQ_OK);
+    expect_sound();
+}
+
+static void
+remove_text(const char *text)
+{
+    const wq_key key = wq_str(text);
+
+    assert_int_equal(wq__core_remove(&core, key, wq__core_hash(&core, key), 0),
+                     WQ_OK);
+    expect_sound();
+}
+
+static const struct wq__groups *const groups = &core.ready.groups;
+
+/* Whatever their hashes. */
+TEST(groups_differ_by_their_bytes)
+{
+    for (uint32_t mask = 0; mask <= 1; mask++) {
+        open_core(0, mask ? UINT32_MAX : 0);
+        add_text("a/1");
+        add_text("ab/1");
+        add_text("b/1");
+        add_text("none");
+        add_text("/1");
+        assert_int_equal(groups->live, 4);
+        add_text("a/2");
+        add_text("ab/2");
+        assert_int_equal(groups->live, 4);
+        remove_text("ab/1");
+        remove_text("none");
+        assert_int_equal(groups->live, 4);
+        remove_text("/1");
+        remove_text("b/1");
+        assert_int_equal(groups->live, 2);
+        wq__core_fini(&core);
+        assert_int_equal(mem.bytes, 0);
+    }
+}
+
+/* So that the table does not grow when groups come and go. */
+TEST(place_of_a_group_that_went_is_used_again)
+{
+    char text[32];
+
+    open_core(0, UINT32_MAX);
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(text, sizeof text, "%d/1", i);
+        add_text(text);
+    }
+    const uint32_t cap = groups->cap;
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(text, sizeof text, "%d/1", i);
+        remove_text(text);
+        (void)snprintf(text, sizeof text, "%d/1", i + 100);
+        add_text(text);
+    }
+    assert_int_equal(groups->live, 100);
+    assert_int_equal(groups->cap, cap);
+    wq__core_fini(&core);
+    assert_int_equal(mem.bytes, 0);
+}
+
+/* Of the table; a small one stays, for the next key. */
+TEST(memory_of_groups_goes_back_with_the_last_one)
+{
+    char text[32];
+
+    open_core(0, UINT32_MAX);
+    for (int i = 0; i < 500; i++) {
+        (void)snprintf(text, sizeof text, "%d/1", i);
+        add_text(text);
+    }
+    for (int i = 0; i < 500; i++) {
+        (void)snprintf(text, sizeof text, "%d/1", i);
+        remove_text(text);
+    }
+    assert_int_equal(groups->live, 0);
+    assert_int_equal(groups->cap, 0);
+    assert_null(groups->at);
+    add_text("a/1");
+    remove_text("a/1");
+    assert_int_not_equal(groups->cap, 0);
+    wq__core_fini(&core);
+    assert_int_equal(mem.bytes, 0);
+}
+
+/* O-80 O-55 */
+TEST(longest_lane_of_a_level_is_found)
+{
+    open_core(0, UINT32_MAX);
+    assert_int_equal(wq__groups_longest(groups, 0), 0);
+    add_text("a/1");
+    add_text("b/1");
+    add_text("b/2");
+    const wq__ref longest = wq__groups_longest(groups, 0);
+    assert_int_not_equal(longest, 0);
+    assert_string_equal(wq__rec_bytes(wq__slab_at(&core.recs, longest)), "b/1");
+    remove_text("b/1");
+    remove_text("b/2");
+    assert_string_equal(
+        wq__rec_bytes(wq__slab_at(&core.recs, wq__groups_longest(groups, 0))),
+        "a/1");
+    assert_int_equal(wq__groups_longest(groups, 1), 0);
+    wq__core_fini(&core);
+}
+
+WQ_TESTS(test(random_walk_of_groups_agrees_with_the_model),
+         test(random_walk_of_bounded_groups_agrees_with_the_model),
+         test(random_walk_of_ageing_groups_agrees_with_the_model),
+         test(random_walk_of_an_ageing_queue_agrees_with_the_model),
+         test(groups_differ_by_their_bytes),
+         test(place_of_a_group_that_went_is_used_again),
+         test(memory_of_groups_goes_back_with_the_last_one),
+         test(longest_lane_of_a_level_is_found));
