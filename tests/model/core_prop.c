@@ -39,6 +39,11 @@ enum operation {
     CANCEL,      /* key: its deadline */
     DONE_MANY,   /* which of the held items, and what is wrong with them */
     WALK,        /* how far: over all keys */
+    FLUSH,       /* */
+    ERRAND,      /* key: what is asked for it is waited for */
+    REMOVE_LATE, /* key, on or off: at its done */
+    PAUSE,       /* on or off */
+    HASTEN,      /* backoffs too? shut down, and all deadlines come now */
     OPERATIONS,
 };
 
@@ -48,21 +53,21 @@ static const struct {
     const char *name;
     unsigned    weight; /* of 256 bytes, how many mean this */
 } operations[OPERATIONS] = {
-    [ADD] = {"add", 30},
-    [ADD_BACKOFF] = {"add_backoff", 10},
-    [ADMIT] = {"admit", 5},
-    [ADD_AFTER] = {"add_after", 18},
+    [ADD] = {"add", 24},
+    [ADD_BACKOFF] = {"add_backoff", 9},
+    [ADMIT] = {"admit", 4},
+    [ADD_AFTER] = {"add_after", 14},
     [ADD_RESPECT] = {"add_respecting", 4},
     [ADD_AT] = {"add_at", 6},
     [PASS] = {"pass", 14},
     [PASS_TO] = {"pass_to", 2},
-    [GET] = {"get", 44},
-    [DONE] = {"done", 38},
+    [GET] = {"get", 42},
+    [DONE] = {"done", 36},
     [DONE_KEY] = {"done_key", 10},
     [DONE_AGAIN] = {"done_again", 4},
-    [DONE_COPY] = {"done_copy", 2},
-    [DONE_RANDOM] = {"done_random", 2},
-    [NO_MEMORY] = {"no_memory", 8},
+    [DONE_COPY] = {"done_copy", 1},
+    [DONE_RANDOM] = {"done_random", 1},
+    [NO_MEMORY] = {"no_memory", 6},
     [NO_PUSH] = {"no_push", 4},
     [SHUT_DOWN] = {"shut_down", 1},
     [RENEW] = {"renew", 2},
@@ -72,6 +77,11 @@ static const struct {
     [CANCEL] = {"cancel", 5},
     [DONE_MANY] = {"done_many", 4},
     [WALK] = {"walk", 4},
+    [FLUSH] = {"flush", 7},
+    [ERRAND] = {"errand", 4},
+    [REMOVE_LATE] = {"remove_at_done", 4},
+    [PAUSE] = {"pause", 4},
+    [HASTEN] = {"hasten", 1},
 };
 
 static const int64_t extremes[] = {
@@ -98,11 +108,14 @@ decode(uint8_t byte)
 /* ---- the world ---------------------------------------------------------- */
 
 enum {
-    KEY_BYTES = 400, /* the longest key: beyond WQ__KEY_INLINE */
-    TRACE = 40,      /* operations a report shows */
-    STEP_UNIT = 10,  /* times are multiples of this, so that many are equal */
-    STALE_MAX = 8,   /* items remembered after done */
-    BOUND_LEAST = 3, /* the smallest max_len */
+    KEY_BYTES = 400,  /* the longest key: beyond WQ__KEY_INLINE */
+    TRACE = 40,       /* operations a report shows */
+    STEP_UNIT = 10,   /* times are multiples of this, so that many are equal */
+    STALE_MAX = 8,    /* items remembered after done */
+    BOUND_LEAST = 3,  /* the smallest max_len */
+    BYTES_LEAST = 50, /* the smallest max_bytes */
+    ERRANDS = 4,      /* under way at a time */
+    THREADS = 3,      /* that get keys */
 };
 
 struct trace {
@@ -122,6 +135,20 @@ struct walk {
     int     seen[MODEL_KEYS];   /* how often */
 };
 
+/* A flush, by the number it has in the model. */
+struct flush {
+    bool     is_under_way;
+    uint64_t turn;
+};
+
+/* What was asked for a key before a moment. */
+struct errand {
+    bool              is_under_way;
+    int               key;
+    struct wq__errand core;
+    struct model_runs runs;
+};
+
 struct world {
     const uint8_t *next, *end; /* the bytes left to read */
 
@@ -133,7 +160,10 @@ struct world {
     bool                has_plug_in;
 
     bool         respect, ages;
-    size_t       max_len;
+    size_t       max_len, max_bytes;
+    bool         grouped;
+    size_t       max_held;  /* keys of a group; 0: any number */
+    int64_t      max_ready; /* then a key is overdue; 0: never */
     struct model model;
     int          keys; /* how many of the model's are used */
     int64_t      now;
@@ -143,6 +173,9 @@ struct world {
     wq_item    *stale[STALE_MAX];
     size_t      stales;
     struct walk walk;
+
+    struct flush  flushes[MODEL_FLUSHES];
+    struct errand errands[ERRANDS];
 
     struct trace traces[TRACE];
 
@@ -194,6 +227,25 @@ static uint32_t
 hash_of(const struct world *w, int n)
 {
     return wq__core_hash(&w->core, key_of(n));
+}
+
+/* Groups are a part of their keys' bytes; that of every fifth key is empty. */
+static int
+group_of(int n)
+{
+    return n % MODEL_GROUPS;
+}
+
+static wq_key
+group_name(int n)
+{
+    return (wq_key){key_of(n).data, (size_t)group_of(n)};
+}
+
+static uint32_t
+group_hash(const struct world *w, int n)
+{
+    return group_of(n) ? wq__core_hash(&w->core, group_name(n)) : 0;
 }
 
 /* ---- reports ------------------------------------------------------------ */
@@ -250,6 +302,41 @@ equal(struct world *w, const char *what, long long expected, long long got)
 /* ---- life --------------------------------------------------------------- */
 
 static void
+set_up_core(struct world *w)
+{
+    w->core.respect = w->respect;
+    w->core.max_len = w->max_len;
+    if (w->ages)
+        wq__core_keep_ages(&w->core);
+    if (w->grouped)
+        wq__core_have_groups(&w->core, w->max_held);
+    if (w->max_ready)
+        wq__core_serve_after(&w->core, w->max_ready);
+    if (w->max_bytes)
+        wq__core_bound_bytes(&w->core, w->max_bytes);
+}
+
+static void
+set_up_model(struct world *w)
+{
+    struct model *m = &w->model;
+
+    model_init(m, w->plug_in.order);
+    m->is_flat = w->has_plug_in && !w->plug_in.is_full;
+    m->gives = !m->is_flat;
+    m->respect = w->respect;
+    m->max_len = w->max_len;
+    m->max_bytes = w->max_bytes;
+    m->grouped = w->grouped;
+    m->max_held = w->max_held;
+    m->max_ready = w->max_ready;
+    for (int n = 0; n < MODEL_KEYS; n++) {
+        m->lens[n] = key_of(n).len;
+        m->groups[n] = group_of(n);
+    }
+}
+
+static void
 begin(struct world *w)
 {
     const struct plug_in plug_in = {
@@ -261,14 +348,12 @@ begin(struct world *w)
     w->order = plug_in_order(&w->plug_in);
     wq__core_init(&w->core, w->secret, w->has_plug_in ? &w->order : NULL,
                   &w->mem.allocator);
-    model_init(&w->model, plug_in.order);
-    w->model.is_flat = w->has_plug_in && !plug_in.is_full;
-    w->model.gives = !w->model.is_flat;
-    w->core.respect = w->model.respect = w->respect;
-    w->core.max_len = w->model.max_len = w->max_len;
-    w->core.ages = w->ages;
+    set_up_core(w);
+    set_up_model(w);
     memset(w->items, 0, sizeof w->items);
     memset(w->fences, 0, sizeof w->fences);
+    memset(w->flushes, 0, sizeof w->flushes);
+    memset(w->errands, 0, sizeof w->errands);
     w->walk.under_way = false;
     w->stales = 0;
 }
@@ -278,6 +363,23 @@ end(struct world *w)
 {
     wq__core_fini(&w->core);
     equal(w, "bytes that stay", 0, (long long)w->mem.bytes);
+}
+
+/* What does not go with a plug-in. */
+static void
+make_special(struct world *w, int special, int size)
+{
+    const int groups = special % 4;
+
+    if (w->has_plug_in)
+        return;
+    w->grouped = groups != CORE_PROP_NO_GROUPS;
+    w->max_held = groups > CORE_PROP_GROUPS ? (size_t)groups - 1 : 0;
+    if (special & CORE_PROP_AGEING && !w->max_held)
+        w->max_ready = (1 + special / 16) * STEP_UNIT;
+    w->ages |= w->max_ready != 0;
+    if (special & CORE_PROP_BYTES)
+        w->max_bytes = BYTES_LEAST + (size_t)size * 3;
 }
 
 static void
@@ -296,6 +398,7 @@ create(struct world *w, const uint8_t *data, size_t len,
 
     const int kind = read_byte(w);
     const int size = read_byte(w);
+    const int special = read_byte(w);
     w->secret =
         (struct wq__hash_key){.k0 = 7, .k1 = 8, .mask = masks[kind % 4]};
     w->has_plug_in = kind / 4 % 4 >= 2;
@@ -305,6 +408,7 @@ create(struct world *w, const uint8_t *data, size_t len,
     w->ages = kind & CORE_PROP_AGES;
     w->max_len = kind & CORE_PROP_BOUNDED ? BOUND_LEAST + (size_t)size / 33 : 0;
     w->keys = 8 + size % (MODEL_KEYS - 7);
+    make_special(w, special, size);
     begin(w);
 }
 
@@ -396,6 +500,117 @@ compare(struct world *w, wq_err err, enum model_answer answer)
 
 /* ---- adds --------------------------------------------------------------- */
 
+/* The plain adds know neither groups nor bytes. */
+static bool
+needs_add_with(const struct world *w)
+{
+    return w->grouped || w->max_bytes;
+}
+
+/* A NUL follows the bytes of every key that is shown. */
+static void
+check_end(struct world *w, wq_key key)
+{
+    equal(w, "byte behind a key", 0,
+          ((const unsigned char *)key.data)[key.len]);
+}
+
+/* Who made room; then they are buried. */
+static void
+read_victims(struct world *w, wq__ref victim, struct model_victims *out)
+{
+    out->n = 0;
+    while (victim && out->n < MODEL_KEYS) {
+        const wq_key  key = wq__core_victim_key(&w->core, victim);
+        const wq__ref next = wq__core_next_victim(&w->core, victim);
+
+        check_end(w, key);
+        out->keys[out->n++] = number_of(w, key);
+        victim = wq__core_bury(&w->core, victim);
+        equal(w, "next victim", next, victim);
+    }
+}
+
+/* For how much an add that was refused needs room. One that never fits need not
+ * be counted to its end. */
+static void
+compare_needs(struct world *w, struct model_space expected,
+              struct wq__space needs)
+{
+    if (!model_ever_fits(&w->model, expected)) {
+        equal(w, "could it ever fit", false,
+              wq__core_ever_fits(&w->core, needs));
+        return;
+    }
+    equal(w, "keys that do not fit", (long long)expected.keys,
+          (long long)needs.keys);
+    equal(w, "bytes that do not fit", (long long)expected.bytes,
+          (long long)needs.bytes);
+    equal(w, "is there room", false,
+          wq__space_holds(wq__core_room(&w->core), needs));
+}
+
+/* An errand looks at its key between operations: to it, a run that an add puts
+ * off and asks for again is one run. */
+static void
+renew_errands(struct world *w, const struct model *before)
+{
+    for (int i = 0; i < ERRANDS; i++) {
+        struct errand *e = &w->errands[i];
+
+        if (!e->is_under_way || !model_is_wanted(before, e->key) ||
+            !model_is_wanted(&w->model, e->key))
+            continue;
+        const struct model_key *old = &before->keys[e->key];
+        const struct model_key *new = &w->model.keys[e->key];
+        if (old->dirty && e->runs.next == old->runs.next)
+            e->runs.next = new->runs.next;
+        if (old->ready && e->runs.run == old->runs.run)
+            e->runs.run = new->runs.run;
+    }
+}
+
+static wq_err
+add_batch(struct world *w, const struct model_how *how,
+          struct model_pick *expected, size_t n)
+{
+    static struct model  before;
+    const struct wq__how core_how = as_how(how);
+    struct wq__pick      picks[MODEL_BATCH] = {{0}};
+    wq_key               keys[MODEL_BATCH];
+    struct wq__space     needs = {SIZE_MAX, SIZE_MAX};
+    struct model_victims victims;
+    wq__ref              first = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = key_of(expected[i].key);
+        picks[i] = (struct wq__pick){
+            .hash = hash_of(w, expected[i].key),
+            .skip = expected[i].skip,
+            .at_once = expected[i].at_once,
+            .at = expected[i].at,
+            .group = group_name(expected[i].key),
+            .group_hash = group_hash(w, expected[i].key),
+        };
+    }
+    const wq_err err =
+        wq__core_add_with(&w->core, &core_how, keys, picks, n, &needs, &first);
+
+    if (failed_for_memory(w, err))
+        return err;
+    read_victims(w, first, &victims);
+    before = w->model;
+    const struct model_space space = model_needs(&w->model, expected, n);
+    compare(w, err, model_add_with(&w->model, how, expected, n, &victims));
+    equal(w, "did the right keys make room", true, victims.are_right);
+    if (err == WQ_EFULL)
+        compare_needs(w, space, needs);
+    for (size_t i = 0; !err && i < n; i++)
+        equal(w, "what the add did", as_added(expected[i].did), picks[i].added);
+    renew_errands(w, &before);
+    return err;
+}
+
 static wq_err
 perform_plain_add(struct world *w, enum operation op, int n)
 {
@@ -403,7 +618,12 @@ perform_plain_add(struct world *w, enum operation op, int n)
     const bool        admit = op == ADMIT;
     wq_added          what = WQ_ADDED_NEW;
     enum model_effect did = MODEL_NEW;
-    const wq_err      err = (admit ? wq__core_admit : wq__core_add)(
+
+    if (needs_add_with(w))
+        return add_batch(w,
+                         &(struct model_how){.kind = MODEL_NOW, .now = w->now},
+                         &(struct model_pick){.key = n}, 1);
+    const wq_err err = (admit ? wq__core_admit : wq__core_add)(
         &w->core, key_of(n), hash, w->now, &what);
 
     if (failed_for_memory(w, err))
@@ -420,63 +640,20 @@ perform_add_after(struct world *w, int n, int64_t at, bool backoff)
 {
     const struct model_how how = {
         .kind = MODEL_AT, .now = w->now, .backoff = backoff};
-    struct model_pick pick = {.key = n, .at = at};
-    wq_added          what = WQ_ADDED_NEW;
+    struct model_pick    pick = {.key = n, .at = at};
+    struct model_victims nobody = {.n = 0};
+    wq_added             what = WQ_ADDED_NEW;
+
+    if (needs_add_with(w))
+        return add_batch(w, &how, &pick, 1);
     const wq_err err = wq__core_add_after(&w->core, key_of(n), hash_of(w, n),
                                           w->now, at, backoff, &what);
 
     if (failed_for_memory(w, err))
         return err;
-    compare(w, err, model_add_with(&w->model, &how, &pick, 1));
+    compare(w, err, model_add_with(&w->model, &how, &pick, 1, &nobody));
     if (!err)
         equal(w, "what the add did", as_added(pick.did), what);
-    return err;
-}
-
-/* Who made room is told, and then buried. */
-static void
-compare_pick(struct world *w, const struct wq__pick *got,
-             const struct model_pick *expected)
-{
-    const int victim = got->victim ? number_of(w, got->victim_key) : -1;
-
-    equal(w, "what the add did", as_added(expected->did), got->added);
-    equal(w, "who made room", expected->victim, victim);
-    if (got->victim)
-        wq__core_bury(&w->core, got->victim);
-}
-
-static wq_err
-add_batch(struct world *w, const struct model_how *how,
-          struct model_pick *expected, size_t n)
-{
-    const struct wq__how core_how = as_how(how);
-    struct wq__pick      picks[MODEL_BATCH] = {{0}};
-    wq_key               keys[MODEL_BATCH];
-    size_t               needs = SIZE_MAX;
-
-    for (size_t i = 0; i < n; i++) {
-        keys[i] = key_of(expected[i].key);
-        picks[i] = (struct wq__pick){
-            .hash = hash_of(w, expected[i].key),
-            .skip = expected[i].skip,
-            .at_once = expected[i].at_once,
-            .at = expected[i].at,
-        };
-    }
-    const wq_err err =
-        wq__core_add_with(&w->core, &core_how, keys, picks, n, &needs);
-
-    if (failed_for_memory(w, err))
-        return err;
-    const enum model_answer answer =
-        model_add_with(&w->model, how, expected, n);
-    compare(w, err, answer);
-    if (err == WQ_EFULL)
-        check(w, needs > wq__core_room(&w->core), "keys that do not fit",
-              (long long)wq__core_room(&w->core) + 1, (long long)needs);
-    for (size_t i = 0; !err && i < n; i++)
-        compare_pick(w, &picks[i], &expected[i]);
     return err;
 }
 
@@ -537,7 +714,6 @@ perform_add_with(struct world *w, const struct trace *t)
             .skip = t->a / 128 % 2 && i == 1,
             .at_once = how.backoff && delay == 0,
             .at = w->now + delay * STEP_UNIT,
-            .victim = -1,
         };
     }
     return add_batch(w, &how, picks, (size_t)t->n);
@@ -565,6 +741,16 @@ perform_cancel(struct world *w, int n)
     return err;
 }
 
+static wq_err
+perform_remove_late(struct world *w, int n, bool on)
+{
+    const wq_err err =
+        wq__core_remove_at_done(&w->core, key_of(n), hash_of(w, n), on);
+
+    compare(w, err, model_remove_at_done(&w->model, n, on));
+    return err;
+}
+
 /* At the end of time there is no later, and what is left alone for ever is not
  * any more: that is not asked. */
 static wq_err
@@ -577,7 +763,97 @@ perform_pass(struct world *w, int64_t now)
     return WQ_OK;
 }
 
+/* ---- waiting for work, and pausing -------------------------------------- */
+
+static wq_err
+perform_flush(struct world *w)
+{
+    const int i = model_begin_flush(&w->model);
+
+    if (i >= 0)
+        w->flushes[i] = (struct flush){
+            .is_under_way = true,
+            .turn = wq__core_begin_flush(&w->core),
+        };
+    return WQ_OK;
+}
+
+/* O-81: when the runs are done that it waits for, and not before. Of many
+ * flushes some may finish later, but not later than when there is no work. */
+static void
+compare_flushes(struct world *w)
+{
+    for (int i = 0; i < MODEL_FLUSHES; i++) {
+        struct flush *f = &w->flushes[i];
+
+        if (!f->is_under_way)
+            continue;
+        const bool is_over = model_flush_is_over(&w->model, i);
+        const bool must_be = w->model.flushes[i].is_exact
+                                 ? is_over
+                                 : is_over && model_idle(&w->model);
+        const bool has_finished = wq__core_has_flushed(&w->core, f->turn);
+        check(w, is_over || !has_finished, "a flush finished too early", 0, 1);
+        check(w, has_finished || !must_be, "a flush has not finished", 1, 0);
+        if (has_finished) {
+            f->is_under_way = false;
+            model_end_flush(&w->model, i);
+        }
+    }
+}
+
+static wq_err
+perform_errand(struct world *w, int n)
+{
+    const struct model_key *k = &w->model.keys[n];
+
+    for (int i = 0; i < ERRANDS; i++)
+        if (!w->errands[i].is_under_way) {
+            w->errands[i] = (struct errand){
+                .is_under_way = true,
+                .key = n,
+                .core = wq__core_errand(&w->core, key_of(n), hash_of(w, n)),
+                .runs = {.run = k->ready || k->held ? k->runs.run : 0,
+                         .next = k->dirty ? k->runs.next : 0},
+            };
+            break;
+        }
+    return WQ_OK;
+}
+
+/* O-83 */
+static void
+compare_errands(struct world *w)
+{
+    for (int i = 0; i < ERRANDS; i++) {
+        struct errand *e = &w->errands[i];
+
+        if (!e->is_under_way)
+            continue;
+        const bool is_served = wq__core_is_served(&w->core, key_of(e->key),
+                                                  hash_of(w, e->key), &e->core);
+        equal(w, "is an errand served", !model_owes(&w->model, e->key, e->runs),
+              is_served);
+        e->is_under_way = !is_served;
+    }
+}
+
+static wq_err
+perform_pause(struct world *w, bool paused)
+{
+    wq__core_pause(&w->core, paused);
+    model_pause(&w->model, paused);
+    return WQ_OK;
+}
+
 /* ---- get and done ------------------------------------------------------- */
+
+/* The thread that gets key number `n`. */
+static uint32_t
+thread_of(int n)
+{
+    return (uint32_t)(1 + n % THREADS);
+}
 
 /* What the item shows of key number `n`, which the model has handed out. */
 static void
@@ -590,6 +866,8 @@ compare_item(struct world *w, wq_item *item, int n)
           (long long)w->fences[n], (long long)item->fence);
     if (w->ages)
         equal(w, "latency", age(k->since, w->now), wq__core_latency(item));
+    check_end(w, item->key);
+    wq__core_note_holder(item, thread_of(n));
     w->fences[n] = item->fence;
     w->items[n] = item;
 }
@@ -632,7 +910,7 @@ finish(struct world *w, int n, wq_err err, int64_t work)
 {
     const int64_t got = w->model.keys[n].got;
 
-    compare(w, err, model_done(&w->model, n));
+    compare(w, err, model_done(&w->model, n, w->now));
     if (!err) {
         equal(w, "time of work", w->ages ? age(got, w->now) : -1, work);
         w->stale[w->stales++ % STALE_MAX] = w->items[n];
@@ -808,6 +1086,25 @@ compare_keys(struct world *w)
               (inside & WQ__WAITING) != 0);
         equal(w, "BACKOFF, inside", (info.states & WQ_STATE_BACKOFF) != 0,
               (inside & WQ__BACKOFF) != 0);
+        equal(w, "is a key held by its thread", w->model.keys[n].held,
+              wq__core_is_held_by(&w->core, key_of(n), hash_of(w, n),
+                                  thread_of(n)));
+        equal(w, "is a key held by another thread", false,
+              wq__core_is_held_by(&w->core, key_of(n), hash_of(w, n),
+                                  thread_of(n) + 1));
+    }
+}
+
+static void
+compare_threads(struct world *w)
+{
+    for (uint32_t thread = 0; thread <= THREADS; thread++) {
+        bool holds_any = false;
+
+        for (int n = 0; n < w->keys; n++)
+            holds_any |= w->model.keys[n].held && thread_of(n) == thread;
+        equal(w, "does a thread hold any key", holds_any,
+              wq__core_holds_any(&w->core, thread));
     }
 }
 
@@ -865,6 +1162,13 @@ compare_counts(struct world *w)
     equal(w, "displaced", (long long)m->displaced, (long long)counts.displaced);
     equal(w, "deferred", (long long)m->deferred, (long long)counts.deferred);
     equal(w, "drops", (long long)m->drops, (long long)counts.drops);
+    equal(w, "overdue", (long long)m->overdue, (long long)counts.overdue);
+    equal(w, "paused", m->paused, counts.paused);
+    equal(w, "bytes", w->max_bytes ? (long long)model_bytes(m) : 0,
+          (long long)counts.bytes);
+    equal(w, "groups", w->grouped ? (long long)model_groups(m) : 0,
+          (long long)counts.groups);
+    equal(w, "offered", (long long)model_offers(m), (long long)counts.offered);
 }
 
 static void
@@ -878,7 +1182,12 @@ compare_numbers(struct world *w)
     equal(w, "len", (long long)m->ready_len, (long long)wq__core_len(c));
     equal(w, "keys", (long long)known, (long long)c->index.len);
     equal(w, "room", (long long)(w->max_len ? w->max_len - known : SIZE_MAX),
-          (long long)wq__core_room(c));
+          (long long)wq__core_room(c).keys);
+    equal(w, "room in bytes",
+          (long long)(w->max_bytes ? w->max_bytes - model_bytes(m) : SIZE_MAX),
+          (long long)wq__core_room(c).bytes);
+    equal(w, "offers", (long long)model_offers(m),
+          (long long)wq__core_offers(c));
     equal(w, "idle", model_idle(m), wq__core_idle(c));
     equal(w, "next event", model_next_event(m), wq__core_next_deadline(c));
     equal(w, "empty", m->ready_len == 0 && model_waiting(m) == 0,
@@ -916,6 +1225,7 @@ walk_on(struct world *w, wq__ref *cursor, size_t budget, unsigned states,
         const int n = number_of(w, key);
         if (!check(w, n >= 0, "key met on a walk", 0, n))
             return false;
+        check_end(w, key);
         compare_info(w, n, &info);
         seen[n]++;
     }
@@ -1011,11 +1321,13 @@ read_arguments(struct world *w, struct trace *t)
     case DONE_KEY:
     case REMOVE:
     case CANCEL:
+    case ERRAND:
         t->a = read_key(w);
         break;
     case ADD_BACKOFF:
     case ADD_AFTER:
     case ADD_AT:
+    case REMOVE_LATE:
         t->a = read_key(w);
         t->b = read_byte(w);
         break;
@@ -1031,8 +1343,11 @@ read_arguments(struct world *w, struct trace *t)
     case SHUT_DOWN:
     case RENEW:
     case DROP:
+    case FLUSH:
     case OPERATIONS:
         break;
+    case PAUSE:
+    case HASTEN:
     case PASS:
     case PASS_TO:
     case DONE:
@@ -1085,6 +1400,23 @@ perform_done_somehow(struct world *w, const struct trace *t)
 }
 
 static wq_err
+perform_shut_down(struct world *w)
+{
+    wq__core_shut_down(&w->core);
+    model_shut_down(&w->model);
+    return WQ_OK;
+}
+
+static wq_err
+perform_hasten(struct world *w, bool backoffs)
+{
+    (void)perform_shut_down(w);
+    wq__core_hasten(&w->core, w->now, backoffs);
+    model_hasten(&w->model, w->now, WQ__OFFER_AGAIN_NS, backoffs);
+    return WQ_OK;
+}
+
+static wq_err
 perform(struct world *w, const struct trace *t)
 {
     switch (t->op) {
@@ -1124,10 +1456,18 @@ perform(struct world *w, const struct trace *t)
         if (w->has_plug_in)
             w->plug_in.refuse = w->model.refuse = t->a % 4 + 1;
         return WQ_OK;
+    case FLUSH:
+        return perform_flush(w);
+    case ERRAND:
+        return perform_errand(w, t->a);
+    case REMOVE_LATE:
+        return perform_remove_late(w, t->a, t->b % 4 != 0);
+    case PAUSE:
+        return perform_pause(w, t->a % 4 == 0);
+    case HASTEN:
+        return perform_hasten(w, t->a % 2);
     case SHUT_DOWN:
-        wq__core_shut_down(&w->core);
-        model_shut_down(&w->model);
-        return WQ_OK;
+        return perform_shut_down(w);
     case RENEW:
         end(w);
         begin(w);
@@ -1159,8 +1499,11 @@ step(struct world *w)
     w->traces[(w->report->steps - 1) % TRACE] = t;
     note_who_stays(w);
     compare_numbers(w);
+    compare_flushes(w);
+    compare_errands(w);
     if (w->report->steps % 8 == 0) {
         compare_keys(w);
+        compare_threads(w);
         compare_depths(w);
     }
     audit(w);
@@ -1173,11 +1516,14 @@ take_all_out(struct world *w)
     w->plug_in.refuse = w->model.refuse = 0;
     counting_heal(&w->mem);
     w->mem.refused = 0;
+    (void)perform_pause(w, false);
     while (!w->report->text[0] && !model_idle(&w->model)) {
-        if (w->model.ready_len)
+        if (model_offers(&w->model))
             (void)perform_get(w);
         else
             (void)perform_done(w, 0);
+        compare_flushes(w);
+        compare_errands(w);
     }
     compare_numbers(w);
     audit(w);

@@ -4,7 +4,8 @@
  * One property for tests and fuzzer alike. Bytes are read as a world to make
  * and operations to perform on it:
  *
- *     2 bytes   the world: enum core_prop_world; how many keys, what bound
+ *     3 bytes   the world: enum core_prop_world; how many keys, what bound;
+ *               enum core_prop_special
  *     then      1 byte which operation, and what it needs: a key, a time, ...
  *
  * Any bytes mean something; what is missing at the end counts as zero. After
@@ -36,6 +37,20 @@ enum core_prop_world {
     CORE_PROP_AGES = 32,    /* ages are kept */
     CORE_PROP_BOUNDED = 64, /* there is a max_len */
     CORE_PROP_FULL = 128,   /* the plug-in knows priorities, and gives back */
+};
+
+/* The world's third byte; of no meaning where a plug-in orders READY keys. The
+ * upper four bits say after how long a key is overdue. */
+enum core_prop_special {
+    CORE_PROP_NO_GROUPS = 0, /* who takes turns */
+    CORE_PROP_GROUPS = 1,
+    CORE_PROP_SERIAL = 2, /* ... and one key of a group is HELD at a time */
+    CORE_PROP_PAIRS = 3,  /* ... or two are */
+
+    CORE_PROP_AGEING = 4, /* overdue keys are next; not with a bound on HELD */
+    CORE_PROP_BYTES = 8,  /* there is a max_bytes */
+
+    CORE_PROP_SPECIAL = 15, /* all of these */
 };
 
 struct core_prop_report {

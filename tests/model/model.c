@@ -9,10 +9,7 @@
 bool
 model_is_ready(const struct model *m, int key)
 {
-    for (size_t i = 0; i < m->ready_len; i++)
-        if (m->ready[i] == key)
-            return true;
-    return false;
+    return m->keys[key].ready;
 }
 
 bool
@@ -93,22 +90,90 @@ model_waiting(const struct model *m)
     return count(m, is_waiting);
 }
 
+size_t
+model_bytes(const struct model *m)
+{
+    size_t sum = 0;
+    for (int i = 0; i < MODEL_KEYS; i++)
+        if (model_is_known(m, i))
+            sum += m->lens[i];
+    return sum;
+}
+
+size_t
+model_groups(const struct model *m)
+{
+    bool   is_there[MODEL_GROUPS] = {0};
+    size_t n = 0;
+
+    for (int i = 0; i < MODEL_KEYS; i++)
+        if (model_is_known(m, i))
+            is_there[m->groups[i]] = true;
+    for (int i = 0; i < MODEL_GROUPS; i++)
+        n += is_there[i];
+    return n;
+}
+
+/* How many keys of a group are HELD, and READY. */
+static size_t
+held_of(const struct model *m, int group)
+{
+    size_t n = 0;
+    for (int i = 0; i < MODEL_KEYS; i++)
+        n += m->keys[i].held && m->groups[i] == group;
+    return n;
+}
+
+static size_t
+ready_of(const struct model *m, int group)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->ready_len; i++)
+        n += m->groups[m->ready[i]] == group;
+    return n;
+}
+
+/* While so many of its keys are HELD, no other key of the group is handed
+ * out. */
+static bool
+is_blocked(const struct model *m, int group)
+{
+    return m->max_held && held_of(m, group) >= m->max_held;
+}
+
+size_t
+model_offers(const struct model *m)
+{
+    size_t sum = 0;
+
+    if (m->paused)
+        return 0;
+    if (!m->max_held)
+        return m->ready_len;
+    for (int group = 0; group < MODEL_GROUPS; group++) {
+        const size_t ready = ready_of(m, group);
+        const size_t more = m->max_held - held_of(m, group);
+        sum += ready < more ? ready : more;
+    }
+    return sum;
+}
+
 bool
 model_idle(const struct model *m)
 {
     return m->ready_len == 0 && model_held(m) == 0;
 }
 
-/* Whose deadline is first; of equal ones, who got it first (L4). -1:
- * nobody's. */
+/* Whose deadline is first, of those that have not `passed` (NULL: of all); of
+ * equal ones, who got it first (L4). -1: nobody's. */
 static int
-first_waiting(const struct model *m)
+first_waiting(const struct model *m, const bool *passed)
 {
     int first = -1;
 
     for (int i = 0; i < MODEL_KEYS; i++) {
         const struct model_key *k = &m->keys[i];
-        if (!k->waiting)
+        if (!k->waiting || (passed && passed[i]))
             continue;
         if (first < 0 || k->at < m->keys[first].at ||
             (k->at == m->keys[first].at && k->arrival < m->keys[first].arrival))
@@ -120,7 +185,7 @@ first_waiting(const struct model *m)
 int64_t
 model_first_deadline(const struct model *m)
 {
-    const int first = first_waiting(m);
+    const int first = first_waiting(m, NULL);
     return first < 0 ? INT64_MAX : m->keys[first].at;
 }
 
@@ -194,6 +259,85 @@ model_levels(const struct model *m)
     return n;
 }
 
+/* ---- lanes -------------------------------------------------------------- */
+
+/* Which lane does a READY key stand in? */
+static struct model_lane
+lane_of(const struct model *m, int key)
+{
+    return (struct model_lane){m->keys[key].priority, m->groups[key]};
+}
+
+static bool
+is_same_lane(struct model_lane a, struct model_lane b)
+{
+    return a.priority == b.priority && a.group == b.group;
+}
+
+static bool
+has_lane(const struct model *m, struct model_lane lane)
+{
+    for (size_t i = 0; i < m->lanes_len; i++)
+        if (is_same_lane(m->lanes[i], lane))
+            return true;
+    return false;
+}
+
+static size_t
+lane_len(const struct model *m, struct model_lane lane)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->ready_len; i++)
+        n += is_same_lane(lane_of(m, m->ready[i]), lane);
+    return n;
+}
+
+/* Lanes that have no key, or whose group is blocked, leave; those that have got
+ * their first key, or whose group is not blocked any more, come behind all
+ * others. To be called after every change of one key: then all that come at a
+ * time are of different priorities. [O-80] */
+static void
+settle_lanes(struct model *m)
+{
+    size_t kept = 0;
+
+    if (!m->grouped)
+        return;
+    for (size_t i = 0; i < m->lanes_len; i++)
+        if (lane_len(m, m->lanes[i]) && !is_blocked(m, m->lanes[i].group))
+            m->lanes[kept++] = m->lanes[i];
+    m->lanes_len = kept;
+    for (size_t i = 0; i < m->ready_len; i++) {
+        const struct model_lane lane = lane_of(m, m->ready[i]);
+        if (!has_lane(m, lane) && !is_blocked(m, lane.group))
+            m->lanes[m->lanes_len++] = lane;
+    }
+}
+
+/* The place of the lane whose turn it is: the first one of the highest
+ * priority. There is one. */
+static size_t
+next_lane(const struct model *m)
+{
+    size_t next = 0;
+
+    for (size_t i = 1; i < m->lanes_len; i++)
+        if (m->lanes[i].priority > m->lanes[next].priority)
+            next = i;
+    return next;
+}
+
+/* Its turn is over. */
+static void
+end_turn(struct model *m, size_t i)
+{
+    const struct model_lane lane = m->lanes[i];
+
+    for (; i + 1 < m->lanes_len; i++)
+        m->lanes[i] = m->lanes[i + 1];
+    m->lanes[i] = lane;
+}
+
 /* ---- the line ----------------------------------------------------------- */
 
 /* at the tail. False: the order refuses. */
@@ -202,12 +346,15 @@ make_ready(struct model *m, int key)
 {
     if (m->refuse > 0 && --m->refuse == 0)
         return false;
+    m->keys[key].ready = true;
+    m->keys[key].became = ++m->becomings;
     m->ready[m->ready_len++] = key;
+    settle_lanes(m);
     return true;
 }
 
 static void
-take_out(struct model *m, int key)
+remove_from_line(struct model *m, int key)
 {
     size_t kept = 0;
 
@@ -217,10 +364,31 @@ take_out(struct model *m, int key)
     m->ready_len = kept;
 }
 
-/* Who leaves next: of the highest priority, if that counts, the first to come
- * or the last. [PQ-16] */
+static void
+take_out(struct model *m, int key)
+{
+    remove_from_line(m, key);
+    m->keys[key].ready = false;
+    settle_lanes(m);
+}
+
+/* A READY key gets a higher priority, and goes behind all that have it. */
+static void
+raise_ready(struct model *m, int key, int priority)
+{
+    m->raises++;
+    m->keys[key].priority = priority;
+    if (m->is_flat)
+        return;
+    remove_from_line(m, key);
+    m->ready[m->ready_len++] = key;
+    settle_lanes(m);
+}
+
+/* Of the highest priority, if that counts, the first to come or the last.
+ * [PQ-16] */
 static int
-next_ready(const struct model *m)
+next_in_line(const struct model *m)
 {
     int next = m->ready[0];
 
@@ -235,6 +403,61 @@ next_ready(const struct model *m)
         }
     }
     return next;
+}
+
+/* The first to come of the lane whose turn it is. */
+static int
+next_in_lanes(struct model *m)
+{
+    const size_t            turn = next_lane(m);
+    const struct model_lane lane = m->lanes[turn];
+    size_t                  i = 0;
+
+    end_turn(m, turn);
+    while (!is_same_lane(lane_of(m, m->ready[i]), lane))
+        i++;
+    return m->ready[i];
+}
+
+/* The key that became READY first of all. */
+static int
+oldest_ready(const struct model *m)
+{
+    int oldest = m->ready[0];
+
+    for (size_t i = 1; i < m->ready_len; i++)
+        if (m->keys[m->ready[i]].became < m->keys[oldest].became)
+            oldest = m->ready[i];
+    return oldest;
+}
+
+/* How long it is from `since` to `now`, at least 0. */
+static uint64_t
+span(int64_t since, int64_t now)
+{
+    return now > since ? (uint64_t)now - (uint64_t)since : 0;
+}
+
+static bool
+is_overdue(const struct model *m, int key, int64_t now)
+{
+    return m->max_ready &&
+           span(m->keys[key].since, now) >= (uint64_t)m->max_ready;
+}
+
+/* Who leaves next. A key that is overdue does not use up the turn of its group.
+ */
+static int
+next_ready(struct model *m, int64_t now)
+{
+    const int oldest = oldest_ready(m);
+
+    if (is_overdue(m, oldest, now)) {
+        m->overdue +=
+            m->keys[oldest].priority < m->keys[next_in_line(m)].priority;
+        return oldest;
+    }
+    return m->grouped ? next_in_lanes(m) : next_in_line(m);
 }
 
 /* ---- throttle ----------------------------------------------------------- */
@@ -293,14 +516,9 @@ merge(struct model *m, int key, int priority)
         m->touches += model_is_ready(m, key);
         return MODEL_MERGED;
     }
+    if (model_is_ready(m, key))
+        raise_ready(m, key, priority);
     k->priority = priority;
-    if (model_is_ready(m, key)) {
-        m->raises++;
-        if (!m->is_flat) {
-            take_out(m, key);
-            m->ready[m->ready_len++] = key;
-        }
-    }
     return MODEL_RAISED;
 }
 
@@ -316,20 +534,22 @@ want(struct model *m, int key, int priority, int64_t now,
         *did = merge(m, key, priority);
         return MODEL_OK;
     }
+    k->priority = priority;
     if (!k->held && !make_ready(m, key))
         return MODEL_REFUSED;
     *did = k->held ? MODEL_MADE_DIRTY : MODEL_NEW; /* Q-04 Q-06 */
     k->dirty = k->held;
-    k->priority = priority;
+    *(k->held ? &k->runs.next : &k->runs.run) = ++m->runs;
     k->since = now;
     m->adds++;
     return MODEL_OK;
 }
 
-/* The deadline serves one more add. */
+/* The deadline serves one more add, which needs no run of its own. */
 static enum model_effect
-keep(struct model_key *k, int priority)
+keep(struct model *m, struct model_key *k, int priority)
 {
+    m->merged++;
     if (priority <= k->wait_priority)
         return MODEL_KEPT;
     k->wait_priority = priority;
@@ -367,7 +587,7 @@ begin_waiting(struct model *m, int key, int priority, int64_t at)
 static enum model_effect
 move(struct model *m, struct model_key *k, int priority, int64_t at)
 {
-    const enum model_effect kept = keep(k, priority);
+    const enum model_effect kept = keep(m, k, priority);
     const int64_t           old = k->at;
 
     if (at == old)
@@ -387,6 +607,7 @@ put_off(struct model *m, const struct model_how *how, int key, int64_t at)
     k->dirty = false;
     throttle_waiting_instead(k);
     m->deferred++;
+    m->merged++;
     k->backoff = how->backoff;
     k->debounced = false;
     if (k->waiting)
@@ -405,12 +626,14 @@ add_at(struct model *m, const struct model_how *how, int key, int64_t at)
         return merge(m, key, how->priority);
     if (how->policy == MODEL_REPLACE && model_is_wanted(m, key))
         return put_off(m, how, key, at);
-    if (k->waiting && how->policy == MODEL_DROP)
+    if (k->waiting && how->policy == MODEL_DROP) {
+        m->merged++;
         return MODEL_KEPT;
+    }
     if (k->waiting && how->policy != MODEL_REPLACE && k->at <= at) { /* D-02 */
         if (k->debounced && k->latest > at)
             k->latest = at; /* or it would not serve this add */
-        return keep(k, how->priority);
+        return keep(m, k, how->priority);
     }
     k->backoff = how->backoff;
     k->debounced = false;
@@ -427,6 +650,7 @@ add_now(struct model *m, const struct model_how *how, int key,
         k->waiting && k->backoff && !k->held && !model_is_ready(m, key);
 
     if (k->waiting && how->policy == MODEL_DROP) {
+        m->merged++;
         *did = MODEL_KEPT;
         return MODEL_OK;
     }
@@ -434,16 +658,24 @@ add_now(struct model *m, const struct model_how *how, int key,
         const enum model_answer answer = want(
             m, key, higher(how->priority, k->wait_priority), how->now, did);
         if (answer == MODEL_OK) {
+            m->merged++; /* the deadline needs no run of its own */
             throttle_next_instead(k);
             stop_waiting(k, how->now);
         }
         return answer;
     }
     if ((how->respect || m->respect) && served_later) { /* O-16 */
-        *did = keep(k, how->priority);
+        *did = keep(m, k, how->priority);
         return MODEL_OK;
     }
     return want(m, key, how->priority, how->now, did);
+}
+
+/* O-16: does it wait by a backoff that the pace of adds does not change? */
+static bool
+backs_off(const struct model *m, const struct model_key *k)
+{
+    return m->respect && k->waiting && k->backoff;
 }
 
 /* O-53 */
@@ -457,12 +689,14 @@ add_debounced(struct model *m, const struct model_how *how, int key)
 
     if (model_is_wanted(m, key))
         return merge(m, key, how->priority);
+    if (backs_off(m, k))
+        return keep(m, k, how->priority);
     if (k->waiting && k->debounced) /* one more of the series */
         return move(m, k, how->priority, at < k->latest ? at : k->latest);
     if (at > latest)
         at = latest;
     if (k->waiting && k->at <= at) /* of two deadlines the earlier stays */
-        return keep(k, how->priority);
+        return keep(m, k, how->priority);
     /* A series begins; what the key waits for already is not put off. */
     k->latest = k->waiting && k->at < latest ? k->at : latest;
     k->debounced = true;
@@ -480,7 +714,8 @@ add_throttled(struct model *m, const struct model_how *how, int key,
     enum model_answer answer = MODEL_OK;
 
     if (k->quiet && k->until > how->now && !model_is_wanted(m, key))
-        *did = add_at(m, how, key, k->until);
+        *did = backs_off(m, k) ? keep(m, k, how->priority)
+                               : add_at(m, how, key, k->until);
     else
         answer = add_now(m, how, key, did);
     if (answer == MODEL_OK && model_is_wanted(m, key))
@@ -494,6 +729,7 @@ static enum model_answer
 add_one(struct model *m, const struct model_how *how, struct model_pick *p)
 {
     if (p->skip) {
+        m->merged++;
         p->did = MODEL_KEPT;
         return MODEL_OK;
     }
@@ -535,42 +771,123 @@ is_new(const struct model *m, const struct model_pick *picks, size_t i)
     return !picks[i].skip && !model_is_known(m, picks[i].key);
 }
 
-/* Which READY key has to go: the lowest priority, the first in line; not one
- * that the add names. -1: none can. */
-static int
-victim_for(const struct model *m, const struct model_how *how,
-           const struct model_pick *picks, size_t n)
+struct model_space
+model_needs(const struct model *m, const struct model_pick *picks, size_t n)
 {
-    int victim = -1;
+    struct model_space needs = {0};
+
+    for (size_t i = 0; i < n; i++)
+        if (is_new(m, picks, i)) {
+            needs.keys++;
+            needs.bytes += m->lens[picks[i].key];
+        }
+    return needs;
+}
+
+bool
+model_ever_fits(const struct model *m, struct model_space needs)
+{
+    return (!m->max_len || needs.keys <= m->max_len) &&
+           (!m->max_bytes || needs.bytes <= m->max_bytes);
+}
+
+/* Would there be room, if the keys that are there took so much less? */
+static bool
+fits(const struct model *m, struct model_space needs, struct model_space less)
+{
+    if (!needs.keys)
+        return true;
+    needs.keys += model_known(m) - less.keys;
+    needs.bytes += model_bytes(m) - less.bytes;
+    return model_ever_fits(m, needs);
+}
+
+/* An add, as far as room is concerned. */
+struct room {
+    const struct model_how  *how;
+    const struct model_pick *picks; /* keys that it names do not make room */
+    size_t                   n;
+    struct model_space       needs;
+};
+
+static bool
+can_go(const struct model *m, const struct room *r, int key)
+{
+    return m->keys[key].ready && !is_named(r->picks, r->n, key) &&
+           m->keys[key].priority <= r->how->priority;
+}
+
+static bool
+can_make_room(const struct model *m, const struct room *r)
+{
+    struct model_space less = {0};
+
+    for (size_t i = 0; r->how->displace && i < m->ready_len; i++)
+        if (can_go(m, r, m->ready[i])) {
+            less.keys++;
+            less.bytes += m->lens[m->ready[i]];
+        }
+    return model_ever_fits(m, r->needs) && fits(m, r->needs, less);
+}
+
+/* Of the keys that can go, those of the lowest priority, the first in line; -1:
+ * none can. */
+static int
+first_to_go(const struct model *m, const struct room *r)
+{
+    int first = -1;
 
     for (size_t i = 0; i < m->ready_len; i++) {
         const int key = m->ready[i];
-        if (is_named(picks, n, key) || m->keys[key].priority > how->priority)
-            continue;
-        if (victim < 0 || m->keys[key].priority < m->keys[victim].priority)
-            victim = key;
+        if (can_go(m, r, key) &&
+            (first < 0 || m->keys[key].priority < m->keys[first].priority))
+            first = key;
     }
-    return victim;
+    return first;
 }
 
-/* How many keys have to go. False: they cannot. */
-static bool
-find_room(const struct model *m, const struct model_how *how,
-          const struct model_pick *picks, size_t n, size_t *over)
+/* The same, of one lane. */
+static int
+first_of_lane(const struct model *m, const struct room *r,
+              struct model_lane lane)
 {
-    size_t new = 0, can_go = 0;
-
-    *over = 0;
-    for (size_t i = 0; i < n; i++)
-        new += is_new(m, picks, i);
-    const size_t all = model_known(m) + new;
-    if (!new || !m->max_len || all <= m->max_len)
-        return true;
-    *over = all - m->max_len;
     for (size_t i = 0; i < m->ready_len; i++)
-        can_go += !is_named(picks, n, m->ready[i]) &&
-                  m->keys[m->ready[i]].priority <= how->priority;
-    return how->displace && new <= m->max_len &&can_go >= *over;
+        if (is_same_lane(lane_of(m, m->ready[i]), lane) &&
+            can_go(m, r, m->ready[i]))
+            return m->ready[i];
+    return -1;
+}
+
+/* With groups, the lanes of the lowest priority compete: the longest one loses a
+ * key. If none of its keys can go, any lane does. */
+static bool
+is_right_lane(const struct model *m, const struct room *r,
+              struct model_lane lane)
+{
+    struct model_lane other = lane;
+    size_t            longest = 0;
+    bool              is_stuck = false; /* is the longest, or one of them? */
+
+    for (other.group = 0; other.group < MODEL_GROUPS; other.group++)
+        if (lane_len(m, other) > longest)
+            longest = lane_len(m, other);
+    for (other.group = 0; other.group < MODEL_GROUPS; other.group++)
+        is_stuck |=
+            lane_len(m, other) == longest && first_of_lane(m, r, other) < 0;
+    return is_stuck || lane_len(m, lane) == longest;
+}
+
+/* May `key` be the next one to go? */
+static bool
+is_right_victim(const struct model *m, const struct room *r, int key)
+{
+    const int first = first_to_go(m, r);
+
+    if (!m->grouped || key < 0 || first < 0)
+        return key == first;
+    return m->keys[key].priority == m->keys[first].priority &&
+           first_of_lane(m, r, lane_of(m, key)) == key &&
+           is_right_lane(m, r, lane_of(m, key));
 }
 
 /* Nothing of the key stays. */
@@ -583,25 +900,40 @@ displace(struct model *m, int key)
     m->drops++;
 }
 
+/* O-55: one after the other, no more than needed. */
+static void
+make_room(struct model *m, const struct room *r, struct model_victims *victims)
+{
+    size_t n = 0;
+
+    victims->are_right = true;
+    for (; !fits(m, r->needs, (struct model_space){0}); n++) {
+        int key = n < victims->n ? victims->keys[n] : -1;
+        if (!is_right_victim(m, r, key)) {
+            victims->are_right = false;
+            key = first_to_go(m, r);
+        }
+        displace(m, key);
+    }
+    victims->are_right &= n == victims->n;
+}
+
 enum model_answer
 model_add_with(struct model *m, const struct model_how *how,
-               struct model_pick *picks, size_t n)
+               struct model_pick *picks, size_t n,
+               struct model_victims *victims)
 {
-    size_t over;
+    const struct room room = {how, picks, n, model_needs(m, picks, n)};
 
+    victims->are_right = victims->n == 0;
     if (m->shut)
         return MODEL_SHUT;
     if (how->kind == MODEL_AT && how->policy == MODEL_REPLACE && !m->gives)
         return MODEL_CANNOT;
-    if (!find_room(m, how, picks, n, &over))
+    if (!can_make_room(m, &room))
         return MODEL_FULL;
+    make_room(m, &room, victims);
     for (size_t i = 0; i < n; i++) {
-        picks[i].victim = -1;
-        if (over && is_new(m, picks, i)) {
-            picks[i].victim = victim_for(m, how, picks, n);
-            displace(m, picks[i].victim);
-            over--;
-        }
         const enum model_answer answer = add_one(m, how, &picks[i]);
         if (answer != MODEL_OK)
             return answer;
@@ -627,21 +959,38 @@ model_add(struct model *m, int key, int64_t now, enum model_effect *did)
 
 /* ---- taking back -------------------------------------------------------- */
 
-enum model_answer
-model_remove(struct model *m, int key, int64_t now)
+/* Nothing is asked for it any more. */
+static void
+take_back_all(struct model *m, int key, int64_t now)
 {
     struct model_key *k = &m->keys[key];
-    const bool        is_ready = model_is_ready(m, key);
 
-    if (is_ready && !m->gives)
-        return MODEL_CANNOT;
-    if (!is_ready && !k->dirty && !k->waiting)
-        return k->held ? MODEL_WRONG_STATE : MODEL_NOTHING;
-    m->removed += is_ready || k->dirty;
+    m->removed += model_is_wanted(m, key);
     take_out(m, key);
     k->dirty = false;
     k->next_span = 0;
     stop_waiting(k, now);
+}
+
+enum model_answer
+model_remove(struct model *m, int key, int64_t now)
+{
+    const struct model_key *k = &m->keys[key];
+
+    if (k->ready && !m->gives)
+        return MODEL_CANNOT;
+    if (!model_is_wanted(m, key) && !k->waiting)
+        return k->held ? MODEL_WRONG_STATE : MODEL_NOTHING;
+    take_back_all(m, key, now);
+    return MODEL_OK;
+}
+
+enum model_answer
+model_remove_at_done(struct model *m, int key, bool on)
+{
+    if (!m->keys[key].held)
+        return MODEL_NOTHING;
+    m->keys[key].removing = on;
     return MODEL_OK;
 }
 
@@ -680,7 +1029,7 @@ model_pass(struct model *m, int64_t now, int64_t again)
     for (int i = 0; i < MODEL_KEYS; i++)
         forget_quiet_if_over(&m->keys[i], now);
     while (model_waiting(m) && model_first_deadline(m) <= now)
-        if (!fall_due(m, first_waiting(m), now, again))
+        if (!fall_due(m, first_waiting(m, NULL), now, again))
             return;
 }
 
@@ -689,12 +1038,13 @@ model_pass(struct model *m, int64_t now, int64_t again)
 enum model_answer
 model_get(struct model *m, int64_t now, int *key)
 {
-    if (m->ready_len == 0)
+    if (model_offers(m) == 0)
         return MODEL_NOTHING;
-    *key = next_ready(m);
+    *key = next_ready(m, now);
     take_out(m, *key);
     struct model_key *k = &m->keys[*key];
     k->held = true;
+    settle_lanes(m);
     k->held_priority = k->priority;
     k->got = now;
     if (k->next_span) { /* O-54: from the hand-out on */
@@ -706,23 +1056,145 @@ model_get(struct model *m, int64_t now, int *key)
     return MODEL_OK;
 }
 
+/* What was asked for a HELD key since its hand-out. False: the order refuses. */
+static bool
+settle_requests(struct model *m, int key, int64_t now)
+{
+    struct model_key *k = &m->keys[key];
+
+    if (k->removing) { /* O-84 */
+        take_back_all(m, key, now);
+        k->removing = false;
+        return true;
+    }
+    if (k->dirty && backs_off(m, k)) { /* O-16 */
+        (void)keep(m, k, k->priority);
+        throttle_waiting_instead(k);
+        m->deferred++;
+        return true;
+    }
+    if (k->dirty && !make_ready(m, key))
+        return false;
+    if (k->dirty)
+        k->runs.run = k->runs.next;
+    return true;
+}
+
 enum model_answer
-model_done(struct model *m, int key)
+model_done(struct model *m, int key, int64_t now)
 {
     struct model_key *k = &m->keys[key];
 
     if (!k->held)
         return MODEL_WRONG_STATE;
-    if (k->dirty && m->respect && k->waiting && k->backoff) { /* O-16 */
-        (void)keep(k, k->priority);
-        throttle_waiting_instead(k);
-        m->deferred++;
-    } else if (k->dirty && !make_ready(m, key)) {
+    if (!settle_requests(m, key, now))
         return MODEL_REFUSED;
-    }
     k->held = k->dirty = false;
     m->dones++;
+    settle_lanes(m);
     return MODEL_OK;
+}
+
+void
+model_pause(struct model *m, bool paused)
+{
+    m->paused = paused;
+}
+
+/* ---- flushes and errands ------------------------------------------------ */
+
+static struct model_runs
+runs_of(const struct model *m, int key)
+{
+    const struct model_key *k = &m->keys[key];
+    return (struct model_runs){
+        .run = k->ready || k->held ? k->runs.run : 0,
+        .next = k->dirty ? k->runs.next : 0,
+    };
+}
+
+/* Is run number `run` one of these? */
+static bool
+has_run(struct model_runs runs, uint64_t run)
+{
+    return run && (runs.run == run || runs.next == run);
+}
+
+bool
+model_owes(const struct model *m, int key, struct model_runs runs)
+{
+    const struct model_runs owed = runs_of(m, key);
+    return has_run(owed, runs.run) || has_run(owed, runs.next);
+}
+
+bool
+model_flush_is_over(const struct model *m, int flush)
+{
+    for (int key = 0; key < MODEL_KEYS; key++)
+        if (model_owes(m, key, m->flushes[flush].runs[key]))
+            return false;
+    return true;
+}
+
+/* Does the flush wait for all runs that are owed? */
+static bool
+waits_for_all(const struct model *m, const struct model_flush *f)
+{
+    for (int key = 0; key < MODEL_KEYS; key++) {
+        const struct model_runs owed = runs_of(m, key);
+        if ((owed.run && !has_run(f->runs[key], owed.run)) ||
+            (owed.next && !has_run(f->runs[key], owed.next)))
+            return false;
+    }
+    return true;
+}
+
+/* How many different sets of runs are waited for. */
+static size_t
+sets_under_way(const struct model *m)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < MODEL_FLUSHES; i++) {
+        bool is_first = m->flushes[i].is_under_way;
+        for (int k = 0; k < i; k++)
+            is_first &= !m->flushes[k].is_under_way ||
+                        m->flushes[k].set != m->flushes[i].set;
+        n += is_first;
+    }
+    return n;
+}
+
+int
+model_begin_flush(struct model *m)
+{
+    struct model_flush f = {
+        .is_under_way = true,
+        .is_exact = sets_under_way(m) < MODEL_EXACT,
+        .set = ++m->sets,
+    };
+    int at = -1;
+
+    for (int key = 0; key < MODEL_KEYS; key++)
+        f.runs[key] = runs_of(m, key);
+    for (int i = 0; i < MODEL_FLUSHES; i++) {
+        const struct model_flush *other = &m->flushes[i];
+        if (!other->is_under_way) {
+            at = i;
+        } else if (waits_for_all(m, other)) {
+            f.set = other->set;
+            f.is_exact = other->is_exact;
+        }
+    }
+    if (at >= 0)
+        m->flushes[at] = f;
+    return at;
+}
+
+void
+model_end_flush(struct model *m, int flush)
+{
+    m->flushes[flush].is_under_way = false;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -753,6 +1225,38 @@ model_drop_waiting(struct model *m)
     for (int i = 0; i < MODEL_KEYS; i++) {
         struct model_key *k = &m->keys[i];
         m->drops += k->waiting;
+        k->waiting = k->backoff = k->debounced = false;
+        k->next_span = k->wait_span = 0;
+        k->quiet = false;
+    }
+}
+
+/* False: the order refuses the key. */
+static bool
+come_now(struct model *m, int key, int64_t now)
+{
+    enum model_effect ignored;
+
+    return want(m, key, m->keys[key].wait_priority, now, &ignored) == MODEL_OK;
+}
+
+/* No add will be throttled any more, so a pace is of no use. */
+void
+model_hasten(struct model *m, int64_t now, int64_t again, bool backoffs)
+{
+    bool passed[MODEL_KEYS] = {0};
+    int  key;
+
+    while ((key = first_waiting(m, passed)) >= 0) {
+        struct model_key *k = &m->keys[key];
+
+        passed[key] = true;
+        if (k->backoff && !backoffs) {
+            m->drops++;
+        } else if (!come_now(m, key, now)) {
+            set_deadline(m, k, later_by(now, again));
+            continue;
+        }
         k->waiting = k->backoff = k->debounced = false;
         k->next_span = k->wait_span = 0;
         k->quiet = false;

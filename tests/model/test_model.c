@@ -22,27 +22,37 @@ enum {
     EPISODE_MIN = 200, /* bytes: about half as many steps */
     EPISODE_MAX = 4000,
 
-    /* Steps in each of the worlds below; more than two million in all. */
-    STEPS_LINE = 500000,
-    STEPS_ALL_EQUAL = 100000,
-    STEPS_FOUR = 100000,
-    STEPS_FIFO = 150000,
-    STEPS_LIFO = 100000,
-    STEPS_FULL_FIFO = 150000,
-    STEPS_FULL_LIFO = 100000,
-    STEPS_RESPECT = 150000,
-    STEPS_RESPECT_PLUG_IN = 100000,
-    STEPS_AGES = 200000,
-    STEPS_BOUNDED = 300000,
-    STEPS_BOUNDED_RESPECT = 100000,
+    /* Steps in each of the worlds below; two million in all. */
+    STEPS_LINE = 350000,
+    STEPS_ALL_EQUAL = 50000,
+    STEPS_FOUR = 50000,
+    STEPS_FIFO = 100000,
+    STEPS_LIFO = 50000,
+    STEPS_FULL_FIFO = 100000,
+    STEPS_FULL_LIFO = 50000,
+    STEPS_RESPECT = 100000,
+    STEPS_RESPECT_PLUG_IN = 50000,
+    STEPS_AGES = 100000,
+    STEPS_BOUNDED = 150000,
+    STEPS_BOUNDED_RESPECT = 50000,
     STEPS_BOUNDED_PLUG_IN = 50000,
+    STEPS_GROUPS = 100000,
+    STEPS_BOUNDED_GROUPS = 100000,
+    STEPS_SERIAL = 100000,
+    STEPS_PAIRS = 50000,
+    STEPS_BOUNDED_SERIAL = 50000,
+    STEPS_AGEING = 100000,
+    STEPS_AGEING_GROUPS = 50000,
+    STEPS_BYTES = 100000,
+    STEPS_BYTES_GROUPS = 100000,
+    STEPS_BYTES_AGEING = 50000,
 };
 
 static struct core_prop_report report;
 
-/* One random life in the world that the byte `kind` stands for. */
+/* One random life in the world that `kind` and `special` stand for. */
 static void
-play(uint64_t seed, uint8_t kind)
+play(uint64_t seed, uint8_t kind, uint8_t special)
 {
     static uint8_t bytes[EPISODE_MAX];
     struct dice    dice = dice_from(seed);
@@ -52,25 +62,32 @@ play(uint64_t seed, uint8_t kind)
     for (size_t i = 0; i < len; i++)
         bytes[i] = (uint8_t)dice_roll(&dice, 256);
     bytes[0] = kind;
+    bytes[2] = (uint8_t)((bytes[2] & ~CORE_PROP_SPECIAL) | special);
     if (core_prop(bytes, len, &report) != 0)
-        fail_msg("replay with WQ_SEED=%llu, world %u\n%s",
-                 (unsigned long long)seed, kind, report.text);
+        fail_msg("replay with WQ_SEED=%llu, world %u, special %u\n%s",
+                 (unsigned long long)seed, kind, special, report.text);
 }
 
 /* Lives until there were so many steps: those of seeds 1, 2, 3, ... */
 static void
-play_many(uint8_t kind, size_t least)
+play_special(uint8_t kind, uint8_t special, size_t least)
 {
     const uint64_t first = dice_env_seed(1);
     uint64_t       seed = first;
     size_t         steps = 0;
 
     do {
-        play(seed++, kind);
+        play(seed++, kind, special);
         steps += report.steps;
     } while (steps < least && !getenv("WQ_SEED"));
     print_message("%zu steps, seeds %llu to %llu\n", steps,
                   (unsigned long long)first, (unsigned long long)seed - 1);
+}
+
+static void
+play_many(uint8_t kind, size_t least)
+{
+    play_special(kind, 0, least);
 }
 
 /* L1 to L6 */
@@ -132,6 +149,41 @@ TEST(core_agrees_with_the_model_within_bounds)
               STEPS_BOUNDED_RESPECT);
     play_many(CORE_PROP_FIFO_PLUG_IN | CORE_PROP_FULL | CORE_PROP_BOUNDED,
               STEPS_BOUNDED_PLUG_IN);
+}
+
+/* O-80 */
+TEST(core_agrees_with_the_model_on_groups)
+{
+    play_special(CORE_PROP_LINE, CORE_PROP_GROUPS, STEPS_GROUPS);
+    play_special(CORE_PROP_LINE | CORE_PROP_FOUR | CORE_PROP_BOUNDED,
+                 CORE_PROP_GROUPS, STEPS_BOUNDED_GROUPS);
+}
+
+TEST(core_agrees_with_the_model_on_serial_groups)
+{
+    play_special(CORE_PROP_LINE, CORE_PROP_SERIAL, STEPS_SERIAL);
+    play_special(CORE_PROP_LINE | CORE_PROP_RESPECT | CORE_PROP_AGES,
+                 CORE_PROP_PAIRS, STEPS_PAIRS);
+    play_special(CORE_PROP_LINE | CORE_PROP_BOUNDED,
+                 CORE_PROP_SERIAL | CORE_PROP_BYTES, STEPS_BOUNDED_SERIAL);
+}
+
+TEST(core_agrees_with_the_model_on_overdue_keys)
+{
+    play_special(CORE_PROP_LINE, CORE_PROP_AGEING, STEPS_AGEING);
+    play_special(CORE_PROP_LINE | CORE_PROP_RESPECT,
+                 CORE_PROP_AGEING | CORE_PROP_GROUPS, STEPS_AGEING_GROUPS);
+}
+
+/* O-55 */
+TEST(core_agrees_with_the_model_within_bytes)
+{
+    play_special(CORE_PROP_LINE, CORE_PROP_BYTES, STEPS_BYTES);
+    play_special(CORE_PROP_LINE | CORE_PROP_BOUNDED,
+                 CORE_PROP_BYTES | CORE_PROP_GROUPS, STEPS_BYTES_GROUPS);
+    play_special(CORE_PROP_LINE | CORE_PROP_BOUNDED,
+                 CORE_PROP_BYTES | CORE_PROP_GROUPS | CORE_PROP_AGEING,
+                 STEPS_BYTES_AGEING);
 }
 
 /* ---- the corpus --------------------------------------------------------- */
@@ -197,4 +249,8 @@ WQ_TESTS(test(core_agrees_with_the_model),
          test(core_agrees_with_the_model_when_adds_respect_a_backoff),
          test(core_agrees_with_the_model_on_ages),
          test(core_agrees_with_the_model_within_bounds),
+         test(core_agrees_with_the_model_on_groups),
+         test(core_agrees_with_the_model_on_serial_groups),
+         test(core_agrees_with_the_model_on_overdue_keys),
+         test(core_agrees_with_the_model_within_bytes),
          test(every_kept_case_holds), test(no_bytes_at_all_are_a_life_too));
