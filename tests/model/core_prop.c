@@ -699,6 +699,33 @@ read_how(const struct world *w, const struct trace *t)
     return how;
 }
 
+/* One key, now, with a priority and nothing else, has a way of its own. */
+static bool
+is_urgent(const struct world *w, const struct trace *t,
+          const struct model_how *how)
+{
+    return t->n == 1 && t->c % 2 && !needs_add_with(w) &&
+           how->kind == MODEL_NOW && how->policy == MODEL_KEEP &&
+           !how->displace && !how->respect;
+}
+
+static wq_err
+perform_add_urgent(struct world *w, const struct model_how *how, int n)
+{
+    struct model_pick    pick = {.key = n};
+    struct model_victims nobody = {.n = 0};
+    wq_added             what = WQ_ADDED_NEW;
+    const wq_err err = wq__core_add_urgent(&w->core, key_of(n), hash_of(w, n),
+                                           w->now, how->priority, &what);
+
+    if (failed_for_memory(w, err))
+        return err;
+    compare(w, err, model_add_with(&w->model, how, &pick, 1, &nobody));
+    if (!err)
+        equal(w, "what the add did", as_added(pick.did), what);
+    return err;
+}
+
 /* O-50: several keys, perhaps one of them twice; of a batch that failed (a
  * backoff) some may run at once, and one may be left alone. */
 static wq_err
@@ -707,6 +734,8 @@ perform_add_with(struct world *w, const struct trace *t)
     const struct model_how how = read_how(w, t);
     struct model_pick      picks[MODEL_BATCH];
 
+    if (is_urgent(w, t, &how))
+        return perform_add_urgent(w, &how, t->keys[0]);
     for (int i = 0; i < t->n; i++) {
         const int delay = (t->c + i) % 8;
         picks[i] = (struct model_pick){
