@@ -405,18 +405,23 @@ next_in_line(const struct model *m)
     return next;
 }
 
-/* The first to come of the lane whose turn it is. */
+/* The first to come of a lane. */
 static int
-next_in_lanes(struct model *m)
+first_in_lane(const struct model *m, size_t turn)
 {
-    const size_t            turn = next_lane(m);
     const struct model_lane lane = m->lanes[turn];
     size_t                  i = 0;
 
-    end_turn(m, turn);
     while (!is_same_lane(lane_of(m, m->ready[i]), lane))
         i++;
     return m->ready[i];
+}
+
+/* Who leaves next, if no key is overdue. */
+static int
+next_in_turn(struct model *m)
+{
+    return m->grouped ? first_in_lane(m, next_lane(m)) : next_in_line(m);
 }
 
 /* The key that became READY first of all. */
@@ -451,13 +456,15 @@ static int
 next_ready(struct model *m, int64_t now)
 {
     const int oldest = oldest_ready(m);
+    const int next = next_in_turn(m);
 
     if (is_overdue(m, oldest, now)) {
-        m->overdue +=
-            m->keys[oldest].priority < m->keys[next_in_line(m)].priority;
+        m->overdue += oldest != next;
         return oldest;
     }
-    return m->grouped ? next_in_lanes(m) : next_in_line(m);
+    if (m->grouped)
+        end_turn(m, next_lane(m));
+    return next;
 }
 
 /* ---- throttle ----------------------------------------------------------- */
