@@ -31,6 +31,43 @@ level-hold     src/core/core.c       unit_levels            s/^    wq__levels_ho
 lazy-top       src/core/levels.h     unit_levels            s/return l->at\[top\].first ? top/return 1 ? top/
 batch-undo     src/core/add.c        fault_core             s/^        drop_picks(c, picks, n);/        (void)0;/
 victim         src/core/room.c       behaviour_bounds       s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
+group-turn     src/core/groups.c     unit_groups            s/^    l->first = member(g, ref)->next; .*/    (void)l;/
+group-behind   src/core/groups.c     unit_groups            s/^        member(g, m->next)->prev = head;/        member(g, m->next)->prev = level->first = head;/
+group-head     src/core/groups.c     unit_groups            s/^        level->first = new;/        (void)level;/
+group-lane     src/core/groups.c     unit_groups            s/^    member(g, head)->len--;/    (void)0;/
+group-block    src/core/groups.c     unit_groups            /^block(/,/^}/s/^        leave_ring(g, head);/        (void)head;/
+group-unblock  src/core/groups.c     unit_groups            s/^        unblock(g, group);/        (void)unblock;/
+group-begin    src/core/groups.c     unit_groups            s/^    if (!wq__groups_is_blocked(g, group))/    if (1)/
+group-offers   src/core/groups.c     unit_groups            s/return group->ready < more ? group->ready : more;/return group->ready;/
+group-wake     src/memory/gate.c     behaviour_groups       s/^    return wq__core_offers(&m->core) + (pending/    return wq__core_len(\&m->core) + (pending/
+group-gets     src/memory/stop.c     behaviour_groups       s/WQ__PAUSED | WQ__GROUPED | WQ__AGEING/WQ__PAUSED/
+group-longest  src/core/groups.c     unit_groups            s/if (head \&\& member(g, head)->len > len) {/if (head) {/
+group-name     src/core/groups.c     unit_groups            s/(!name.len || !memcmp(group->name, name.data, name.len))/true/
+group-again    src/core/groups.c     unit_groups            s/^    if (group->number < g->lowest)/    if (0)/
+group-grow     src/core/groups.c     unit_groups            s/^            enter_bucket(&more, more.at\[i\]);/            (void)more;/
+group-undo     src/core/core.c       fault_core             /^register_record(/,/^}/s/^            return err;/            return WQ_OK;/
+group-part     src/memory/adds.c     behaviour_groups       s/^           at - from <= whole.len - part.len;/           true;/
+group-shown    src/memory/view.c     behaviour_groups       s/ || !pick.group.len)/)/
+overdue        src/core/ready.c      behaviour_ageing       s/record(r, r->oldest)), now) >=$/record(r, r->oldest)), now) >/
+overdue-count  src/core/ready.c      behaviour_ageing       s/r->overdue += top->first != ref;/r->overdue += ref != 0;/
+age-list       src/core/ready.c      unit_groups            s/^        take_out_by_age(r, rec);/        (void)take_out_by_age;/
+age-middle     src/core/ready.c      unit_groups            s/^        wq__rec_age(record(r, age.newer))->older = age.older;/        (void)age;/
+age-deadline   src/core/due.c        behaviour_ageing       s/wq__core_want(c, ref, entry->level, entry->at, &what)/wq__core_want(c, ref, entry->level, now, \&what)/
+bytes-back     src/core/core.c       behaviour_bounds       s/^        c->bytes -= wq__rec_len(rec);/        (void)rec;/
+bytes-level    src/core/ready.c      behaviour_bounds       s/^        r->levels.at\[rec->level\].bytes -= wq__rec_len(rec);/        (void)rec;/
+bytes-raise    src/core/ready.c      behaviour_bounds       s/^        levels\[level\].bytes += wq__rec_len(rec);/        (void)level;/
+bytes-excess   src/core/room.c       behaviour_bounds       s/over.bytes = c->bytes - c->max_bytes;/over.bytes = 1;/
+bytes-fit      src/core/room.c       behaviour_bounds       s/(!c->max_bytes || made.bytes <= c->max_bytes)/true/
+bytes-named    src/core/room.c       behaviour_bounds       s/^                sum.bytes -= wq__rec_len(rec);/                (void)rec;/
+bytes-promise  src/memory/gate.c     behaviour_bounds       s/^    m->promised.bytes -= p.promised.bytes;/    (void)0;/
+bytes-room     src/memory/gate.c     behaviour_bounds       s/^        room.bytes -= p->needs.bytes;/        (void)p;/
+flush-backoff  src/core/due.c        behaviour_waiting_flush s/if (rec->flags & WQ__BACKOFF \&\& !backoffs)/if (0)/
+flush-all      src/memory/stop.c     behaviour_waiting_flush s/m->waiting == WQ_WAITING_FLUSH_ALL);/false);/
+flush-order    src/core/due.c        behaviour_waiting_flush s/wq__heap_first(&c->waiting)->ref;$/c->waiting.entries[c->waiting.len - 1].ref;/
+flush-refused  src/core/due.c        behaviour_waiting_flush /^wq__core_hasten(/,/^}/s/wq__heap_change(&c->waiting, ref, WQ_FOREVER);/(void)ref;/
+flush-again    src/core/due.c        behaviour_waiting_flush /^wq__core_hasten(/,/^}/s/i < c->waiting.len; i++)/i < 0 * c->waiting.len; i++)/
+nul            src/core/core.c       unit_core              s/^    at\[key.len\] = .*/    (void)at;/
+nul-long       src/core/core.c       fault_core             s/^    copy\[key.len\] = .*/    (void)copy;/
 quiet          src/core/core.c       behaviour_pace         s/pace->until = wq__span_add(now, pace->next_span);/pace->until = now;/
 max-wait       src/core/add.c        behaviour_pace         s/earlier(at, wq__core_pace(c, ref)->latest)/at/
 ties           src/core/heap.c       unit_heap              s/a->seq < b->seq/a->seq > b->seq/

@@ -43,7 +43,7 @@ flood_once(struct timed *t, int i, const char *instead)
 /* ---- the bound ---------------------------------------------------------- */
 
 /* O-89: the demonstration that ageing exists for. */
-TEST(low_key_under_a_flood_is_handed_out_at_the_bound)
+TEST(low_key_under_a_flood_leaves_at_the_bound)
 {
     struct timed *t = *state;
     int           i = 0;
@@ -61,7 +61,7 @@ TEST(low_key_under_a_flood_is_handed_out_at_the_bound)
 }
 
 /* O-89: what priorities do without it. */
-TEST(low_key_under_a_flood_is_never_handed_out_without_ageing)
+TEST(low_key_under_a_flood_never_leaves_without_ageing)
 {
     struct timed *t = *state; /* of a queue without the bound */
 
@@ -317,7 +317,7 @@ TEST(flushed_key_is_ready_since_the_shutdown)
 /* ---- with groups -------------------------------------------------------- */
 
 /* O-89 O-80: whatever its group, and the turn of its group stays. */
-TEST(overdue_key_is_handed_out_before_the_turn_of_its_group)
+TEST(overdue_key_leaves_before_the_turn_of_its_group)
 {
     struct timed *t = timed_create(
         WQ_CONFIG(.max_ready_ns = BOUND, .group = wq_group_before_slash));
@@ -437,8 +437,8 @@ TEST(layer_has_no_ageing)
     wq_destroy(inner);
 }
 
-WQ_TESTS(with_ageing(low_key_under_a_flood_is_handed_out_at_the_bound),
-         with_time(low_key_under_a_flood_is_never_handed_out_without_ageing),
+WQ_TESTS(with_ageing(low_key_under_a_flood_leaves_at_the_bound),
+         with_time(low_key_under_a_flood_never_leaves_without_ageing),
          with_ageing(overdue_key_waits_for_those_that_were_ready_before),
          with_ageing(priorities_decide_before_the_bound),
          with_ageing(equal_priorities_are_not_affected),
@@ -452,7 +452,7 @@ WQ_TESTS(with_ageing(low_key_under_a_flood_is_handed_out_at_the_bound),
          with_ageing(key_that_is_taken_back_does_not_count),
          test(dropped_key_is_not_the_oldest_any_more),
          test(flushed_key_is_ready_since_the_shutdown),
-         test(overdue_key_is_handed_out_before_the_turn_of_its_group),
+         test(overdue_key_leaves_before_the_turn_of_its_group),
          test(raised_key_leaves_the_middle_of_its_group),
          test(bound_below_zero_is_refused),
          test(ageing_cannot_be_combined_with_an_order_or_bounded_groups),

@@ -1070,26 +1070,6 @@ TEST(bytes_are_counted_only_for_a_bound)
     timed_destroy(t);
 }
 
-/* O-87 */
-TEST(key_longer_than_the_bound_never_fits)
-{
-    for (int o = WQ_OVERFLOW_REFUSE; o <= WQ_OVERFLOW_DROP_OLDEST; o++) {
-        struct timed *t = create_sized(4, (wq_overflow)o);
-        const wq_key  keys[] = {wq_str("ab"), wq_str("cd"), wq_str("e")};
-
-        add(t->q, "a");
-        assert_err(wq_add_str(t->q, "12345"), WQ_EFULL);
-        assert_err(try_how(t->q, WQ_ADD(.max_block_ns = HOUR), "12345"),
-                   WQ_EFULL); /* at once */
-        assert_err(wq_add_with(t->q, NULL, keys, 3), WQ_EFULL);
-        assert_int_equal(counts_of(t->q).bytes, 1);
-        assert_int_equal(counts_of(t->q).drops, 0);
-        work_on(t->q, "a");
-        add(t->q, "1234");
-        timed_destroy(t);
-    }
-}
-
 /* O-87 O-50 */
 TEST(batch_whose_bytes_do_not_fit_adds_none)
 {
@@ -1165,6 +1145,8 @@ TEST(key_that_cannot_displace_enough_bytes_displaces_none)
     struct seen s;
 
     create_dropping_bytes(&s, 0, 8);
+    add(s.t->q, "gone");
+    work_on(s.t->q, "gone"); /* does not count any more */
     add_at(s.t->q, 5, "high5");
     add(s.t->q, "aa");
     assert_err(wq_add_str(s.t->q, "1234"), WQ_EFULL);
@@ -1192,6 +1174,35 @@ TEST(bytes_of_the_lowest_priority_go_first)
     assert_string_equal(s.text, "bccdddraise");
     work_on_at(s.t->q, "aaa", 9);
     work_on_at(s.t->q, "12345", 5);
+    timed_destroy(s.t);
+}
+
+/* O-87 O-51 */
+TEST(bytes_of_a_raised_key_go_to_its_new_level)
+{
+    struct seen s;
+
+    create_dropping_bytes(&s, 0, 6);
+    add(s.t->q, "aaa");
+    (void)add_how(s.t->q, WQ_ADD(.priority = 5), "aaa");
+    assert_err(wq_add_str(s.t->q, "12345"), WQ_EFULL);
+    add_at(s.t->q, 5, "12345");
+    assert_string_equal(s.text, "aaa");
+    work_on_at(s.t->q, "12345", 5);
+    timed_destroy(s.t);
+}
+
+/* O-87 O-50 */
+TEST(batch_does_not_count_on_the_bytes_it_names)
+{
+    struct seen  s;
+    const wq_key keys[] = {wq_str("aaa"), wq_str("12345")};
+
+    create_dropping_bytes(&s, 0, 6);
+    add(s.t->q, "aaa");
+    assert_err(wq_add_with(s.t->q, NULL, keys, 2), WQ_EFULL);
+    assert_string_equal(s.text, "");
+    work_on(s.t->q, "aaa");
     timed_destroy(s.t);
 }
 
@@ -1282,6 +1293,25 @@ adding_key(wq_queue *q, const char *key)
     return a;
 }
 
+/* O-87: no add waits for room that never comes. */
+TEST(key_longer_than_the_bound_never_fits)
+{
+    for (int o = WQ_OVERFLOW_REFUSE; o <= WQ_OVERFLOW_DROP_OLDEST; o++) {
+        struct timed *t = create_sized(4, (wq_overflow)o);
+        struct adding key = adding_key(t->q, "12345");
+        struct adding batch = adding_of(t->q, "bcdef");
+
+        add(t->q, "a");
+        assert_err(worker_join(worker_start(run_add, &key)), WQ_EFULL);
+        assert_err(worker_join(worker_start(run_add, &batch)), WQ_EFULL);
+        assert_int_equal(counts_of(t->q).bytes, 1);
+        assert_int_equal(counts_of(t->q).drops, 0);
+        work_on(t->q, "a");
+        add(t->q, "1234");
+        timed_destroy(t);
+    }
+}
+
 /* O-87 O-55 */
 TEST(long_key_waits_until_enough_short_ones_have_gone)
 {
@@ -1345,7 +1375,26 @@ TEST(bytes_go_to_those_that_waited_longest)
     timed_destroy(t);
 }
 
-/* O-87: keys that were promised room do not count twice. */
+/* O-87 O-12: the other one is not woken in vain. */
+TEST(bytes_are_promised_to_one_add_only)
+{
+    struct timed *t = create_sized(4, WQ_OVERFLOW_BLOCK);
+
+    add(t->q, "aaaa");
+    struct adding  x = adding_key(t->q, "xxx"), y = adding_key(t->q, "yyy");
+    struct worker *first = block(&x);
+    struct worker *second = block(&y);
+    const int64_t  before = worker_cpu_ns(second);
+    work_on(t->q, "aaaa");
+    assert_err(worker_join(first), WQ_OK);
+    worker_await_blocked(second);
+    assert_int_equal(worker_cpu_ns(second), before);
+    work_on(t->q, "xxx");
+    assert_err(worker_join(second), WQ_OK);
+    timed_destroy(t);
+}
+
+/* O-87: a place without bytes is no room, nor are bytes without a place. */
 TEST(blocked_adds_wait_for_both_bounds)
 {
     struct timed *t = timed_create(
@@ -1439,6 +1488,8 @@ WQ_TESTS(test(overflow_policy_needs_a_bound),
          test(long_key_takes_the_place_of_several),
          test(key_that_cannot_displace_enough_bytes_displaces_none),
          test(bytes_of_the_lowest_priority_go_first),
+         test(bytes_of_a_raised_key_go_to_its_new_level),
+         test(batch_does_not_count_on_the_bytes_it_names),
          test(keys_go_until_both_bounds_hold),
          test(batch_displaces_bytes_and_none_it_names),
          test(callback_may_add_again_while_victims_are_left_to_show),
@@ -1446,5 +1497,6 @@ WQ_TESTS(test(overflow_policy_needs_a_bound),
          test(long_key_waits_until_enough_short_ones_have_gone),
          test(long_key_does_not_hold_up_a_short_one),
          test(bytes_go_to_those_that_waited_longest),
+         test(bytes_are_promised_to_one_add_only),
          test(blocked_adds_wait_for_both_bounds),
          test(add_that_waits_for_bytes_can_time_out));

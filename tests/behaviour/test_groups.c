@@ -651,7 +651,7 @@ TEST(next_hands_out_the_next_key_of_a_serial_group)
 }
 
 /* O-80 Q-12 */
-TEST(dirty_key_of_a_serial_group_lets_the_others_go_first)
+TEST(dirty_key_of_a_serial_group_lets_others_go_first)
 {
     struct timed *t = *state;
 
@@ -857,7 +857,7 @@ TEST(descriptor_is_readable_while_a_key_is_offered)
 /* ---- shutdown ----------------------------------------------------------- */
 
 /* O-80 Q-07 */
-TEST(keys_of_a_blocked_group_are_handed_out_after_a_shutdown)
+TEST(keys_of_a_blocked_group_leave_after_a_shutdown)
 {
     struct timed *t = *state;
 
@@ -1124,7 +1124,7 @@ WQ_TESTS(with_groups(groups_take_turns_one_key_each),
          test(get_many_takes_no_more_than_the_bound_allows),
          with_serial(every_done_lets_the_next_key_go),
          with_serial(next_hands_out_the_next_key_of_a_serial_group),
-         with_serial(dirty_key_of_a_serial_group_lets_the_others_go_first),
+         with_serial(dirty_key_of_a_serial_group_lets_others_go_first),
          with_serial(dirty_key_alone_in_a_serial_group_comes_back),
          with_serial(blocked_group_hands_out_no_urgent_key_either),
          with_serial(key_of_a_blocked_group_is_raised_for_later),
@@ -1135,7 +1135,7 @@ WQ_TESTS(with_groups(groups_take_turns_one_key_each),
          with_serial(getter_is_not_woken_while_a_group_is_blocked),
          with_serial(done_wakes_a_getter_for_each_group_it_unblocks),
          with_serial(descriptor_is_readable_while_a_key_is_offered),
-         with_serial(keys_of_a_blocked_group_are_handed_out_after_a_shutdown),
+         with_serial(keys_of_a_blocked_group_leave_after_a_shutdown),
          with_serial(drain_waits_for_the_keys_of_a_blocked_group),
          with_serial(getters_of_a_blocked_group_end_after_its_last_key),
          test(flushed_keys_of_a_blocked_group_wait_for_done),

@@ -4,6 +4,7 @@
  */
 #include "asked.h"
 
+#include <wq/backend.h>
 #include <wq/limiter.h>
 
 static struct timed *
@@ -167,7 +168,7 @@ TEST(flush_of_all_keeps_keys_that_failed)
 }
 
 /* O-86 D-10 */
-TEST(deadline_of_a_ready_or_held_key_makes_no_second_run)
+TEST(deadline_of_a_ready_or_held_key_adds_no_run)
 {
     struct timed *t = *state;
 
@@ -300,6 +301,21 @@ TEST(key_that_an_order_refuses_is_offered_again)
     timed_destroy(t);
 }
 
+/* O-18 */
+TEST(layer_does_not_flush)
+{
+    wq_queue *inner = NULL, *out = NULL;
+
+    assert_err(wq_create(NULL, &inner), WQ_OK);
+    for (int w = WQ_WAITING_FLUSH; w <= WQ_WAITING_FLUSH_ALL; w++) {
+        const wq_config config = {.size = sizeof config,
+                                  .waiting = (wq_waiting)w};
+        assert_err(wq_delaying_wrap(inner, &config, &out), WQ_ENOTSUP);
+        assert_err(wq_rate_limiting_wrap(inner, &config, &out), WQ_ENOTSUP);
+    }
+    wq_destroy(inner);
+}
+
 WQ_TESTS(with_flush(flushed_keys_leave_in_the_order_of_their_deadlines),
          with_flush(flushed_keys_have_the_priorities_they_wait_with),
          with_flush(debounced_and_throttled_keys_are_flushed),
@@ -307,8 +323,9 @@ WQ_TESTS(with_flush(flushed_keys_leave_in_the_order_of_their_deadlines),
          with_flush(key_whose_earlier_deadline_is_no_backoff_is_flushed),
          test(dirty_key_loses_its_backoff_and_runs_again),
          with_flush_all(flush_of_all_keeps_keys_that_failed),
-         with_flush(deadline_of_a_ready_or_held_key_makes_no_second_run),
+         with_flush(deadline_of_a_ready_or_held_key_adds_no_run),
          with_flush(second_shutdown_changes_nothing),
          with_flush(get_that_sleeps_until_a_deadline_gets_the_flushed_key),
          with_flush(drain_waits_for_flushed_keys),
-         test(key_that_an_order_refuses_is_offered_again));
+         test(key_that_an_order_refuses_is_offered_again),
+         test(layer_does_not_flush));

@@ -483,6 +483,7 @@ TEST(longest_lane_of_a_level_is_found)
     add_text("a/1");
     add_text("b/1");
     add_text("b/2");
+    add_text("c/1");
     const wq__ref longest = wq__groups_longest(groups, 0);
     assert_int_not_equal(longest, 0);
     assert_string_equal(wq__rec_bytes(wq__slab_at(&core.recs, longest)), "b/1");
