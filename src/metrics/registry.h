@@ -40,7 +40,7 @@ struct wq__totals {
     struct wq__history history;
     uint64_t           depth;
     uint64_t           waiting;
-    uint64_t           paused; /* how many queues are */
+    uint64_t           paused;     /* how many queues are */
     struct wq__seconds unfinished; /* the sum over the queues */
     struct wq__seconds longest;    /* the largest of them */
     uint64_t           others;     /* depth of priorities without a label */
