@@ -144,6 +144,37 @@ again-now      src/workers/work.c    unit_workers_results   s/return after_ns > 
 step-on-loan   src/workers/work.c    unit_workers_results   s/^    if (err == WQ_ENOMEM)$/    if (0)/
 nowait-limit   src/front/adds.c      behaviour_bad_input    s/!err \&\& how->nowait \&\& how->max_block_ns/false/
 bucket-back    src/limit/tokens.c    unit_bucket            s/return now > level->last_ns ? now : level->last_ns;/return now;/
+removing       src/core/core.c       behaviour_remove_wait  s/^    if (rec->flags & WQ__REMOVING) {/    if (0) {/
+remove-mark    src/memory/waits.c    behaviour_remove_wait  s/^    (void)wq__core_remove_at_done(&m->core, w->key, w->hash, true);/    (void)0;/
+remove-last    src/memory/waits.c    behaviour_remove_wait  s/if (err \&\& !is_being_removed(m, w->key))/if (err)/
+remove-keeps   src/memory/waits.c    behaviour_remove_wait  s/if (err \&\& !is_being_removed(m, w->key))/if (0)/
+remove-over    src/memory/waits.c    behaviour_remove_wait  s/if (!r->waiter->over \&\& wq__same_key/if (wq__same_key/
+remove-list    src/memory/waits.c    behaviour_remove_wait  /^leave_list/,/^}/s/^    \*link = r->next;/    (void)r->next;/
+remove-notsup  src/memory/waits.c    behaviour_remove_wait  s/if (removed == WQ_ENOTSUP)/if (0)/
+remove-quiet   src/memory/gets.c     behaviour_remove_wait  s/: INT64_MIN;/: 0;/
+flush-unwant   src/core/core.c       behaviour_flush        s/^    end_run(c, ready ? .*/    (void)ready;/
+flush-done     src/core/core.c       behaviour_flush        s/^    end_run(c, turn);/    (void)turn;/
+flush-dirty    src/core/core.c       behaviour_flush        s/^    wq__rec_set_next_turn(rec, wq__flush_mark(&c->flush));/    (void)0;/
+flush-ready    src/core/core.c       unit_flush             s/^        wq__rec_set_turn(rec, wq__flush_mark(&c->flush));/        (void)0;/
+flush-back     src/core/core.c       unit_flush             s/^    wq__rec_set_turn(rec, wq__rec_next_turn(rec));/    (void)0;/
+flush-asked    src/core/flush.c      unit_flush             s/^        f->close_next = true;/        (void)f;/
+flush-close    src/core/flush.c      unit_flush             s/^        if (f->close_next)/        if (0)/
+flush-inbox    src/memory/waits.c    behaviour_flush        /^prepare(/,/^}/s/wq__gate_catch_up(m)/WQ_OK/
+flush-holder   src/memory/waits.c    behaviour_flush        s/return wq__core_holds_any(&m->core, wq__slot_serial()) ? WQ_ESTATE : WQ_OK;/return WQ_OK;/
+key-holder     src/memory/waits.c    behaviour_flush        s/               ? WQ_ESTATE/               ? WQ_OK/
+key-removed    src/core/core.c       behaviour_flush        s/^        errand->wanted = errand->wanted .*/        (void)errand;/
+key-begun      src/core/core.c       behaviour_flush        s/^    errand->fence = fence;/    (void)fence;/
+idle-over      src/memory/waits.c    behaviour_flush        s/while (!w->over \&\& !is_over(m, w)) {/while (!is_over(m, w)) {/
+wait-told      src/memory/gate.c     behaviour_flush        /^wq__gate_await_waiter/,/^}/{/tell_inside/d;s/^    wq__sleeper_enter(/    (void)wq__gate_tell_inside(m); &/;}
+wait-wake      src/memory/gate.c     behaviour_flush        s/^        wake = wq__waits_take(m, wake);/        (void)wq__waits_take;/
+wait-destroy   src/memory/waits.c    behaviour_flush        s/w->over = m->destroying || is_over(m, w);/w->over = is_over(m, w);/
+pause-work     src/memory/gate.c     unit_pause             s/^    if (wq__core_is_paused(&m->core))/    if (0)/
+pause-beacon   src/memory/gate.c     unit_pause             s/m->lit = !wq__core_is_paused(&m->core) \&\& /m->lit = /
+pause-offers   src/core/ready.h      behaviour_pause        s/^    if (r->special & WQ__PAUSED)/    if (0)/
+pause-plain    src/memory/stop.c     behaviour_pause        s/const unsigned other = WQ__PAUSED | /const unsigned other = /
+pause-end      src/memory/stop.c     behaviour_pause        /^stop_adds/,/^}/s/^    wq__core_pause(&m->core, false);/    (void)0;/
+pause-late     src/memory/stop.c     behaviour_pause        s/m->core.shutting_down ? WQ_ESHUTDOWN : WQ_OK;/WQ_OK;/
+pause-metric   src/metrics/registry.c behaviour_registry    s/^    now->paused += counts->paused;/    (void)0;/
 '
 
 scratch=build/mutants

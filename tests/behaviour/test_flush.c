@@ -321,7 +321,10 @@ TEST(other_keys_do_not_hold_up_a_flush_of_one)
     assert_err(wq_flush_key(t->q, wq_str("c"), 0), WQ_OK);
     wq_item *a = take(t->q);
     begin_wait(&w, FOR_KEY, t->q, "b");
-    work_on(t->q, "b");
+    wq_item *b = take_key(t->q, "b");
+    add(t->q, "d"); /* nor do they end it */
+    assert_waits(&w);
+    finish(t->q, b);
     assert_ends(&w, WQ_OK);
     finish(t->q, a);
 }

@@ -7,8 +7,8 @@
  * another thread removes the key, frees the object at once, and makes the next
  * one. All of that is plain memory: nothing but the queue orders the accesses.
  * With wq_remove() instead of wq_remove_wait(), or without the mark that takes
- * back the workers' own adds, the address sanitizer reports a use after free at
- * once, the thread sanitizer a race, and a plain build finds a dead object.
+ * back the workers' own adds, the address sanitizer reports a use after free, or
+ * a double one, at once, and the thread sanitizer a race.
  *
  * In the last one, threads note how often each key was asked for, flush, and
  * look whether all of it was worked on, while producers go on.

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* test_key_end.c: can the bytes of a key be used as a string? A NUL byte follows
+ * them wherever the queue shows a key of its own. */
+#include "asked.h"
+
+#include <wq/workers.h>
+
+#include "support/stage.h"
+
+/* The bytes of all keys here: no NUL is near. */
+static char text[WQ_KEY_MAX + 1];
+
+static wq_key
+key_of(size_t len)
+{
+    memset(text, 'x', sizeof text);
+    return (wq_key){text, len};
+}
+
+static bool
+has_end(wq_key key)
+{
+    return ((const char *)key.data)[key.len] == '\0' &&
+           memchr(key.data, '\0', key.len) == NULL;
+}
+
+static void
+assert_end(wq_key key)
+{
+    if (!has_end(key))
+        fail_msg("no NUL follows a key of %zu bytes", key.len);
+}
+
+static wq_key
+first_byte(void *ctx, wq_key key)
+{
+    (void)ctx;
+    return (wq_key){key.data, 1};
+}
+
+static bool
+visit(void *n, wq_key key, const wq_key_info *info)
+{
+    (void)info;
+    *(size_t *)n += has_end(key);
+    return true;
+}
+
+/* READY, visited; HELD; DIRTY; worked on again. */
+static void
+assert_string_throughout(wq_queue *q, size_t len)
+{
+    size_t seen = 0;
+
+    assert_err(wq_add(q, key_of(len)), WQ_OK);
+    assert_err(wq_each(q, 0, visit, &seen), WQ_OK);
+    assert_int_equal(seen, 1);
+    wq_item *item = take(q);
+    assert_int_equal(item->key.len, len);
+    assert_end(item->key);
+    assert_err(wq_add(q, key_of(len)), WQ_OK);
+    finish(q, item);
+    item = take(q);
+    assert_end(item->key);
+    finish(q, item);
+}
+
+/* O-88: keys of every length, in queues whose records have other parts; a longer
+ * key was there before, and no rest of it shows. */
+TEST(nul_follows_the_key_of_an_item)
+{
+    const wq_config *const kinds[] = {
+        WQ_CONFIG(.order = NULL),       WQ_CONFIG(.ages = true),
+        WQ_CONFIG(.group = first_byte), WQ_CONFIG(.max_ready_ns = S),
+        WQ_CONFIG(.max_bytes = 100000),
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct timed *t = timed_create(kinds[i]);
+
+        assert_string_throughout(t->q, WQ_KEY_MAX);
+        for (size_t len = 300; len > 0; len--)
+            assert_string_throughout(t->q, len);
+        assert_string_throughout(t->q, WQ_KEY_MAX - 1);
+        timed_destroy(t);
+    }
+}
+
+static void
+note_overflow(void *n, wq_key key)
+{
+    *(size_t *)n += has_end(key);
+}
+
+/* O-88 */
+TEST(nul_follows_a_key_that_made_room)
+{
+    const size_t  lens[] = {1, 8, 31, 200, WQ_KEY_MAX};
+    const size_t  n = sizeof lens / sizeof lens[0];
+    size_t        seen = 0;
+    struct timed *t = timed_create(
+        WQ_CONFIG(.max_len = 1, .overflow = WQ_OVERFLOW_DROP_OLDEST,
+                  .on_overflow = note_overflow, .overflow_ctx = &seen));
+
+    for (size_t i = 0; i < n; i++)
+        assert_err(wq_add(t->q, key_of(lens[i])), WQ_OK);
+    add(t->q, "last");
+    assert_int_equal(seen, n);
+    timed_destroy(t);
+}
+
+/* A wq_order of one key, which looks at every key that it gets. */
+static struct {
+    wq_key key;
+    size_t len, calls, ends;
+} order;
+
+static void
+look_at(wq_key key)
+{
+    order.calls++;
+    order.ends += has_end(key);
+}
+
+static wq_err
+push(void *self, wq_key key, int priority)
+{
+    (void)self;
+    (void)priority;
+    look_at(key);
+    order.key = key;
+    order.len = 1;
+    return WQ_OK;
+}
+
+static void
+touch(void *self, wq_key key)
+{
+    (void)self;
+    look_at(key);
+}
+
+static void
+raise_key(void *self, wq_key key, int priority)
+{
+    (void)self;
+    (void)priority;
+    look_at(key);
+}
+
+static void
+take_out(void *self, wq_key key)
+{
+    (void)self;
+    look_at(key);
+    order.len = 0;
+}
+
+static bool
+pop(void *self, wq_key *out)
+{
+    (void)self;
+    look_at(order.key);
+    *out = order.key;
+    order.len = 0;
+    return true;
+}
+
+static size_t
+len_of(void *self)
+{
+    (void)self;
+    return order.len;
+}
+
+/* O-88 */
+TEST(nul_follows_the_keys_of_an_order)
+{
+    const wq_order mine = {.size = sizeof mine,
+                           .push = push,
+                           .touch = touch,
+                           .pop = pop,
+                           .len = len_of,
+                           .raise = raise_key,
+                           .remove = take_out};
+    struct timed  *t = timed_create(WQ_CONFIG(.order = &mine));
+
+    memset(&order, 0, sizeof order);
+    for (size_t len = 1; len < 200; len += 3) {
+        const wq_key key = key_of(len);
+        assert_err(wq_add(t->q, key), WQ_OK);
+        assert_err(wq_add(t->q, key), WQ_OK);
+        assert_err(wq_add_one(t->q, key, WQ_ADD(.priority = 1)), WQ_OK);
+        assert_err(wq_remove(t->q, key), WQ_OK);
+        assert_err(wq_add(t->q, key), WQ_OK);
+        finish(t->q, take(t->q));
+    }
+    assert_in_range(order.calls, 6 * 67, 7 * 67);
+    assert_int_equal(order.ends, order.calls);
+    timed_destroy(t);
+}
+
+struct shown {
+    struct tally drops;
+    bool         in_handler, in_drop;
+};
+
+static wq_result
+handle(void *ctx, const wq_item *item)
+{
+    struct shown *s = ctx;
+
+    s->in_handler = has_end(item->key);
+    return wq_result_drop();
+}
+
+static void
+note_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
+{
+    struct shown *s = ctx;
+
+    (void)retries;
+    (void)why;
+    s->in_drop = has_end(key);
+    tally_add(&s->drops, 1);
+}
+
+/* O-88 */
+TEST(nul_follows_the_keys_of_a_pool)
+{
+    struct timed *t = *state;
+    struct shown  s = {.drops = TALLY_INIT};
+    wq_workers   *pool;
+
+    assert_err(wq_workers_start(t->q,
+                                WQ_WORKERS(.threads = 1, .handler = handle,
+                                           .on_drop = note_drop, .ctx = &s),
+                                &pool),
+               WQ_OK);
+    assert_err(wq_add(t->q, key_of(17)), WQ_OK);
+    tally_await(&s.drops, 1);
+    assert_err(wq_workers_destroy(pool), WQ_OK);
+    assert_true(s.in_handler);
+    assert_true(s.in_drop);
+}
+
+WQ_TESTS(test(nul_follows_the_key_of_an_item),
+         test(nul_follows_a_key_that_made_room),
+         test(nul_follows_the_keys_of_an_order),
+         with_time(nul_follows_the_keys_of_a_pool));
