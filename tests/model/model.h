@@ -113,8 +113,8 @@ struct model_key {
     bool ready, held, dirty, waiting;
     int  priority; /* while READY or DIRTY */
 
-    struct model_runs runs;     /* what is owed */
-    uint64_t          became;   /* READY: the how-manieth to become so */
+    struct model_runs runs;   /* what is owed */
+    uint64_t          became; /* READY: grows with every key that becomes so */
     bool              removing; /* HELD: nothing that is asked for it stays */
 
     /* While waiting: */
