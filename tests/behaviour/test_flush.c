@@ -531,7 +531,7 @@ meddle(void *handle, const wq_change *change)
 }
 
 /* O-82 O-83: a waiter tells the sinks before it sleeps, without the lock. */
-TEST(end_of_work_while_a_sink_is_told_is_not_missed)
+TEST(end_of_work_while_telling_a_sink_is_seen)
 {
     const wq_metrics sink = {.size = sizeof sink, .changed = meddle};
 
@@ -893,7 +893,7 @@ WQ_TESTS(with_time(idle_queue_is_no_wait),
          with_time(idle_moment_that_passes_is_not_missed),
          with_time(idle_is_not_reached_from_key_to_key),
          with_time(end_of_a_run_that_passes_is_not_missed),
-         test(end_of_work_while_a_sink_is_told_is_not_missed),
+         test(end_of_work_while_telling_a_sink_is_seen),
          test(each_of_several_flushes_waits_for_its_own_keys),
          with_time(flushes_of_the_same_keys_end_together),
          with_time(later_flush_waits_for_earlier_keys),

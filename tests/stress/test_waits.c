@@ -289,7 +289,7 @@ TEST(object_of_a_removed_key_can_be_freed_with_metrics)
 }
 
 /* O-84 O-74 */
-TEST(object_of_a_removed_key_can_be_freed_in_real_time)
+TEST(object_can_be_freed_in_real_time)
 {
     play(WQ_CONFIG(.limiter = wq_limiter_exponential(US, 20 * US),
                    .real_time = true));
@@ -497,6 +497,6 @@ TEST(flush_waits_for_all_groups)
 
 WQ_TESTS(test(object_of_a_removed_key_can_be_freed),
          test(object_of_a_removed_key_can_be_freed_with_metrics),
-         test(object_of_a_removed_key_can_be_freed_in_real_time),
+         test(object_can_be_freed_in_real_time),
          test(flush_waits_for_all_that_was_asked_before),
          test(flush_waits_for_all_groups));

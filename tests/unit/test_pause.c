@@ -48,7 +48,7 @@ put_while_locked(const char *name)
 #if defined(__linux__) && !defined(WQ_PORT_POSIX)
 
 /* O-85 O-70 */
-TEST(key_in_the_inbox_does_not_make_a_paused_queue_readable)
+TEST(key_in_the_inbox_leaves_a_paused_queue_unreadable)
 {
     wq_item *item;
 
@@ -63,8 +63,7 @@ TEST(key_in_the_inbox_does_not_make_a_paused_queue_readable)
     assert_int_equal(wq_done(q, item), WQ_OK);
 }
 
-#define fd_tests                                                               \
-    queue_test(key_in_the_inbox_does_not_make_a_paused_queue_readable),
+#define fd_tests queue_test(key_in_the_inbox_leaves_a_paused_queue_unreadable),
 #else
 #define fd_tests /* there is no wq_fd() */
 #endif
