@@ -169,40 +169,24 @@ wait-told      src/memory/gate.c     behaviour_flush        /^wq__gate_await_wai
 wait-wake      src/memory/gate.c     behaviour_flush        s/^        wake = wq__waits_take(m, wake);/        (void)wq__waits_take;/
 wait-destroy   src/memory/waits.c    behaviour_flush        s/w->over = m->destroying || is_over(m, w);/w->over = is_over(m, w);/
 pause-work     src/memory/gate.c     unit_pause             s/^    if (wq__core_is_paused(&m->core))/    if (0)/
-pause-beacon   src/memory/gate.c     unit_pause             s/m->lit = !wq__core_is_paused(&m->core) \&\& /m->lit = /
+pause-beacon   src/memory/gate.c     unit_pause             s/ \&\& !wq__core_is_paused(&m->core);/;/
 pause-offers   src/core/ready.h      behaviour_pause        s/^    if (r->special & WQ__PAUSED)/    if (0)/
 pause-plain    src/memory/stop.c     behaviour_pause        s/const unsigned other = WQ__PAUSED | /const unsigned other = /
 pause-end      src/memory/stop.c     behaviour_pause        /^stop_adds/,/^}/s/^    wq__core_pause(&m->core, false);/    (void)0;/
 pause-late     src/memory/stop.c     behaviour_pause        s/m->core.shutting_down ? WQ_ESHUTDOWN : WQ_OK;/WQ_OK;/
 pause-metric   src/metrics/registry.c behaviour_registry    s/^    now->paused += counts->paused;/    (void)0;/
-group-turn     src/core/groups.c     model_model            s/^    l->first = member(g, ref)->next; .*/    (void)l;/
-group-behind   src/core/groups.c     model_model            s/^        member(g, m->next)->prev = head;$/& level->first = head;/
-group-block    src/core/groups.c     model_model            s/if (g->max_held \&\& group->held == g->max_held)/if (0)/
-group-unblock  src/core/groups.c     model_model            s/^    if (was_blocked)$/    if (was_blocked \&\& 0)/
-group-lane     src/core/groups.c     model_model            s/^    if (!wq__groups_is_blocked(g, group))$/    if (1)/
-group-offers   src/core/groups.c     model_model            s/return group->ready < more ? group->ready : more;/return group->ready + 0 * more;/
-group-longest  src/core/groups.c     model_model            s/member(g, head)->len > len) {/!len) {/
-group-part     src/core/groups.c     model_model            s/^    if (--group->records)$/    if (1)/
-overdue        src/core/ready.c      model_model            s/^    return r->special & WQ__AGEING \&\&$/    return 0 \&\&/
-overdue-count  src/core/ready.c      model_model            s/^    r->overdue += record(r, ref)->level != .*/    r->overdue++;/
-overdue-oldest src/core/ready.c      model_model            s/const wq__ref ref = r->oldest;/const wq__ref ref = r->newest;/
+overdue-never  src/core/ready.c      model_model            s/^    return r->special & WQ__AGEING \&\&$/    return 0 \&\&/
+overdue-oldest src/core/ready.c      model_model            s/const wq__ref           ref = r->oldest;/const wq__ref           ref = r->newest;/
 overdue-raise  src/core/ready.c      model_model            s/^    rec->level = level;$/& if (r->special \& WQ__AGEING) { take_out_by_age(r, rec); append_by_age(r, ref, rec); }/
-flush-ready    src/core/core.c       model_model            s/^        wq__rec_set_turn(rec, wq__flush_mark(&c->flush));/        (void)0;/
 flush-fresh    src/core/core.c       model_model            s/(c->prefix | turn \* (WQ__TURN \/ 3))/(c->prefix + 0 * turn)/
-flush-dirty    src/core/core.c       model_model            s/^    wq__rec_set_next_turn(rec, wq__flush_mark(&c->flush));/    (void)0;/
-flush-back     src/core/core.c       model_model            s/^    wq__rec_set_turn(rec, wq__rec_next_turn(rec));/    (void)0;/
 flush-removed  src/core/core.c       model_model            s/^    end_run(c, ready ? wq__rec_turn(rec) : wq__rec_next_turn(rec));/    (void)ready;/
 flush-fourth   src/core/flush.c      model_model            s/^        if (f->close_next)$/        if (0)/
 flush-early    src/core/flush.h      model_model            s/return turn < f->first;/return turn <= f->first;/
-errand-held    src/core/core.c       model_model            s/return fence > errand->fence \&\& !errand->wanted;/return !errand->wanted;/
-errand-next    src/core/core.c       model_model            s/^        errand->fence = fence;/        (void)fence;/
-errand-back    src/core/core.c       model_model            s/^    if (!wq__rec_is_wanted(rec))$/    if (0)/
 remove-late    src/core/core.c       model_model            /^settle_requests(/,/^}/s/if (rec->flags & WQ__REMOVING) {/if (0) {/
 remove-off     src/core/core.c       model_model            /^wq__core_remove_at_done(/,/^}/s/wq__rec_clear(/wq__rec_set(/
 pause          src/core/ready.h      model_model            s/^    if (r->special & WQ__PAUSED)$/    if (0)/
 bytes-bound    src/core/room.c       model_model            s/if (c->max_bytes \&\& c->bytes > c->max_bytes)/if (0)/
 bytes-enough   src/core/room.c       model_model            s/^            sum.bytes += l->at\[i\].bytes;/            sum.bytes += c->bytes;/
-bytes-named    src/core/room.c       model_model            s/^                sum.bytes -= wq__rec_len(rec);/                (void)rec;/
 victim-named   src/core/room.c       model_model            s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
 victim-lowest  src/core/room.c       model_model            s/l->at\[i\].priority < l->at\[s->current\].priority/l->at[i].priority > l->at[s->current].priority/
 hasten-drop    src/core/due.c        model_model            s/if (rec->flags & WQ__BACKOFF \&\& !backoffs)/if (0 \&\& backoffs)/

@@ -244,35 +244,6 @@ key_of_length(size_t i)
     return (wq_key){many, lengths[i]};
 }
 
-/* O-88: with and without what special queues keep beside a key. */
-TEST(nul_follows_the_key_of_an_item)
-{
-    const wq_config configs[] = {
-        {.size = sizeof(wq_config)},
-        {.size = sizeof(wq_config), .ages = true},
-        {.size = sizeof(wq_config), .max_ready_ns = 1},
-        {.size = sizeof(wq_config), .group = wq_group_before_slash},
-        {.size = sizeof(wq_config),
-         .group = wq_group_before_slash,
-         .max_ready_ns = 1,
-         .max_bytes = SIZE_MAX},
-    };
-
-    for (size_t c = 0; c < sizeof configs / sizeof configs[0]; c++) {
-        wq_queue *q = NULL;
-        assert_err(wq_create(&configs[c], &q), WQ_OK);
-        for (size_t i = 0; i < LENGTHS; i++) {
-            assert_err(wq_add(q, key_of_length(i)), WQ_OK);
-            wq_item *item = take(q);
-            assert_int_equal(item->key.len, lengths[i]);
-            assert_true(ends_with_nul(item->key));
-            assert_int_equal(strlen(item->key.data), lengths[i]);
-            finish(q, item);
-        }
-        wq_destroy(q);
-    }
-}
-
 static bool
 count_nuls(void *ctx, wq_key key, const wq_key_info *info)
 {
@@ -410,7 +381,6 @@ WQ_TESTS(with_queue(key_may_hold_any_byte),
          test(key_words_make_the_key_they_say),
          with_queue(verbs_with_a_string_mean_its_bytes),
          test(times_are_whole_nanoseconds),
-         test(nul_follows_the_key_of_an_item),
          with_queue(nul_follows_the_key_of_a_visit),
          test(nul_follows_the_key_an_order_gets),
          test(nul_follows_the_key_of_an_overflow),
