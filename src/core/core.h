@@ -297,8 +297,8 @@ bool wq__core_are_lent(struct wq__core *c, wq_item *const *items, size_t n);
 void wq__core_shut_down(struct wq__core *c);
 void wq__core_drop_waiting(struct wq__core *c);
 
-/* All deadlines come now, those of backoffs only if `backoffs`. A key that a
- * wq_order refuses waits on. */
+/* After wq__core_shut_down(): all deadlines come now, those of backoffs only if
+ * `backoffs`; the others are dropped. A key that a wq_order refuses waits on. */
 void wq__core_hasten(struct wq__core *c, int64_t now, bool backoffs);
 
 /* ---- what can be seen --------------------------------------------------- */

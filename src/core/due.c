@@ -12,6 +12,8 @@
  * Only a run that serves a throttled add is followed by such a time. Other runs
  * neither begin nor prolong it.
  */
+#include <assert.h>
+
 #include "core/inside.h"
 #include "core/span.h"
 
@@ -250,6 +252,7 @@ hasten_one(struct wq__core *c, wq__ref ref, int64_t now, bool backoffs)
 void
 wq__core_hasten(struct wq__core *c, int64_t now, bool backoffs)
 {
+    assert(!c->quiet);
     for (size_t n = c->waiting.len; n > 0; n--) {
         const wq__ref ref = wq__heap_first(&c->waiting)->ref;
         if (!hasten_one(c, ref, now, backoffs))

@@ -782,6 +782,7 @@ static wq_err
 op_hasten(void *unused)
 {
     (void)unused;
+    wq__core_shut_down(&ctx.core);
     wq__core_hasten(&ctx.core, 5, false);
     return WQ_OK;
 }
