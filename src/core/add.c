@@ -25,26 +25,42 @@ struct add {
 static void
 mark_deadline(struct wq__rec *rec, unsigned flag)
 {
-    wq__rec_clear(rec, WQ__BACKOFF | WQ__DEBOUNCED);
+    wq__rec_clear(rec, WQ__BACKOFF | WQ__EXPECTED | WQ__DEBOUNCED);
     wq__rec_set(rec, flag);
+}
+
+/* The deadline that the key has serves an add, which failed or not. */
+static void
+expect(struct wq__rec *rec, bool failed)
+{
+    if (!failed && rec->flags & WQ__BACKOFF)
+        wq__rec_set(rec, WQ__EXPECTED);
+}
+
+/* Was the deadline set, or is it expected, by anything but failures? */
+static bool
+is_expected(const struct wq__rec *rec)
+{
+    return !(rec->flags & WQ__BACKOFF) || rec->flags & WQ__EXPECTED;
 }
 
 /* A deadline that the key has serves the add. */
 static wq_added
-join_deadline(struct wq__core *c, wq__ref ref, uint32_t level)
+join_deadline(struct wq__core *c, wq__ref ref, uint32_t level, bool failed)
 {
     c->tally.merged++;
+    expect(wq__core_rec(c, ref), failed);
     return wq__core_keep_deadline(c, ref, level);
 }
 
 /* An earlier deadline serves an add for `at`: then it is put off no further. */
 static wq_added
-serve(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
+serve(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at, bool failed)
 {
     if (wq__core_rec(c, ref)->flags & WQ__DEBOUNCED &&
         at < wq__core_pace(c, ref)->latest)
         wq__core_pace(c, ref)->latest = at;
-    return join_deadline(c, ref, level); /* L5 */
+    return join_deadline(c, ref, level, failed); /* L5 */
 }
 
 /* One deadline meets another. */
@@ -52,7 +68,7 @@ static wq_added
 move_deadline(struct wq__core *c, wq__ref ref, uint32_t level, int64_t at)
 {
     const int64_t  old = wq__core_entry(c, ref)->at;
-    const wq_added kept = join_deadline(c, ref, level);
+    const wq_added kept = join_deadline(c, ref, level, true);
 
     if (at == old)
         return kept;
@@ -108,12 +124,16 @@ schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
     }
     if (how->waiting == WQ_IF_WAITING_IGNORE) {
         c->tally.merged++;
+        expect(rec, how->backoff);
         return WQ_ADDED_KEPT;
     }
     if (at >= wq__core_entry(c, ref)->at &&
         how->waiting != WQ_IF_WAITING_REPLACE)
-        return serve(c, ref, add->level, at);
+        return serve(c, ref, add->level, at, how->backoff);
+    const bool expected =
+        is_expected(rec) && how->waiting != WQ_IF_WAITING_REPLACE;
     mark_deadline(rec, backoff);
+    expect(rec, !expected);
     return move_deadline(c, ref, add->level, at);
 }
 
@@ -144,11 +164,12 @@ want_now(struct wq__core *c, const struct add *add, wq__ref ref, wq_added *what)
         if (how->waiting != WQ_IF_WAITING_IGNORE)
             return take_over(c, add, ref, what);
         c->tally.merged++;
+        expect(wq__core_rec(c, ref), false);
         *what = WQ_ADDED_KEPT;
         return WQ_OK;
     }
     if ((how->respect || c->respect) && wq__rec_backs_off(rec)) {
-        *what = join_deadline(c, ref, add->level);
+        *what = join_deadline(c, ref, add->level, false);
         return WQ_OK;
     }
     return wq__core_want(c, ref, add->level, how->now, what);
@@ -200,7 +221,7 @@ begin_series(struct wq__core *c, struct add *add, wq__ref ref, int64_t at)
     if (wq__rec_waits(rec)) {
         const int64_t old = wq__core_entry(c, ref)->at;
         if (at >= old)
-            return join_deadline(c, ref, add->level); /* L5 */
+            return join_deadline(c, ref, add->level, false); /* L5 */
         latest = earlier(latest, old);
         what = move_deadline(c, ref, add->level, at);
     } else {
@@ -221,7 +242,7 @@ debounce(struct wq__core *c, struct add *add, wq__ref ref)
     if (wq__rec_is_wanted(rec))
         return wq__core_merge(c, ref, add->level);
     if (respects_backoff(c, rec))
-        return join_deadline(c, ref, add->level);
+        return join_deadline(c, ref, add->level, false);
     if (rec->flags & WQ__DEBOUNCED)
         return move_deadline(c, ref, add->level,
                              earlier(at, wq__core_pace(c, ref)->latest));
@@ -275,7 +296,7 @@ throttle(struct wq__core *c, struct add *add, wq__ref ref, wq_added *what)
 
     if (is_quiet(c, ref, add->how->now, &until))
         *what = respects_backoff(c, wq__core_rec(c, ref))
-                    ? join_deadline(c, ref, add->level)
+                    ? join_deadline(c, ref, add->level, false)
                     : schedule(c, add, ref, until);
     else
         err = want_now(c, add, ref, what);

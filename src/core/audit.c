@@ -46,6 +46,8 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
         return "a record without any state was kept";
     if (rec->flags & (WQ__BACKOFF | WQ__DEBOUNCED) && !wq__rec_waits(rec))
         return "a key has a backoff or a debounce but no deadline";
+    if ((rec->flags & (WQ__EXPECTED | WQ__BACKOFF)) == WQ__EXPECTED)
+        return "a deadline is expected beside a failure that is none";
     if (rec->flags & WQ__QUIET && !rec->wait)
         return "a key is to be left alone, for no time";
     if (rec->flags & WQ__PICKED)

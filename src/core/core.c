@@ -255,6 +255,14 @@ mark_dirty(struct wq__core *c, struct wq__rec *rec, uint32_t level, int64_t now)
     c->tally.adds++;
 }
 
+/* A record has become READY. */
+static void
+begin_age(struct wq__core *c, struct wq__rec *rec, int64_t now)
+{
+    if (c->ready.special & WQ__AGEING)
+        wq__rec_age(rec)->ready = now;
+}
+
 /* A record that is neither READY nor HELD becomes READY. */
 static inline wq_err
 make_ready(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
@@ -264,8 +272,10 @@ make_ready(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
     const wq_err err = wq__ready_push(&c->ready, ref, rec);
     if (err)
         return err;
-    if (c->ages)
+    if (c->ages) {
         wq__rec_stamp(rec, now);
+        begin_age(c, rec, now);
+    }
     wq__levels_hold(&c->ready.levels, level);
     c->tally.adds++;
     return WQ_OK;
@@ -336,6 +346,7 @@ admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
     struct wq__rec *rec = wq__core_rec(c, ref);
     if (c->respect && wq__rec_backs_off(rec)) {
         c->tally.merged++;
+        wq__rec_set(rec, WQ__EXPECTED);
         *what = wq__core_keep_deadline(c, ref, level);
         return WQ_OK;
     }
@@ -586,7 +597,7 @@ is_put_off(const struct wq__core *c, const struct wq__rec *rec)
 
 /* What a DIRTY record becomes when its loan ends. Only a wq_order fails. */
 static wq_err
-come_back(struct wq__core *c, wq__ref ref)
+come_back(struct wq__core *c, wq__ref ref, int64_t now)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
 
@@ -594,6 +605,7 @@ come_back(struct wq__core *c, wq__ref ref)
         (void)wq__core_keep_deadline(c, ref, rec->level);
         wq__core_defer_to_deadline(c, ref);
         wq__core_unwant(c, ref);
+        wq__rec_set(rec, WQ__EXPECTED);
         c->tally.merged++;
         c->tally.deferred++;
         return WQ_OK;
@@ -601,6 +613,7 @@ come_back(struct wq__core *c, wq__ref ref)
     const wq_err err = wq__ready_push(&c->ready, ref, rec);
     if (err)
         return err;
+    begin_age(c, rec, now);
     wq__rec_set_turn(rec, wq__rec_next_turn(rec));
     wq__rec_clear(rec, WQ__DIRTY);
     c->ready.levels.at[rec->level].dirty--;
@@ -638,7 +651,7 @@ settle_requests(struct wq__core *c, wq__ref ref, int64_t now)
         take_back_all(c, ref, now);
         return WQ_OK;
     }
-    return come_back(c, ref);
+    return come_back(c, ref, now);
 }
 
 /* End the loan of a HELD record. */

@@ -26,7 +26,7 @@ remove_entry(struct wq__core *c, wq__ref ref)
     if (pace)
         wq__slab_free(&c->paces, pace);
     c->quiet -= (rec->flags & WQ__QUIET) != 0;
-    wq__rec_clear(rec, WQ__QUIET | WQ__BACKOFF | WQ__DEBOUNCED);
+    wq__rec_clear(rec, WQ__QUIET | WQ__BACKOFF | WQ__EXPECTED | WQ__DEBOUNCED);
     wq__heap_remove(&c->waiting, ref);
 }
 
@@ -38,7 +38,8 @@ strip(struct wq__core *c, wq__ref ref)
     const uint32_t   level = entry->level;
 
     entry->level = 0;
-    wq__rec_clear(wq__core_rec(c, ref), WQ__BACKOFF | WQ__DEBOUNCED);
+    wq__rec_clear(wq__core_rec(c, ref),
+                  WQ__BACKOFF | WQ__EXPECTED | WQ__DEBOUNCED);
     wq__levels_release(&c->ready.levels, level);
 }
 
@@ -216,6 +217,14 @@ wq__core_shut_down(struct wq__core *c)
         }
 }
 
+/* Does nobody work on the key again, if its deadline goes? A run that is owed
+ * serves it, too. */
+static bool
+is_lost(const struct wq__rec *rec)
+{
+    return wq__rec_waits(rec) && !wq__rec_is_wanted(rec);
+}
+
 void
 wq__core_drop_waiting(struct wq__core *c)
 {
@@ -223,7 +232,7 @@ wq__core_drop_waiting(struct wq__core *c)
 
     while ((first = wq__heap_first(&c->waiting))) {
         const wq__ref ref = first->ref;
-        c->tally.drops += wq__rec_waits(wq__core_rec(c, ref));
+        c->tally.drops += is_lost(wq__core_rec(c, ref));
         wq__core_stop_waiting(c, ref);
         wq__core_forget_if_bare(c, ref);
     }
@@ -237,8 +246,8 @@ hasten_one(struct wq__core *c, wq__ref ref, int64_t now, bool backoffs)
     const struct wq__rec *rec = wq__core_rec(c, ref);
     wq_added              what;
 
-    if (rec->flags & WQ__BACKOFF && !backoffs)
-        c->tally.drops++;
+    if ((rec->flags & (WQ__BACKOFF | WQ__EXPECTED)) == WQ__BACKOFF && !backoffs)
+        c->tally.drops += is_lost(rec);
     else if (wq__core_want(c, ref, wq__core_entry(c, ref)->level, now, &what))
         return false;
     wq__core_stop_waiting(c, ref);

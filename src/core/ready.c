@@ -31,7 +31,8 @@ take_out(struct wq__ready *r, wq__ref ref)
 static void
 append_by_age(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
 {
-    *wq__rec_age(rec) = (struct wq__age){.older = r->newest};
+    wq__rec_age(rec)->older = r->newest;
+    wq__rec_age(rec)->newer = 0;
     if (r->newest)
         wq__rec_age(record(r, r->newest))->newer = ref;
     else
@@ -59,7 +60,7 @@ static bool
 is_overdue(const struct wq__ready *r, int64_t now)
 {
     return r->special & WQ__AGEING &&
-           wq__span_between(wq__rec_since(record(r, r->oldest)), now) >=
+           wq__span_between(wq__rec_age(record(r, r->oldest))->ready, now) >=
                r->max_ready_ns;
 }
 

@@ -10,7 +10,7 @@
  * plain queue does not pay for it. All records of a queue have the same parts:
  *
  *     record │ since when │ age list │ group │ key │ NUL
- *               8 bytes      8          24
+ *               8 bytes      16         24
  *
  * A NUL byte follows the key, which counts neither as part of it nor in `len`.
  */
@@ -40,6 +40,8 @@ enum wq__flag {
                              says how long the key is to be left alone */
     WQ__PICKED = 512,    /* named by the add that is under way */
     WQ__REMOVING = 1024, /* HELD: whatever was asked for it ends at done */
+    WQ__EXPECTED = 2048, /* BACKOFF: its deadline serves an add that was no
+                            failure, too */
     WQ__TURN = 4096 * 3, /* READY, HELD: the turn of this run (flush.h) */
     WQ__NEXT_TURN = 16384 * 3, /* DIRTY: the turn of the next one */
     WQ__WAITING = 0x10000 /* only in what wq__core_states() returns: see `wait`
@@ -49,7 +51,7 @@ enum wq__flag {
 /* The parts of the prefix, in this order; each is there or not. */
 enum wq__part {
     WQ__PART_SINCE = 8, /* since when it is READY or DIRTY */
-    WQ__PART_AGE = 8,   /* struct wq__age, only with the former */
+    WQ__PART_AGE = 16,  /* struct wq__age, only with the former */
     WQ__PART_GROUP = 24 /* struct wq__member */
 };
 
@@ -69,6 +71,7 @@ _Static_assert(WQ_KEY_MAX - 1 <= UINT16_MAX, "len_less_1 holds every length");
 
 /* Where a READY record stands among all READY ones, the oldest first. */
 struct wq__age {
+    int64_t ready; /* since when it is READY: a DIRTY one, since its done */
     wq__ref older, newer; /* 0: none */
 };
 

@@ -222,21 +222,40 @@ TEST(age_of_a_delayed_key_begins_at_its_deadline)
     }
 }
 
-/* O-89 O-32: it was asked for while a worker held it. */
-TEST(age_of_a_dirty_key_begins_at_its_add)
+/* O-89 O-32: what is said of it counts from the add. */
+TEST(age_of_a_dirty_key_begins_at_its_done)
 {
     struct timed *t = *state;
 
     add_at(t->q, LOW, "low");
     wq_item *item = take_at(t->q, "low", LOW);
-    step(t, BOUND); /* of the run that has begun: does not count */
     add_at(t->q, LOW, "low");
-    step(t, BOUND - 1);
+    step(t, BOUND);
     finish(t->q, item);
+    step(t, BOUND - 1);
     flood_once(t, 1, NULL);
-    assert_int_equal(info_of(t->q, "low").ready_ns, BOUND - 1);
+    assert_int_equal(info_of(t->q, "low").ready_ns, 2 * BOUND - 1);
     step(t, 1);
     flood_once(t, 2, "low");
+}
+
+/* O-89: a key behind an older one waits for that one alone. */
+TEST(key_that_was_dirty_is_not_overtaken_when_overdue)
+{
+    struct timed *t = *state;
+
+    add_at(t->q, LOW, "dirty");
+    wq_item *item = take_at(t->q, "dirty", LOW);
+    add_at(t->q, LOW, "dirty");
+    step(t, BOUND);
+    add_at(t->q, LOW, "older");
+    step(t, 1);
+    finish(t->q, item);
+    step(t, BOUND);
+    add_at(t->q, HIGH, "high");
+    work_on(t->q, "older");
+    work_on(t->q, "dirty");
+    work_on(t->q, "high");
 }
 
 /* O-89: the run before is over. */
@@ -447,7 +466,8 @@ WQ_TESTS(with_ageing(low_key_under_a_flood_leaves_at_the_bound),
          with_ageing(raised_key_keeps_its_age),
          with_ageing(raised_key_that_leaves_before_its_line_is_overdue),
          test(age_of_a_delayed_key_begins_at_its_deadline),
-         with_ageing(age_of_a_dirty_key_begins_at_its_add),
+         with_ageing(age_of_a_dirty_key_begins_at_its_done),
+         with_ageing(key_that_was_dirty_is_not_overtaken_when_overdue),
          with_ageing(age_begins_anew_with_every_run),
          with_ageing(key_that_is_taken_back_does_not_count),
          test(dropped_key_is_not_the_oldest_any_more),

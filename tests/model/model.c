@@ -447,7 +447,7 @@ static bool
 is_overdue(const struct model *m, int key, int64_t now)
 {
     return m->max_ready &&
-           span(m->keys[key].since, now) >= (uint64_t)m->max_ready;
+           span(m->keys[key].ready_at, now) >= (uint64_t)m->max_ready;
 }
 
 /* Who leaves next. A key that is overdue does not use up the turn of its group.
@@ -547,16 +547,17 @@ want(struct model *m, int key, int priority, int64_t now,
     *did = k->held ? MODEL_MADE_DIRTY : MODEL_NEW; /* Q-04 Q-06 */
     k->dirty = k->held;
     *(k->held ? &k->runs.next : &k->runs.run) = ++m->runs;
-    k->since = now;
+    k->since = k->ready_at = now;
     m->adds++;
     return MODEL_OK;
 }
 
 /* The deadline serves one more add, which needs no run of its own. */
 static enum model_effect
-keep(struct model *m, struct model_key *k, int priority)
+keep(struct model *m, struct model_key *k, int priority, bool failed)
 {
     m->merged++;
+    k->expected |= !failed;
     if (priority <= k->wait_priority)
         return MODEL_KEPT;
     k->wait_priority = priority;
@@ -580,11 +581,12 @@ stop_waiting(struct model_key *k, int64_t now)
 }
 
 static enum model_effect
-begin_waiting(struct model *m, int key, int priority, int64_t at)
+begin_waiting(struct model *m, int key, int priority, int64_t at, bool failed)
 {
     struct model_key *k = &m->keys[key];
 
     k->waiting = true;
+    k->expected = !failed;
     k->wait_priority = priority;
     set_deadline(m, k, at);
     return MODEL_SCHEDULED;
@@ -592,9 +594,10 @@ begin_waiting(struct model *m, int key, int priority, int64_t at)
 
 /* It waits; now it does until `at`. */
 static enum model_effect
-move(struct model *m, struct model_key *k, int priority, int64_t at)
+move(struct model *m, struct model_key *k, int priority, int64_t at,
+     bool failed)
 {
-    const enum model_effect kept = keep(m, k, priority);
+    const enum model_effect kept = keep(m, k, priority, failed);
     const int64_t           old = k->at;
 
     if (at == old)
@@ -616,11 +619,11 @@ put_off(struct model *m, const struct model_how *how, int key, int64_t at)
     m->deferred++;
     m->merged++;
     k->backoff = how->backoff;
-    k->debounced = false;
+    k->debounced = k->expected = false;
     if (k->waiting)
-        (void)move(m, k, priority, at);
+        (void)move(m, k, priority, at, how->backoff);
     else
-        (void)begin_waiting(m, key, priority, at);
+        (void)begin_waiting(m, key, priority, at, how->backoff);
     return MODEL_LATER;
 }
 
@@ -635,17 +638,20 @@ add_at(struct model *m, const struct model_how *how, int key, int64_t at)
         return put_off(m, how, key, at);
     if (k->waiting && how->policy == MODEL_DROP) {
         m->merged++;
+        k->expected |= !how->backoff;
         return MODEL_KEPT;
     }
     if (k->waiting && how->policy != MODEL_REPLACE && k->at <= at) { /* D-02 */
         if (k->debounced && k->latest > at)
             k->latest = at; /* or it would not serve this add */
-        return keep(m, k, how->priority);
+        return keep(m, k, how->priority, how->backoff);
     }
     k->backoff = how->backoff;
     k->debounced = false;
-    return k->waiting ? move(m, k, how->priority, at) /* D-03 */
-                      : begin_waiting(m, key, how->priority, at);
+    if (how->policy == MODEL_REPLACE)
+        k->expected = false; /* what was asked before does not count */
+    return k->waiting ? move(m, k, how->priority, at, how->backoff) /* D-03 */
+                      : begin_waiting(m, key, how->priority, at, how->backoff);
 }
 
 static enum model_answer
@@ -658,6 +664,7 @@ add_now(struct model *m, const struct model_how *how, int key,
 
     if (k->waiting && how->policy == MODEL_DROP) {
         m->merged++;
+        k->expected = true;
         *did = MODEL_KEPT;
         return MODEL_OK;
     }
@@ -672,7 +679,7 @@ add_now(struct model *m, const struct model_how *how, int key,
         return answer;
     }
     if ((how->respect || m->respect) && served_later) { /* O-16 */
-        *did = keep(m, k, how->priority);
+        *did = keep(m, k, how->priority, false);
         return MODEL_OK;
     }
     return want(m, key, how->priority, how->now, did);
@@ -697,19 +704,20 @@ add_debounced(struct model *m, const struct model_how *how, int key)
     if (model_is_wanted(m, key))
         return merge(m, key, how->priority);
     if (backs_off(m, k))
-        return keep(m, k, how->priority);
+        return keep(m, k, how->priority, false);
     if (k->waiting && k->debounced) /* one more of the series */
-        return move(m, k, how->priority, at < k->latest ? at : k->latest);
+        return move(m, k, how->priority, at < k->latest ? at : k->latest,
+                    false);
     if (at > latest)
         at = latest;
     if (k->waiting && k->at <= at) /* of two deadlines the earlier stays */
-        return keep(m, k, how->priority);
+        return keep(m, k, how->priority, false);
     /* A series begins; what the key waits for already is not put off. */
     k->latest = k->waiting && k->at < latest ? k->at : latest;
     k->debounced = true;
     k->backoff = false;
-    return k->waiting ? move(m, k, how->priority, at)
-                      : begin_waiting(m, key, how->priority, at);
+    return k->waiting ? move(m, k, how->priority, at, false)
+                      : begin_waiting(m, key, how->priority, at, false);
 }
 
 /* O-54 */
@@ -721,7 +729,7 @@ add_throttled(struct model *m, const struct model_how *how, int key,
     enum model_answer answer = MODEL_OK;
 
     if (k->quiet && k->until > how->now && !model_is_wanted(m, key))
-        *did = backs_off(m, k) ? keep(m, k, how->priority)
+        *did = backs_off(m, k) ? keep(m, k, how->priority, false)
                                : add_at(m, how, key, k->until);
     else
         answer = add_now(m, how, key, did);
@@ -1075,15 +1083,17 @@ settle_requests(struct model *m, int key, int64_t now)
         return true;
     }
     if (k->dirty && backs_off(m, k)) { /* O-16 */
-        (void)keep(m, k, k->priority);
+        (void)keep(m, k, k->priority, false);
         throttle_waiting_instead(k);
         m->deferred++;
         return true;
     }
     if (k->dirty && !make_ready(m, key))
         return false;
-    if (k->dirty)
+    if (k->dirty) {
         k->runs.run = k->runs.next;
+        k->ready_at = now; /* O-89 */
+    }
     return true;
 }
 
@@ -1231,7 +1241,7 @@ model_drop_waiting(struct model *m)
 {
     for (int i = 0; i < MODEL_KEYS; i++) {
         struct model_key *k = &m->keys[i];
-        m->drops += k->waiting;
+        m->drops += k->waiting && !model_is_wanted(m, i);
         k->waiting = k->backoff = k->debounced = false;
         k->next_span = k->wait_span = 0;
         k->quiet = false;
@@ -1258,8 +1268,8 @@ model_hasten(struct model *m, int64_t now, int64_t again, bool backoffs)
         struct model_key *k = &m->keys[key];
 
         passed[key] = true;
-        if (k->backoff && !backoffs) {
-            m->drops++;
+        if (k->backoff && !k->expected && !backoffs) {
+            m->drops += !model_is_wanted(m, key);
         } else if (!come_now(m, key, now)) {
             set_deadline(m, k, later_by(now, again));
             continue;

@@ -121,7 +121,8 @@ struct model_key {
     int64_t  at;
     uint64_t arrival;       /* when it got that deadline */
     int      wait_priority; /* what it will be READY with */
-    bool     backoff;       /* because it failed */
+    bool     backoff;       /* because it failed, */
+    bool     expected;      /* and for an add that was no failure, too */
     bool     debounced;     /* it may be put off, up to */
     int64_t  latest;        /* this time */
 
@@ -132,7 +133,8 @@ struct model_key {
     int64_t until;     /* until this time */
 
     /* Ages: */
-    int64_t since; /* READY or DIRTY: since when */
+    int64_t since;    /* READY or DIRTY: since when */
+    int64_t ready_at; /* READY: since when it is that */
 
     /* While held: */
     int64_t got;           /* since when */

@@ -161,7 +161,7 @@ model_get(int64_t now)
 }
 
 static void
-model_done(int k)
+model_done(int k, int64_t now)
 {
     const int  group = group_of(k);
     const bool was_blocked = is_blocked(group);
@@ -169,6 +169,7 @@ model_done(int k)
     if (m.key[k].dirty) {
         m.key[k].dirty = false;
         m.key[k].ready = true;
+        m.key[k].since = now;
         model_push(k);
         append(&m.age, k);
     }
@@ -275,7 +276,7 @@ step_done(struct dice *dice, int64_t now)
     if (!m.key[k].item)
         return;
     assert_int_equal(wq__core_done(&core, m.key[k].item, now, &work), WQ_OK);
-    model_done(k);
+    model_done(k, now);
 }
 
 static void
