@@ -41,14 +41,14 @@ group-begin    src/core/groups.c     unit_groups            s/^    if (!wq__grou
 group-offers   src/core/groups.c     unit_groups            s/return group->ready < more ? group->ready : more;/return group->ready;/
 group-wake     src/memory/gate.c     behaviour_groups       s/^    return wq__core_offers(&m->core) + (pending/    return wq__core_len(\&m->core) + (pending/
 group-gets     src/memory/stop.c     behaviour_groups       s/WQ__PAUSED | WQ__GROUPED | WQ__AGEING/WQ__PAUSED/
-group-longest  src/core/groups.c     unit_groups            s/if (head \&\& member(g, head)->len > len) {/if (head) {/
+group-longest  src/core/room.c       behaviour_bounds       s/if (len > most \&\& unnamed_in_lane(s, g->at\[i\])) {/if (len \&\& unnamed_in_lane(s, g->at[i])) {/
 group-name     src/core/groups.c     unit_groups            s/(!name.len || !memcmp(group->name, name.data, name.len))/true/
-group-again    src/core/groups.c     unit_groups            s/^    if (group->number < g->lowest)/    if (0)/
+group-again    src/core/groups.c     unit_groups            s/\.number = g->spares ? g->spare\[--g->spares\] : g->fresh++/.number = g->fresh++/
 group-grow     src/core/groups.c     unit_groups            s/^            enter_bucket(&more, more.at\[i\]);/            (void)more;/
 group-undo     src/core/core.c       fault_core             /^register_record(/,/^}/s/^            return err;/            return WQ_OK;/
 group-part     src/memory/adds.c     behaviour_groups       s/^           at - from <= whole.len - part.len;/           true;/
 group-shown    src/memory/view.c     behaviour_groups       s/ || !pick.group.len)/)/
-overdue        src/core/ready.c      behaviour_ageing       s/record(r, r->oldest)), now) >=$/record(r, r->oldest)), now) >/
+overdue        src/core/ready.c      behaviour_ageing       s/->ready, now) >=$/->ready, now) >/
 overdue-count  src/core/ready.c      behaviour_ageing       s/r->overdue += top->first != ref;/r->overdue += ref != 0;/
 age-list       src/core/ready.c      unit_groups            s/^        take_out_by_age(r, rec);/        (void)take_out_by_age;/
 age-middle     src/core/ready.c      unit_groups            s/^        wq__rec_age(record(r, age.newer))->older = age.older;/        (void)age;/
@@ -61,7 +61,7 @@ bytes-fit      src/core/room.c       behaviour_bounds       s/(!c->max_bytes || 
 bytes-named    src/core/room.c       behaviour_bounds       s/^                sum.bytes -= wq__rec_len(rec);/                (void)rec;/
 bytes-promise  src/memory/gate.c     behaviour_bounds       s/^    m->promised.bytes -= p.promised.bytes;/    (void)0;/
 bytes-room     src/memory/gate.c     behaviour_bounds       s/^        room.bytes -= p->needs.bytes;/        (void)p;/
-flush-backoff  src/core/due.c        behaviour_waiting_flush s/if (rec->flags & WQ__BACKOFF \&\& !backoffs)/if (0)/
+flush-backoff  src/core/due.c        behaviour_waiting_flush s/== WQ__BACKOFF \&\& !backoffs)/== 0 \&\& !backoffs \&\& 0)/
 flush-all      src/memory/stop.c     behaviour_waiting_flush s/m->waiting == WQ_WAITING_FLUSH_ALL);/false);/
 flush-order    src/core/due.c        behaviour_waiting_flush s/wq__heap_first(&c->waiting)->ref;$/c->waiting.entries[c->waiting.len - 1].ref;/
 flush-refused  src/core/due.c        behaviour_waiting_flush /^wq__core_hasten(/,/^}/s/wq__heap_change(&c->waiting, ref, WQ_FOREVER);/(void)ref;/
@@ -169,6 +169,12 @@ wait-told      src/memory/gate.c     behaviour_flush        /^wq__gate_await_wai
 wait-wake      src/memory/gate.c     behaviour_flush        s/^        wake = wq__waits_take(m, wake);/        (void)wq__waits_take;/
 wait-destroy   src/memory/waits.c    behaviour_flush        s/w->over = m->destroying || is_over(m, w);/w->over = is_over(m, w);/
 pause-work     src/memory/gate.c     unit_pause             s/^    if (wq__core_is_paused(&m->core))/    if (0)/
+removed-inbox  src/memory/gets.c     unit_waits             s/    if (lack \&\& m->removers)/    if (0)/
+idle-inbox     src/memory/waits.c    unit_waits             s/return w->what == IDLE \&\& wq__core_idle(&m->core);/return 0 * (w->what + m->blocked);/
+pause-deadline src/memory/gate.c     behaviour_pause        s/^                    wq__core_is_paused(&m->core)$/                    0/
+time-unknown   src/memory/room.c     behaviour_pace         s/wq__memory_stamp(m) : INT64_MIN;/wq__memory_stamp(m) : 0;/
+lane-named     src/core/room.c       behaviour_bounds       s/len > most \&\& unnamed_in_lane(s, g->at\[i\])/len > most \&\& (most == 0 || unnamed_in_lane(s, g->at[i]))/
+age-at-done    src/core/core.c       behaviour_ageing       s/^    begin_age(c, rec, now);$/    (void)now;/
 pause-beacon   src/memory/gate.c     unit_pause             s/ \&\& !wq__core_is_paused(&m->core);/;/
 pause-offers   src/core/ready.h      behaviour_pause        s/^    if (r->special & WQ__PAUSED)/    if (0)/
 pause-plain    src/memory/stop.c     behaviour_pause        s/const unsigned other = WQ__PAUSED | /const unsigned other = /
@@ -189,7 +195,7 @@ bytes-bound    src/core/room.c       model_model            s/if (c->max_bytes \
 bytes-enough   src/core/room.c       model_model            s/^            sum.bytes += l->at\[i\].bytes;/            sum.bytes += c->bytes;/
 victim-named   src/core/room.c       model_model            s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
 victim-lowest  src/core/room.c       model_model            s/l->at\[i\].priority < l->at\[s->current\].priority/l->at[i].priority > l->at[s->current].priority/
-hasten-drop    src/core/due.c        model_model            s/if (rec->flags & WQ__BACKOFF \&\& !backoffs)/if (0 \&\& backoffs)/
+flush-expected src/core/due.c        behaviour_waiting_flush s/(WQ__BACKOFF | WQ__EXPECTED)) == WQ__BACKOFF/WQ__BACKOFF)/
 hasten-order   src/core/due.c        model_model            s/const wq__ref ref = wq__heap_first(&c->waiting)->ref;/const wq__ref ref = c->waiting.entries[c->waiting.len - 1].ref;/
 hasten-again   src/core/due.c        model_model            s/c->waiting.entries\[i\].at = wq__span_add(now, WQ__OFFER_AGAIN_NS);/c->waiting.entries[i].at = now;/
 merged-join    src/core/add.c        model_model            /^join_deadline(/,/^}/s/^    c->tally.merged++;/    (void)0;/

@@ -262,8 +262,8 @@ wq__core_needs_time(const struct wq__core *c)
 wq_err wq__core_get(struct wq__core *c, int64_t now, wq_item **out);
 
 /* The thread that got an item, by a number of the caller's choice; whether a
- * thread got `key`, or any key, and has not said done. Cost of the last: O(HELD
- * keys). */
+ * thread got `key`, or any key, and has not said done. Cost of the last: O(keys
+ * that were HELD at one time). */
 static inline void
 wq__core_note_holder(wq_item *item, uint32_t thread)
 {

@@ -270,22 +270,12 @@ wq__groups_lane(const struct wq__groups *g, struct wq__group *group,
     return *lane_of(g, group, level);
 }
 
-wq__ref
-wq__groups_longest(const struct wq__groups *g, uint32_t level)
+size_t
+wq__groups_lane_len(const struct wq__groups *g, struct wq__group *group,
+                    uint32_t level)
 {
-    wq__ref  longest = 0;
-    uint32_t len = 0;
-
-    for (uint32_t i = 1; i < g->cap; i++) {
-        if (!g->at[i])
-            continue;
-        const wq__ref head = *lane_of(g, g->at[i], level);
-        if (head && member(g, head)->len > len) {
-            longest = head;
-            len = member(g, head)->len;
-        }
-    }
-    return longest;
+    const wq__ref head = *lane_of(g, group, level);
+    return head ? member(g, head)->len : 0;
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -315,9 +305,12 @@ free_table(struct wq__groups *g)
 {
     wq__mem_free(g->mem, g->at, g->cap * sizeof *g->at);
     wq__mem_free(g->mem, g->buckets, g->cap * sizeof *g->buckets);
+    wq__mem_free(g->mem, g->spare, g->cap * sizeof *g->spare);
     g->at = NULL;
     g->buckets = NULL;
-    g->cap = 0;
+    g->spare = NULL;
+    g->cap = g->spares = 0;
+    g->fresh = 1;
 }
 
 static void
@@ -329,7 +322,7 @@ enter_bucket(struct wq__groups *g, struct wq__group *group)
     *bucket = group->number;
 }
 
-/* Twice the room: both arrays, or none. */
+/* Twice the room: all arrays, or none. No number is spare: it was full. */
 static wq_err
 grow(struct wq__groups *g)
 {
@@ -340,7 +333,8 @@ grow(struct wq__groups *g)
     more.cap = g->cap ? 2 * g->cap : CAP_FIRST;
     more.at = wq__mem_array(g->mem, more.cap, sizeof *more.at);
     more.buckets = wq__mem_array(g->mem, more.cap, sizeof *more.buckets);
-    if (!more.at || !more.buckets) {
+    more.spare = wq__mem_array(g->mem, more.cap, sizeof *more.spare);
+    if (!more.at || !more.buckets || !more.spare) {
         free_table(&more);
         return WQ_ENOMEM;
     }
@@ -370,10 +364,11 @@ make(struct wq__groups *g, wq_key name, uint32_t hash, uint32_t *number)
 
     if (!group)
         return WQ_ENOMEM;
-    while (g->at[g->lowest])
-        g->lowest++;
-    *group =
-        (struct wq__group){.number = g->lowest, .hash = hash, .len = name.len};
+    *group = (struct wq__group){
+        .number = g->spares ? g->spare[--g->spares] : g->fresh++,
+        .hash = hash,
+        .len = name.len,
+    };
     if (name.len)
         memcpy(group->name, name.data, name.len);
     g->at[group->number] = group;
@@ -420,8 +415,7 @@ wq__groups_part(struct wq__groups *g, struct wq__rec *rec)
     assert(!group->ready && !group->held && !group->lanes);
     leave_bucket(g, group);
     g->at[group->number] = NULL;
-    if (group->number < g->lowest)
-        g->lowest = group->number;
+    g->spare[g->spares++] = group->number;
     g->live--;
     wq__mem_free(g->mem, group, size_of(group->len));
     if (!g->live && g->cap > CAP_FIRST)
@@ -433,7 +427,7 @@ wq__groups_init(struct wq__groups *g, const wq_allocator *mem,
                 struct wq__slab *recs, struct wq__levels *levels)
 {
     *g = (struct wq__groups){
-        .mem = mem, .recs = recs, .levels = levels, .lowest = 1};
+        .mem = mem, .recs = recs, .levels = levels, .fresh = 1};
 }
 
 void
@@ -444,7 +438,6 @@ wq__groups_fini(struct wq__groups *g)
             wq__mem_free(g->mem, g->at[i], size_of(g->at[i]->len));
     free_table(g);
     g->live = 0;
-    g->lowest = 1;
 }
 
 /* ---- the auditor -------------------------------------------------------- */
@@ -518,7 +511,8 @@ wq__groups_check(const struct wq__groups *g)
         if (broken)
             return broken;
     }
-    if (live != g->live || offers != g->offers)
+    if (live != g->live || offers != g->offers ||
+        live + g->spares + 1 != g->fresh)
         return "groups, or what they offer, were miscounted";
     return NULL;
 }

@@ -20,8 +20,9 @@
  * A group whose keys are held `max_held` at a time is blocked: its lanes leave
  * their rings until one of these keys is done.
  *
- * Cost: O(1); for a key that becomes READY, or is done with in a blocked group,
- * O(priorities among the READY keys of its group).
+ * Cost: O(1) whatever the number of groups; O(priorities among the READY keys of
+ * the group) for a key that becomes READY, is handed out or taken back, and for
+ * one whose hand-out blocks its group or whose done unblocks it.
  */
 #ifndef WQ_CORE_GROUPS_H
 #define WQ_CORE_GROUPS_H
@@ -58,9 +59,11 @@ struct wq__groups {
     struct wq__group **at; /* owned, and what it points to; by number, NULL:
                                    free; 0 is not used */
     uint32_t          *buckets; /* owned: the first group; 0: none */
-    uint32_t           cap;     /* of both; a power of two, or 0 */
+    uint32_t          *spare;   /* owned: numbers that were used and are free */
+    uint32_t           cap;     /* of all three; a power of two, or 0 */
     uint32_t           live;    /* groups there are */
-    uint32_t           lowest;  /* no number below this one is free */
+    uint32_t           spares;  /* numbers in `spare` */
+    uint32_t           fresh;   /* from this number on, none was used */
 };
 
 void wq__groups_init(struct wq__groups *g, const wq_allocator *mem,
@@ -106,9 +109,9 @@ wq__groups_is_blocked(const struct wq__groups *g, const struct wq__group *group)
 wq__ref wq__groups_lane(const struct wq__groups *g, struct wq__group *group,
                         uint32_t level);
 
-/* The first record of the longest lane of `level`, blocked or not; 0: none.
- * Cost: O(groups). */
-wq__ref wq__groups_longest(const struct wq__groups *g, uint32_t level);
+/* How many keys it has. */
+size_t wq__groups_lane_len(const struct wq__groups *g, struct wq__group *group,
+                           uint32_t level);
 
 /* What is wrong here, or NULL; for the auditor. */
 const char *wq__groups_check(const struct wq__groups *g);

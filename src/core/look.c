@@ -32,10 +32,13 @@ wq__core_is_held_by(const struct wq__core *c, wq_key key, uint32_t hash,
 bool
 wq__core_holds_any(const struct wq__core *c, uint32_t thread)
 {
-    for (uint32_t i = WQ__LOANS_FIRST; i < c->loans.fresh; i++) {
+    size_t seen = 0;
+
+    for (uint32_t i = WQ__LOANS_FIRST; seen < c->loans.live; i++) {
         const struct wq__loan *loan = wq__loans_at(&c->loans, i);
         if (loan->rec && loan->holder == thread)
             return true;
+        seen += loan->rec != 0;
     }
     return false;
 }

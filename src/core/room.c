@@ -6,7 +6,8 @@
  * and of these those that have been READY for longest. In a queue with groups
  * it is the group that has most of them which loses its oldest key.
  *
- * Cost: O(priorities in use), and O(groups) a victim where there are groups.
+ * Cost: O(priorities in use), and O(groups there were at one time) a victim where
+ * there are groups.
  */
 #include <assert.h>
 
@@ -19,6 +20,7 @@ struct search {
     int                    searched; /* up to this priority */
     uint32_t               current;  /* its level */
     wq__ref                next;     /* the next victim there; 0: no more */
+    uint32_t               group; /* with groups: `next` is of this one; or 0 */
 };
 
 bool
@@ -154,24 +156,51 @@ next_in_lines(struct search *s)
     return ref;
 }
 
-/* With groups: of the longest lane. If the add names all keys of that one, of
- * any other. */
+/* The first key of a group's lane that the add does not name. What was walked
+ * along for the victim before need not be again, if it was of the same group. */
+static wq__ref
+unnamed_in_lane(struct search *s, struct wq__group *group)
+{
+    if (s->group == group->number)
+        return s->next;
+    return unnamed_from(
+        s->c, wq__groups_lane(&s->c->ready.groups, group, s->current));
+}
+
+/* Of the groups that have keys in the level which the add does not name, the one
+ * with the most keys there; NULL: none. */
+static struct wq__group *
+largest_group(struct search *s)
+{
+    const struct wq__groups *g = &s->c->ready.groups;
+    struct wq__group        *largest = NULL;
+    size_t                   most = 0;
+
+    for (uint32_t i = 1; i < g->fresh; i++) {
+        const size_t len =
+            g->at[i] ? wq__groups_lane_len(g, g->at[i], s->current) : 0;
+        if (len > most && unnamed_in_lane(s, g->at[i])) {
+            largest = g->at[i];
+            most = len;
+        }
+    }
+    return largest;
+}
+
 static wq__ref
 next_in_lanes(struct search *s)
 {
-    const struct wq__groups *g = &s->c->ready.groups;
+    struct wq__group *group = s->began ? largest_group(s) : NULL;
 
-    for (;; search_next_level(s)) {
-        if (!s->began)
-            continue;
-        wq__ref ref = unnamed_from(s->c, wq__groups_longest(g, s->current));
-        for (uint32_t i = 1; !ref && i < g->cap; i++)
-            if (g->at[i])
-                ref = unnamed_from(s->c,
-                                   wq__groups_lane(g, g->at[i], s->current));
-        if (ref)
-            return ref;
+    while (!group) {
+        search_next_level(s);
+        s->group = 0;
+        group = largest_group(s);
     }
+    const wq__ref ref = unnamed_in_lane(s, group);
+    s->group = group->number;
+    s->next = unnamed_from(s->c, wq__core_rec(s->c, ref)->next);
+    return ref;
 }
 
 /* A READY key goes, and leaves its record for the caller to look at. */

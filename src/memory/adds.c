@@ -8,6 +8,7 @@
  */
 #include "core/mem.h"
 #include "core/span.h"
+#include "error/error.h"
 #include "memory/gate.h"
 #include "port/relax.h"
 #include "port/slot.h"
@@ -35,7 +36,8 @@ wq__memory_pick(struct wq__memory *m, wq_key key, struct wq__pick *pick)
         return WQ_OK;
     pick->group = m->group(m->group_ctx, key);
     if (!is_part_of(pick->group, key))
-        return WQ_EINVAL;
+        return wq_fail(WQ_EINVAL,
+                       "wq_config.group returned bytes outside the key");
     if (pick->group.len)
         pick->group_hash = wq__core_hash(&m->core, pick->group);
     return WQ_OK;

@@ -239,7 +239,10 @@ update_beacon(struct wq__memory *m)
         wq__beacon_light(&m->beacon, WQ__LIT_BY_QUEUE);
     else
         wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);
-    m->clock->watch(m->clock, &m->watch, wq__core_next_deadline(&m->core));
+    m->clock->watch(m->clock, &m->watch,
+                    wq__core_is_paused(&m->core)
+                        ? WQ_FOREVER
+                        : wq__core_next_deadline(&m->core));
 }
 
 /* Has something changed that the sinks are to be told? While the queue is being

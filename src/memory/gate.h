@@ -154,6 +154,10 @@ void wq__gate_await_waiter(struct wq__memory *m, struct wq__sleeper *self,
 struct wq__sleeper *wq__waits_take(struct wq__memory  *m,
                                    struct wq__sleeper *wake);
 
+/* waits.c: adds that there is no memory for, of keys that wq_remove_wait() waits
+ * for, are taken back before a done: it must not leave them behind. */
+void wq__waits_take_back(struct wq__memory *m);
+
 /* Is nothing left to do, now or (what waits) later, inside or in the inbox? */
 bool wq__gate_is_drained(struct wq__memory *m);
 

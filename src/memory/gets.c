@@ -232,10 +232,14 @@ end_time(struct wq__memory *m)
 /* What is due, or was handed over, stands in line before a key that is READY
  * again by a done. What there is no memory for comes later; the done itself
  * does not depend on it. */
-static void
+static wq_err
 let_others_go_first(struct wq__memory *m)
 {
-    (void)wq__gate_catch_up(m);
+    const wq_err lack = wq__gate_catch_up(m);
+
+    if (lack && m->removers)
+        wq__waits_take_back(m);
+    return lack;
 }
 
 wq_err
@@ -246,7 +250,7 @@ wq__memory_done(wq_queue *q, wq_item *item)
     int64_t            work;
 
     wq__gate_enter(m);
-    let_others_go_first(m);
+    (void)let_others_go_first(m);
     const wq_err err = wq__core_done(&m->core, item, now, &work);
     wq__gate_leave(m);
     if (!err)
@@ -263,7 +267,7 @@ wq__memory_done_key(wq_queue *q, wq_key key)
     int64_t            work;
 
     wq__gate_enter(m);
-    let_others_go_first(m);
+    (void)let_others_go_first(m);
     const wq_err err = wq__core_done_key(&m->core, key, hash, now, &work);
     wq__gate_leave(m);
     if (!err)
@@ -282,7 +286,7 @@ done_all(struct wq__memory *m, wq_item **items, size_t n, int64_t *work,
     int64_t       nobody;
 
     wq__gate_enter(m);
-    let_others_go_first(m);
+    (void)let_others_go_first(m);
     if (!wq__core_are_lent(&m->core, items, n))
         err = WQ_ESTATE;
     for (*done = 0; !err && *done < n; ++*done) {
@@ -328,7 +332,7 @@ done_and_try_get(struct wq__memory *m, struct haul *h, bool *done,
     const int64_t now = end_time(m);
 
     wq__gate_enter(m);
-    const wq_err lack = wq__gate_catch_up(m); /* others go first */
+    const wq_err lack = let_others_go_first(m);
     wq_err       err = wq__core_done(&m->core, *h->out, now, work);
     *done = !err;
     if (!err) {

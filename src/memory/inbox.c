@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "core/same.h"
 #include "port/relax.h"
 
 #define MASK (WQ__INBOX_CELLS - 1)
@@ -126,8 +127,9 @@ wq__inbox_empty(struct wq__inbox *in, struct wq__core *core, int64_t now,
         await_turn(cell, in->head + 1);
         if (core->waiting.len)
             wq__core_promote(core, cell->now < now ? cell->now : now);
-        err = wq__core_admit(core, (wq_key){cell->bytes, cell->len}, cell->hash,
-                             cell->now, &what);
+        if (cell->len)
+            err = wq__core_admit(core, (wq_key){cell->bytes, cell->len},
+                                 cell->hash, cell->now, &what);
         if (err)
             break;
         if (++in->head % WQ__INBOX_SHARE == 0 && grants)
@@ -136,4 +138,18 @@ wq__inbox_empty(struct wq__inbox *in, struct wq__core *core, int64_t now,
     if (grants)
         wq__inbox_grant(in);
     return err;
+}
+
+void
+wq__inbox_take_back(struct wq__inbox *in, wq_key key)
+{
+    const uint64_t end = atomic_load(&in->tail) & ~CLOSED;
+
+    for (uint64_t at = in->head; at != end; at++) {
+        struct wq__cell *cell = &in->cells[at & MASK];
+
+        await_turn(cell, at + 1);
+        if (wq__same_key((wq_key){cell->bytes, cell->len}, key))
+            cell->len = 0;
+    }
 }

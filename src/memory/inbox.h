@@ -66,7 +66,7 @@ struct wq__cell {
     alignas(WQ__CACHE_LINE) _Atomic uint64_t turn;
     int64_t  now; /* when it was added, if the queue keeps ages or keys wait */
     uint32_t hash;
-    uint32_t len;
+    uint32_t len; /* 0: the add was taken back */
     char     bytes[WQ__INBOX_KEY_MAX];
 };
 
@@ -118,6 +118,9 @@ wq__inbox_holds(struct wq__inbox *in)
  * filled again. */
 wq_err wq__inbox_empty(struct wq__inbox *in, struct wq__core *core, int64_t now,
                        bool grants);
+
+/* With the lock: the adds of `key` that are inside are taken back. */
+void wq__inbox_take_back(struct wq__inbox *in, wq_key key);
 
 /* With the lock: all empty cells can be filled again (I2). */
 static inline void

@@ -22,12 +22,6 @@ struct waiter {
     struct wq__errand errand; /* ... what was asked for it */
 };
 
-static bool
-is_idle(struct wq__memory *m)
-{
-    return wq__core_idle(&m->core) && !wq__inbox_holds(&m->inbox);
-}
-
 /* To be asked after every change: KEY follows what happens. */
 static bool
 is_over(struct wq__memory *m, struct waiter *w)
@@ -36,11 +30,20 @@ is_over(struct wq__memory *m, struct waiter *w)
     case FLUSH:
         return wq__core_has_flushed(&m->core, w->turn);
     case IDLE:
-        return is_idle(m);
+        return wq__core_idle(&m->core) && !wq__inbox_holds(&m->inbox);
     case KEY:
     default:
         return wq__core_is_served(&m->core, w->key, w->hash, &w->errand);
     }
+}
+
+/* Is the queue idle but for keys that were handed over? These may merge into
+ * deadlines, and then it is. So a waiter does not sleep while the core is idle:
+ * its wait is over, or it is woken to take the keys in. */
+static bool
+must_catch_up(struct wq__memory *m, const struct waiter *w)
+{
+    return w->what == IDLE && wq__core_idle(&m->core);
 }
 
 struct wq__sleeper *
@@ -53,7 +56,7 @@ wq__waits_take(struct wq__memory *m, struct wq__sleeper *wake)
 
         next = s->next;
         w->over = m->destroying || is_over(m, w);
-        if (w->over)
+        if (w->over || must_catch_up(m, w))
             wake = wq__sleepers_take(&m->waiters, s, WQ__WAKE_LOOK, wake);
     }
     return wake;
@@ -66,10 +69,13 @@ wait_for(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
     const int64_t deadline_ns = wq__memory_deadline(m, timeout_ns);
 
     while (!w->over && !is_over(m, w)) {
-        if (timeout_ns == 0 || wq__memory_is_past(m, deadline_ns))
-            return WQ_ETIMEDOUT;
         if (m->destroying)
             return WQ_EINTERRUPTED;
+        const wq_err err = must_catch_up(m, w) ? wq__gate_catch_up(m) : WQ_OK;
+        if (err || wq__core_owed(&m->core) == 0)
+            return err;
+        if (timeout_ns == 0 || wq__memory_is_past(m, deadline_ns))
+            return WQ_ETIMEDOUT;
         wq__gate_await_waiter(m, &w->self, deadline_ns);
     }
     return m->destroying ? WQ_EINTERRUPTED : WQ_OK;
@@ -182,6 +188,14 @@ is_being_removed(const struct wq__memory *m, wq_key key)
         if (!r->waiter->over && wq__same_key(r->waiter->key, key))
             return true;
     return false;
+}
+
+void
+wq__waits_take_back(struct wq__memory *m)
+{
+    for (const struct wq__remover *r = m->removers; r; r = r->next)
+        if (!r->waiter->over)
+            wq__inbox_take_back(&m->inbox, r->waiter->key);
 }
 
 static void

@@ -1281,6 +1281,29 @@ TEST(bytes_come_from_the_group_that_has_most_keys)
     timed_destroy(t);
 }
 
+/* O-80 O-55: of the others, if the add names all keys of that group. */
+TEST(group_with_the_next_most_keys_makes_room)
+{
+    struct timed *t = timed_create(
+        WQ_CONFIG(.max_len = 9, .overflow = WQ_OVERFLOW_DROP_OLDEST,
+                  .group = wq_group_before_slash));
+    const wq_key keys[] = {wq_str("a/1"), wq_str("a/2"), wq_str("a/3"),
+                           wq_str("a/4"), wq_str("n/1"), wq_str("n/2")};
+
+    for (size_t i = 0; i < 4; i++)
+        assert_err(wq_add(t->q, keys[i]), WQ_OK);
+    add(t->q, "b/1");
+    add(t->q, "c/1");
+    add(t->q, "c/2");
+    add(t->q, "c/3");
+    add(t->q, "d/1");
+    assert_err(wq_add_with(t->q, NULL, keys, 6), WQ_OK);
+    assert_states(t->q, "c/1", 0);
+    assert_states(t->q, "c/2", 0);
+    assert_int_equal(wq_len(t->q), 9);
+    timed_destroy(t);
+}
+
 /* ---- bytes: blocking ---------------------------------------------------- */
 
 /* The whole of `key` in one add. */
@@ -1494,6 +1517,7 @@ WQ_TESTS(test(overflow_policy_needs_a_bound),
          test(batch_displaces_bytes_and_none_it_names),
          test(callback_may_add_again_while_victims_are_left_to_show),
          test(bytes_come_from_the_group_that_has_most_keys),
+         test(group_with_the_next_most_keys_makes_room),
          test(long_key_waits_until_enough_short_ones_have_gone),
          test(long_key_does_not_hold_up_a_short_one),
          test(bytes_go_to_those_that_waited_longest),

@@ -362,6 +362,8 @@ assert_refused(struct timed *t, const char *key)
     const wq_key   keys[] = {wq_str(key)};
 
     assert_err(wq_add(t->q, keys[0]), WQ_EINVAL);
+    assert_string_equal(wq_last_error(),
+                        "wq_config.group returned bytes outside the key");
     assert_err(wq_add_after(t->q, keys[0], S), WQ_EINVAL);
     assert_err(wq_add_rate_limited(t->q, keys[0]), WQ_EINVAL);
     assert_err(try_how(t->q, WQ_ADD(.priority = 5), key), WQ_EINVAL);

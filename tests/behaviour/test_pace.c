@@ -459,6 +459,27 @@ TEST(throttled_key_that_is_merged_runs_now_and_is_quiet_again)
     assert_due_in(t, "foo", 10 * S);
 }
 
+/* O-54 O-52 O-15: a run that serves other adds only does not end it. */
+TEST(quiet_time_lasts_on_a_clock_below_zero)
+{
+    wq_clock *clock = wq_clock_fake_create(-1000 * S);
+    wq_queue *q = NULL;
+
+    assert_non_null(clock);
+    assert_err(wq_create(WQ_CONFIG(.clock = clock), &q), WQ_OK);
+    assert_added(add_how(q, WQ_ADD(.throttle_ns = 10 * S), "foo"),
+                 WQ_ADDED_NEW);
+    work_on(q, "foo");
+    assert_err(wq_add_after_str(q, "foo", 5 * S), WQ_OK);
+    assert_added(add_how(q, WQ_ADD(.waiting = WQ_IF_WAITING_MERGE), "foo"),
+                 WQ_ADDED_NEW);
+    work_on(q, "foo");
+    assert_added(add_how(q, WQ_ADD(.throttle_ns = 10 * S), "foo"),
+                 WQ_ADDED_SCHEDULED);
+    wq_destroy(q);
+    wq_clock_destroy(clock);
+}
+
 WQ_TESTS(
     with_time(debounced_key_runs_once_so_long_after_the_last_add),
     with_time(debounced_key_added_twice_at_one_moment_keeps_its_time),
@@ -491,4 +512,5 @@ WQ_TESTS(
     test(shutdown_is_not_held_up_by_quiet_keys),
     test(throttled_key_that_waits_outlives_the_shutdown_if_told_to),
     test(throttle_works_where_ages_are_kept),
-    with_time(throttled_key_that_is_merged_runs_now_and_is_quiet_again));
+    with_time(throttled_key_that_is_merged_runs_now_and_is_quiet_again),
+    test(quiet_time_lasts_on_a_clock_below_zero));

@@ -420,6 +420,21 @@ readable(wq_queue *q)
 }
 
 /* O-85 O-70 */
+TEST(deadline_of_a_paused_queue_lights_no_descriptor)
+{
+    struct timed *t = *state;
+
+    assert_false(readable(t->q));
+    assert_err(wq_pause(t->q), WQ_OK);
+    add_after(t, "a", S);
+    step(t, S);
+    assert_false(readable(t->q));
+    assert_err(wq_resume(t->q), WQ_OK);
+    assert_true(readable(t->q));
+    work_on(t->q, "a");
+}
+
+/* O-85 O-70 */
 TEST(descriptor_is_not_readable_while_paused)
 {
     struct timed *t = *state;
@@ -445,7 +460,9 @@ TEST(descriptor_is_not_readable_while_paused)
     assert_true(readable(t->q));
 }
 
-#define fd_tests with_time(descriptor_is_not_readable_while_paused),
+#define fd_tests                                                               \
+    with_time(deadline_of_a_paused_queue_lights_no_descriptor),                \
+        with_time(descriptor_is_not_readable_while_paused),
 #else
 #define fd_tests /* there is no wq_fd() */
 #endif

@@ -128,6 +128,58 @@ TEST(key_whose_earlier_deadline_is_no_backoff_is_flushed)
     assert_int_equal(counts_of(t->q).drops, 0);
 }
 
+/* O-86: one deadline serves both, and the delay was no failure. */
+TEST(delayed_key_that_fails_is_flushed)
+{
+    struct timed *t = *state;
+
+    add_after(t, "a", 60 * S);
+    set_back(t, "a"); /* sooner */
+    wq_shutdown(t->q);
+    work_on(t->q, "a");
+    assert_int_equal(counts_of(t->q).drops, 0);
+}
+
+/* O-86 O-16 O-52: an add that a backoff serves is not dropped with it. */
+TEST(add_that_waits_for_a_backoff_is_flushed)
+{
+    const wq_add_options *const hows[] = {
+        WQ_ADD(.priority = 0),
+        WQ_ADD(.after_ns = 100 * S),
+        WQ_ADD(.debounce_ns = S),
+        WQ_ADD(.throttle_ns = S),
+        WQ_ADD(.waiting = WQ_IF_WAITING_IGNORE),
+        WQ_ADD(.waiting = WQ_IF_WAITING_IGNORE, .after_ns = S),
+    };
+
+    for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
+        struct timed *t = create_flushing(WQ_WAITING_FLUSH, WQ_RETRY_RESPECT);
+
+        set_back(t, "a");
+        set_back(t, "b");
+        assert_err(wq_add_one_str(t->q, "a", hows[i]), WQ_OK);
+        set_back(t, "b"); /* failures only */
+        assert_states(t->q, "a", WQ_STATE_WAITING | WQ_STATE_BACKOFF);
+        wq_shutdown(t->q);
+        work_on(t->q, "a");
+        assert_none_ready(t->q, WQ_ESHUTDOWN);
+        assert_int_equal(counts_of(t->q).drops, 1);
+        timed_destroy(t);
+    }
+}
+
+/* O-86 O-30: the run that is owed serves it. */
+TEST(ready_key_that_loses_its_backoff_is_not_dropped)
+{
+    struct timed *t = *state;
+
+    add(t->q, "a");
+    set_back(t, "a");
+    wq_shutdown(t->q);
+    work_on(t->q, "a");
+    assert_int_equal(counts_of(t->q).drops, 0);
+}
+
 /* O-86 O-17: what was asked for while it was HELD stays, its backoff goes. */
 TEST(dirty_key_loses_its_backoff_and_runs_again)
 {
@@ -321,6 +373,9 @@ WQ_TESTS(with_flush(flushed_keys_leave_in_the_order_of_their_deadlines),
          with_flush(debounced_and_throttled_keys_are_flushed),
          with_flush(keys_that_failed_are_dropped_and_counted),
          with_flush(key_whose_earlier_deadline_is_no_backoff_is_flushed),
+         with_flush(delayed_key_that_fails_is_flushed),
+         test(add_that_waits_for_a_backoff_is_flushed),
+         with_flush(ready_key_that_loses_its_backoff_is_not_dropped),
          test(dirty_key_loses_its_backoff_and_runs_again),
          with_flush_all(flush_of_all_keeps_keys_that_failed),
          with_flush(deadline_of_a_ready_or_held_key_adds_no_run),

@@ -476,25 +476,21 @@ TEST(memory_of_groups_goes_back_with_the_last_one)
     assert_int_equal(mem.bytes, 0);
 }
 
-/* O-80 O-55 */
-TEST(longest_lane_of_a_level_is_found)
+/* Numbers are used again, so that the table does not grow. */
+TEST(numbers_of_groups_are_used_again)
 {
+    char text[32];
+
     open_core(0, UINT32_MAX);
-    assert_int_equal(wq__groups_longest(groups, 0), 0);
-    add_text("a/1");
-    add_text("b/1");
-    add_text("b/2");
-    add_text("c/1");
-    const wq__ref longest = wq__groups_longest(groups, 0);
-    assert_int_not_equal(longest, 0);
-    assert_string_equal(wq__rec_bytes(wq__slab_at(&core.recs, longest)), "b/1");
-    remove_text("b/1");
-    remove_text("b/2");
-    assert_string_equal(
-        wq__rec_bytes(wq__slab_at(&core.recs, wq__groups_longest(groups, 0))),
-        "a/1");
-    assert_int_equal(wq__groups_longest(groups, 1), 0);
+    add_text("stays/1");
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(text, sizeof text, "%d/1", i);
+        add_text(text);
+        remove_text(text);
+    }
+    assert_int_equal(groups->fresh, 3);
     wq__core_fini(&core);
+    assert_int_equal(mem.bytes, 0);
 }
 
 WQ_TESTS(test(random_walk_of_groups_agrees_with_the_model),
@@ -504,4 +500,4 @@ WQ_TESTS(test(random_walk_of_groups_agrees_with_the_model),
          test(groups_differ_by_their_bytes),
          test(place_of_a_group_that_went_is_used_again),
          test(memory_of_groups_goes_back_with_the_last_one),
-         test(longest_lane_of_a_level_is_found));
+         test(numbers_of_groups_are_used_again));
