@@ -151,7 +151,7 @@ WQ_API wq_err wq_read_key(wq_queue *q, wq_key key, wq_key_info *out);
 typedef bool (*wq_visit)(void *ctx, wq_key key, const wq_key_info *info);
 
 /* Call visit(ctx, ...) for every key that has one of `states` (enum wq_state,
- * or'ed; 0: every key).
+ * or'ed; 0: every key that has one).
  *
  * The queue is not stopped: the walk takes a bounded number of keys at a time,
  * copies them, and visits the copies without the lock. So it is not a snapshot.

@@ -268,8 +268,9 @@ typedef enum wq_waiting {
     WQ_WAITING_KEEP, /* it keeps them: they are handed out when their deadlines
                         pass; gets and drains wait for them */
     /* It makes them READY at once, in the order of their deadlines: they are
-     * handed out and drained. Keys in BACKOFF are dropped: they failed a moment
-     * ago, and would fail again. */
+     * handed out and drained. Keys in BACKOFF are dropped, unless another add
+     * waits for the end of the backoff, too: they failed a moment ago, and
+     * would fail again. */
     WQ_WAITING_FLUSH,
     WQ_WAITING_FLUSH_ALL, /* as FLUSH, and keys in BACKOFF become READY, too */
 } wq_waiting;
@@ -368,9 +369,9 @@ typedef struct wq_config {
     /* How many keys of a group may be HELD at a time; 1: a group is serial.
      * 0: any number. */
     size_t group_max_held;
-    /* Ageing: a key that has been READY (or DIRTY, and then READY) for so long
-     * is handed out before all keys that became READY after it, whatever their
-     * priorities and groups. So after max_ready_ns, only keys that became READY
+    /* Ageing: a key that has been READY for so long (a DIRTY key: since its
+     * done) is handed out before all keys that became READY after it, whatever
+     * their priorities and groups. So after max_ready_ns, only keys that became READY
      * before it are handed out before a key of the lowest priority. Reads the
      * clock at every add, get and done, as `ages`. 0: priorities alone
      * decide. */
@@ -615,8 +616,9 @@ typedef struct wq_add_options {
  * it stay added: with an order, add one key at a time.
  * Threads: any.  Blocks: only with WQ_OVERFLOW_BLOCK.  Cost: O(1) a key; with a
  * delay, O(log n) of the WAITING keys; with a priority, O(log n) of the
- * priorities in use. WQ_OVERFLOW_DROP_OLDEST: O(priorities in use).
- * Since: 0.1.
+ * priorities in use; with groups, O(priorities of its group's READY keys). Each
+ * key that WQ_OVERFLOW_DROP_OLDEST displaces: O(priorities in use), or O(groups
+ * there were at one time).  Since: 0.1.
  * [O-50 O-51 O-52 O-53 O-54 O-55 O-56 PQ-07 PQ-08 PQ-16 PQ-42]
  */
 WQ_API WQ_NODISCARD wq_err wq_add_with(wq_queue *q, const wq_add_options *how,
@@ -644,7 +646,8 @@ wq_add_one_str(wq_queue *q, const char *s, const wq_add_options *how)
  * limiter keeps the failures of the key: see wq_forget().
  *
  * Returns WQ_OK         the key was removed;
- *         WQ_ENOTFOUND  the queue does not know the key;
+ *         WQ_ENOTFOUND  the queue does not know the key, or only leaves it alone
+ *                       after a throttled run: that time does not end;
  *         WQ_ESTATE     the key is only HELD: there is nothing to remove;
  *         WQ_EINVAL, WQ_ETOOLONG  as wq_add();
  *         WQ_ENOMEM     out of memory while merging pending adds;
@@ -685,11 +688,12 @@ wq_cancel_after_str(wq_queue *q, const char *s)
  * between the done and the return stands: make sure that nobody adds the key
  * any more before you call this.
  *
- * Returns WQ_OK            the queue does not know the key;
+ * Returns WQ_OK            the key is not READY, HELD, DIRTY or WAITING;
  *         WQ_ETIMEDOUT     the key is still HELD after `timeout_ns` (0: checks
  *                          once); adds made before the call are removed;
- *         WQ_ESTATE        the calling thread got this key and has not said
- *                          done: it would wait for itself. Nothing was done;
+ *         WQ_ESTATE        the calling thread got this key, and it is not
+ *                          done: it would wait for itself. Also if another
+ *                          thread works on it. Nothing was done;
  *         WQ_EINTERRUPTED  wq_destroy() was called meanwhile;
  *         WQ_EINVAL        also for a negative timeout; else as wq_remove().
  * Threads: any but the worker that holds the key.  Blocks: at most
@@ -757,7 +761,8 @@ WQ_API wq_err wq_count_drops(wq_queue *q, uint64_t n);
  *                    no key is lost, and their order stays;
  *   WQ_ESTATE        a wq_order gave a key that is not READY, or none.
  * Threads: any.  Blocks: until a key is READY.  Cost: O(1); O(log n) of the
- * priorities in use; O(log n) for a throttled key.  Since: 0.1.
+ * priorities in use; O(log n) for a throttled key; with groups, O(priorities of
+ * its group's READY keys).  Since: 0.1.
  * [Q-04 Q-06 Q-07 Q-10 Q-13 Q-17 Q-26]
  */
 WQ_API WQ_NODISCARD wq_err wq_get(wq_queue *q, wq_item **out);
@@ -862,20 +867,24 @@ WQ_API size_t wq_len(wq_queue *q);
  * deferred meanwhile, nor for deadlines that have not passed when the call
  * begins.
  *
- * If more than three threads flush different keys at the same time, a later one
- * may also wait for keys that were added shortly after its call.
+ * The queue tells three flushes apart; one that timed out counts until its keys
+ * are done. A further flush also waits for keys that are added before the
+ * oldest of these three is over.
  *
  * Returns WQ_OK;
  *   WQ_ETIMEDOUT     work remains after `timeout_ns`, on the queue's clock (0:
  *                    checks once; WQ_FOREVER: no limit);
- *   WQ_ESTATE        the calling thread got a key and has not said done: it
- *                    would wait for itself;
+ *   WQ_ESTATE        the calling thread got a key that is not done: it would
+ *                    wait for itself. Also if another thread works on the key
+ *                    and says done: let a thread that gets no keys flush;
  *   WQ_EINTERRUPTED  wq_destroy() was called meanwhile;
  *   WQ_ENOMEM        out of memory while merging pending adds;
  *   WQ_EINVAL        NULL queue, negative timeout;
  *   WQ_ENOTSUP       not supported by this backend.
  * Threads: any but a worker that holds an item.  Blocks: at most `timeout_ns`.
- * Cost: O(1), and O(HELD keys) at the beginning.  Since: 0.1.  [O-81]
+ * Cost: O(keys that were HELD at one time). While threads wait in this function
+ * and those below, every call of the queue costs O(such threads) more.
+ * Since: 0.1.  [O-81]
  */
 WQ_API WQ_NODISCARD wq_err wq_flush(wq_queue *q, int64_t timeout_ns);
 
