@@ -371,10 +371,10 @@ typedef struct wq_config {
     size_t group_max_held;
     /* Ageing: a key that has been READY for so long (a DIRTY key: since its
      * done) is handed out before all keys that became READY after it, whatever
-     * their priorities and groups. So after max_ready_ns, only keys that became READY
-     * before it are handed out before a key of the lowest priority. Reads the
-     * clock at every add, get and done, as `ages`. 0: priorities alone
-     * decide. */
+     * their priorities and groups. So after max_ready_ns, only keys that became
+     * READY before it are handed out before a key of the lowest priority.
+     * Reads the clock at every add, get and done, as `ages`. 0: priorities
+     * alone decide. */
     int64_t max_ready_ns;
 } wq_config;
 
@@ -646,7 +646,7 @@ wq_add_one_str(wq_queue *q, const char *s, const wq_add_options *how)
  * limiter keeps the failures of the key: see wq_forget().
  *
  * Returns WQ_OK         the key was removed;
- *         WQ_ENOTFOUND  the queue does not know the key, or only leaves it alone
+ *         WQ_ENOTFOUND  the queue does not know the key, or leaves it alone
  *                       after a throttled run: that time does not end;
  *         WQ_ESTATE     the key is only HELD: there is nothing to remove;
  *         WQ_EINVAL, WQ_ETOOLONG  as wq_add();
