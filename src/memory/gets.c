@@ -232,7 +232,7 @@ end_time(struct wq__memory *m)
 /* What is due, or was handed over, stands in line before a key that is READY
  * again by a done. What there is no memory for comes later; the done itself
  * does not depend on it. */
-static wq_err
+__attribute__((always_inline)) static inline wq_err
 let_others_go_first(struct wq__memory *m)
 {
     const wq_err lack = wq__gate_catch_up(m);
