@@ -141,7 +141,11 @@ drop-once      src/workers/work.c    unit_workers_results   s/if (why != WQ_EGIV
 drop-count     src/memory/limited.c  behaviour_metrics      s/atomic_fetch_add_explicit(&m->dropped, n,/atomic_fetch_add_explicit(\&m->dropped, 0 * n,/
 layer-drops    src/layer/rate_limiting.c behaviour_layers   s/if (err == WQ_EGIVENUP)/if (0)/
 again-now      src/workers/work.c    unit_workers_results   s/return after_ns > 0 ? wq_add_after/return 1 ? wq_add_after/
-step-on-loan   src/workers/work.c    unit_workers_results   s/^    if (err == WQ_ENOMEM)$/    if (0)/
+drop-twice     src/workers/work.c    unit_workers_results   s/^    if (loan->dropped)$/    if (0)/
+drop-next      src/workers/work.c    unit_workers_results   s/^    loan->dropped = false;/    (void)0;/
+done-lost      src/workers/work.c    unit_workers_results   s/return err \&\& err != WQ_ESTATE \&\&/return 0 \&\& err != WQ_ESTATE \&\&/
+done-foreign   src/workers/work.c    unit_workers_results   s/ \&\& err != WQ_ELOST;/;/
+step-on-loan   src/workers/work.c    unit_workers_results   s/^    if (is_still_on_loan(err))$/    if (0)/
 nowait-limit   src/front/adds.c      behaviour_bad_input    s/!err \&\& how->nowait \&\& how->max_block_ns/false/
 bucket-back    src/limit/tokens.c    unit_bucket            s/return now > level->last_ns ? now : level->last_ns;/return now;/
 removing       src/core/core.c       behaviour_remove_wait  s/^    if (rec->flags & WQ__REMOVING) {/    if (0) {/

@@ -96,7 +96,8 @@ extern "C" {
     X(WQ_ELOST, 10, "the key was taken over by another worker")                \
     X(WQ_ENOTSUP, 11, "not supported by this backend")                         \
     X(WQ_ETOOLONG, 12, "the key is longer than WQ_KEY_MAX bytes")              \
-    X(WQ_EGIVENUP, 13, "the key was retried as often as allowed")
+    X(WQ_EGIVENUP, 13, "the key was retried as often as allowed")              \
+    X(WQ_EDROPPED, 14, "the handler dropped the key")
 
 #define WQ__ERROR_ENUM(name, number, message) name = number,
 typedef enum wq_err { WQ_ERRORS(WQ__ERROR_ENUM) } wq_err;
