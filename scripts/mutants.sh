@@ -123,10 +123,18 @@ limiter-short  src/config/config.c   behaviour_rate_limiting s/config->size >= e
 limiter-failed src/limit/limiter.c   behaviour_limiter      s/return l \&\& !l->err \&\& key.data/return l \&\& key.data/
 limiter-claim  src/limit/limiter.c   unit_limit_memory      s/^    return !wq_limiter_error(l) \&\&$/    return l \&\&/
 limiter-first  src/limit/combine.c   behaviour_limiter      s/^        } else if (!err) {/        } else {/
-limiter-why    src/limit/limiter.c   behaviour_last_error   s/^    if (explained \&\& explained == wq__fail_count())/    if (0)/
-limiter-whose  src/limit/limiter.c   behaviour_last_error   s/^    if (explained \&\& explained == wq__fail_count())/    if (1)/
+limiter-why    src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained/    if (0 \&\& explained/
+limiter-whose  src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained.*/    if (explained.limiter == l)/
+limiter-other  src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained/    if (explained/
+limiter-turn   src/limit/limiter.c   behaviour_last_error   s/(&turn, 1, memory/(\&turn, 0, memory/
+destroy-says   src/limit/limiter.c   behaviour_last_error   s/^    wq__fail_restore(&saved);/    (void)saved;/
 own-self       src/limit/own.c       behaviour_limiter      s/^        theirs.destroy(self);/        (void)self;/
 fail-thread    src/error/last.c      behaviour_last_error   s/^static _Thread_local struct {/static struct {/
+fail-errno     src/error/last.c      behaviour_last_error   s/^    errno = cause;/    (void)cause;/
+fail-restored  src/error/last.c      behaviour_last_error   s/^    last.number++; .. the number.*/    (void)0;/
+step-caller    src/workers/work.c    behaviour_last_error   s/config_read("wq_work_one", /config_read("wq_workers_start", /
+step-queue     src/workers/work.c    behaviour_last_error   s/^    if (!q)$/    if (0)/
+layer-bytes    src/config/config.c   behaviour_last_error   s/{c->max_bytes, "max_bytes"}/{false, "max_bytes"}/
 fail-cut       src/error/last.c      behaviour_last_error   s/^        s\[lead\] = .*/        (void)s;/
 sink-why       src/memory/report.c   behaviour_last_error   s/if (err \&\& wq__fail_count() == before)/if (err)/
 clock-step     src/clock/fake.c      behaviour_clock        s/^    alarm_sleepers(f);/    (void)f;/

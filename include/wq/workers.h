@@ -157,8 +157,8 @@ typedef struct wq_workers_config {
      *                 pool was stopped: the key is still on loan (only with
      *                 a wq_order or a backend of your own). [PW-20]
      * Called by the worker while the key is HELD, at most once for each
-     * hand-out; the bytes are valid until it returns. NULL: no callback; such keys are only counted, here
-     * and in wq_stats.drops.
+     * hand-out; the bytes are valid until it returns. NULL: no callback; such
+     * keys are only counted, here and in wq_stats.drops.
      * [PW-06 PW-07 PW-08] */
     void (*on_drop)(void *ctx, wq_key key, unsigned retries, wq_err why);
     /* The threads are named "name-0", "name-1", ...; the name is cut so that
@@ -198,8 +198,8 @@ typedef struct wq_workers wq_workers; /* opaque */
  * Once the queue is shut down and empty, the threads end; the pool stays until
  * it is destroyed. A get that fails (out of memory, a server that does not
  * answer) is repeated every 10 ms, and so is a wq_done() that fails while the
- * item is still on loan. With a backend that cannot be interrupted, gets time out every
- * 50 ms to see whether the pool stops. [PW-16 PW-19 PW-20 PW-22]
+ * item is still on loan. With a backend that cannot be interrupted, gets time
+ * out every 50 ms to see whether the pool stops. [PW-16 PW-19 PW-20 PW-22]
  *
  * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL  `q`, `config` or `out` is NULL; no handler; item_deadline_ns is

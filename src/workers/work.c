@@ -7,7 +7,9 @@
  * held here, and none taken while no watchdog looks on and the size of the pool
  * stays.
  */
+#include "config/read.h"
 #include "core/span.h"
+#include "error/error.h"
 #include "port/park.h"
 #include "port/time.h"
 #include "workers/config.h"
@@ -187,7 +189,11 @@ wq_work_one(wq_queue *q, const wq_workers_config *config, int64_t timeout_ns)
     const struct service      s = {q, &checked.user, NULL};
     struct loan               loan;
 
-    wq_err err = wq__workers_config_read(config, &checked);
+    if (!q)
+        return wq_fail(WQ_EINVAL, "wq_work_one: q is NULL");
+    wq_err err = wq__workers_config_read("wq_work_one", config, &checked);
+    if (!err)
+        err = wq__check_not_negative("wq_work_one: timeout_ns", timeout_ns);
     if (!err)
         err = wq_get_within(q, timeout_ns, &loan.item);
     if (err)

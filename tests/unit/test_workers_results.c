@@ -497,7 +497,7 @@ TEST(done_that_fails_on_loan_is_tried_again)
 }
 
 /* PW-20 */
-TEST(done_that_always_fails_ends_with_the_pool_in_on_drop)
+TEST(done_that_always_fails_ends_in_on_drop)
 {
     for (size_t i = 0; i < sizeof on_loan / sizeof on_loan[0]; i++) {
         struct tape t;
@@ -677,7 +677,7 @@ WQ_TESTS(test(result_decides_which_verbs_are_called_and_done_is_last),
          test(get_that_fails_is_tried_again),
          test(pool_whose_gets_always_fail_stops),
          test(done_that_fails_on_loan_is_tried_again),
-         test(done_that_always_fails_ends_with_the_pool_in_on_drop),
+         test(done_that_always_fails_ends_in_on_drop),
          test(key_that_was_dropped_is_not_dropped_again),
          test(worker_drops_one_key_after_the_other),
          test(done_that_fails_otherwise_is_counted_only),
