@@ -129,7 +129,7 @@ limiter-other  src/limit/limiter.c   behaviour_last_error   s/^    if (explained
 limiter-turn   src/limit/limiter.c   behaviour_last_error   s/(&turn, 1, memory/(\&turn, 0, memory/
 destroy-says   src/limit/limiter.c   behaviour_last_error   s/^    wq__fail_restore(&saved);/    (void)saved;/
 own-self       src/limit/own.c       behaviour_limiter      s/^        theirs.destroy(self);/        (void)self;/
-fail-thread    src/error/last.c      behaviour_last_error   s/^static _Thread_local struct {/static struct {/
+fail-thread    src/error/last.c      behaviour_last_error   s/^static _Thread_local struct wq__sentence last;/static struct wq__sentence last;/
 fail-errno     src/error/last.c      behaviour_last_error   s/^    errno = cause;/    (void)cause;/
 fail-restored  src/error/last.c      behaviour_last_error   s/^    last.number++; .. the number.*/    (void)0;/
 step-caller    src/workers/work.c    behaviour_last_error   s/config_read("wq_work_one", /config_read("wq_workers_start", /
