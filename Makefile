@@ -46,7 +46,7 @@ test-%: ## run the tests of another preset: test-asan test-tsan test-clang ...
 	$(build) $* -DWQ_TESTS=ON
 	$(ctest) --preset $* $(CTEST_ARGS)
 
-run: build ## see the command at work for some seconds
+run: build ## a ten-second demo of the command
 	$(Q)PATH="$(CURDIR)/build/release/tools:$$PATH" \
 	    examples/command/demo.sh $(ARGS)
 

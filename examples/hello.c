@@ -27,7 +27,7 @@ main(void)
         return 1;
     wq_err err = add_events(q);
     while (!err && wq_get_within(q, 0, &item) == WQ_OK) {
-        printf("%.*s\n", (int)item->key.len, (const char *)item->key.data);
+        printf("%s\n", (const char *)item->key.data); /* a NUL follows it */
         runs++;
         if (runs == 1)
             err = wq_add(q, item->key); /* it changed meanwhile */

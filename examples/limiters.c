@@ -6,20 +6,19 @@
 #include <wq/limiter.h>
 #include <wq/wq.h>
 
-#define MS INT64_C(1000000)
-#define S (1000 * MS)
-
 /* begin: create */
 /* Failing keys back off, and all keys together are paced: 50 a second. */
 static wq_err
 create(int64_t base_ns, wq_queue **q)
 {
-    wq_limiter *parts[] = {
-        wq_limiter_exponential(base_ns, 30 * S),
-        wq_limiter_bucket(50, 50),
-    };
-    const wq_err err =
-        wq_create(WQ_CONFIG(.limiter = wq_limiter_max_of(2, parts)), q);
+    const wq_err err = wq_create(
+        WQ_CONFIG(.limiter = wq_limiter_max_of(
+                      2,
+                      (wq_limiter *[]){
+                          wq_limiter_exponential(base_ns, WQ_SECONDS(30)),
+                          wq_limiter_bucket(50, 50),
+                      })),
+        q);
 
     if (err)
         printf("cannot create the queue: %s\n", wq_last_error());
@@ -32,10 +31,10 @@ main(void)
 {
     wq_queue *q;
 
-    if (create(100 * MS, &q))
+    if (create(WQ_MS(100), &q))
         return 1;
     wq_destroy(q);
-    return create(-100 * MS, &q) == WQ_EINVAL &&
+    return create(WQ_MS(-100), &q) == WQ_EINVAL &&
                    strstr(wq_last_error(), "base_ns is negative")
                ? 0
                : 1;

@@ -31,13 +31,12 @@ reconcile(void *q, const wq_item *item)
 /* end: handler */
 
 /* begin: drop */
-/* WQ_OK is a reason, too: the handler said wq_result_drop(). */
 static void
 give_up(void *q, wq_key key, unsigned retries, wq_err why)
 {
     (void)q;
     printf("%c: given up after %u retries: %s\n", *(const char *)key.data,
-           retries, why ? wq_strerror(why) : "as the handler said");
+           retries, wq_strerror(why));
     given_up++;
     sem_post(&settled);
 }

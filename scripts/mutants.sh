@@ -123,10 +123,18 @@ limiter-short  src/config/config.c   behaviour_rate_limiting s/config->size >= e
 limiter-failed src/limit/limiter.c   behaviour_limiter      s/return l \&\& !l->err \&\& key.data/return l \&\& key.data/
 limiter-claim  src/limit/limiter.c   unit_limit_memory      s/^    return !wq_limiter_error(l) \&\&$/    return l \&\&/
 limiter-first  src/limit/combine.c   behaviour_limiter      s/^        } else if (!err) {/        } else {/
-limiter-why    src/limit/limiter.c   behaviour_last_error   s/^    if (explained \&\& explained == wq__fail_count())/    if (0)/
-limiter-whose  src/limit/limiter.c   behaviour_last_error   s/^    if (explained \&\& explained == wq__fail_count())/    if (1)/
+limiter-why    src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained/    if (0 \&\& explained/
+limiter-whose  src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained.*/    if (explained.limiter == l)/
+limiter-other  src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained/    if (explained/
+limiter-turn   src/limit/limiter.c   behaviour_last_error   s/(&turn, 1, memory/(\&turn, 0, memory/
+destroy-says   src/limit/limiter.c   behaviour_last_error   s/^    wq__fail_restore(&saved);/    (void)saved;/
 own-self       src/limit/own.c       behaviour_limiter      s/^        theirs.destroy(self);/        (void)self;/
-fail-thread    src/error/last.c      behaviour_last_error   s/^static _Thread_local struct {/static struct {/
+fail-thread    src/error/last.c      behaviour_last_error   s/^static _Thread_local struct wq__sentence last;/static struct wq__sentence last;/
+fail-errno     src/error/last.c      behaviour_last_error   s/^    errno = cause;/    (void)cause;/
+fail-restored  src/error/last.c      behaviour_last_error   s/^    last.number++; .. the number.*/    (void)0;/
+step-caller    src/workers/work.c    behaviour_last_error   s/config_read("wq_work_one", /config_read("wq_workers_start", /
+step-queue     src/workers/work.c    behaviour_last_error   s/^    if (!q)$/    if (0)/
+layer-bytes    src/config/config.c   behaviour_last_error   s/{c->max_bytes, "max_bytes"}/{false, "max_bytes"}/
 fail-cut       src/error/last.c      behaviour_last_error   s/^        s\[lead\] = .*/        (void)s;/
 sink-why       src/memory/report.c   behaviour_last_error   s/if (err \&\& wq__fail_count() == before)/if (err)/
 clock-step     src/clock/fake.c      behaviour_clock        s/^    alarm_sleepers(f);/    (void)f;/
@@ -141,7 +149,11 @@ drop-once      src/workers/work.c    unit_workers_results   s/if (why != WQ_EGIV
 drop-count     src/memory/limited.c  behaviour_metrics      s/atomic_fetch_add_explicit(&m->dropped, n,/atomic_fetch_add_explicit(\&m->dropped, 0 * n,/
 layer-drops    src/layer/rate_limiting.c behaviour_layers   s/if (err == WQ_EGIVENUP)/if (0)/
 again-now      src/workers/work.c    unit_workers_results   s/return after_ns > 0 ? wq_add_after/return 1 ? wq_add_after/
-step-on-loan   src/workers/work.c    unit_workers_results   s/^    if (err == WQ_ENOMEM)$/    if (0)/
+drop-twice     src/workers/work.c    unit_workers_results   s/^    if (loan->dropped)$/    if (0)/
+drop-next      src/workers/work.c    unit_workers_results   s/^    loan->dropped = false;/    (void)0;/
+done-lost      src/workers/work.c    unit_workers_results   s/return err \&\& err != WQ_ESTATE \&\&/return 0 \&\& err != WQ_ESTATE \&\&/
+done-foreign   src/workers/work.c    unit_workers_results   s/ \&\& err != WQ_ELOST;/;/
+step-on-loan   src/workers/work.c    unit_workers_results   s/^    if (is_still_on_loan(err))$/    if (0)/
 nowait-limit   src/front/adds.c      behaviour_bad_input    s/!err \&\& how->nowait \&\& how->max_block_ns/false/
 bucket-back    src/limit/tokens.c    unit_bucket            s/return now > level->last_ns ? now : level->last_ns;/return now;/
 removing       src/core/core.c       behaviour_remove_wait  s/^    if (rec->flags & WQ__REMOVING) {/    if (0) {/

@@ -26,9 +26,10 @@
  * and then, always last, wq_done(). A key that cannot be added again (out of
  * memory, the queue is shut down, the key was retried as often as allowed) is
  * dropped: on_drop() is called with the reason. on_drop() is not called for
- * WAITING keys that the queue drops at a shutdown, so also at a drain; create
- * the queue with WQ_WAITING_KEEP to have them handed out. A key that is added
- * again keeps its priority.
+ * WAITING keys that the queue drops at a shutdown, so also at a drain. To have
+ * them handed out, create the queue with WQ_WAITING_FLUSH (at once: the right
+ * choice for debounced keys) or WQ_WAITING_KEEP (at their deadlines). A key
+ * that is added again keeps its priority.
  *
  * A worker calls the handler for one key at a time, and no two workers do for
  * the same key: the promises of the queue hold here. The callbacks (handler,
@@ -146,19 +147,18 @@ typedef struct wq_workers_config {
     wq_result (*handler)(void *ctx, const wq_item *item);
     void *ctx; /* first argument of all callbacks */
     /* `key` was dropped after `retries` retries. `why` is
-     *   WQ_OK         the handler returned wq_result_drop();
+     *   WQ_EDROPPED   the handler returned wq_result_drop();
      *   WQ_EGIVENUP   the queue gave it up (wq_config.max_retries); its limiter
      *                 has forgotten the key, and wq_config.on_drop was called
      *                 first;
      *   WQ_ESHUTDOWN  the queue is shut down and refuses adds;
      *   another       the error of wq_add_rate_limited(), wq_add_after() or
-     *                 wq_add();
-     *   WQ_ENOMEM     also: wq_done() failed with it until the pool was
-     *                 stopped, and the key is still on loan (only with a
-     *                 wq_order of your own). [PW-20]
-     * Called by the worker while the key is HELD; the bytes are valid until
-     * it returns. NULL: no callback; such keys are only counted, here
-     * and in wq_stats.drops.
+     *                 wq_add(); or that of wq_done(), which failed until the
+     *                 pool was stopped: the key is still on loan (only with
+     *                 a wq_order or a backend of your own). [PW-20]
+     * Called by the worker while the key is HELD, at most once for each
+     * hand-out; the bytes are valid until it returns. NULL: no callback; such
+     * keys are only counted, here and in wq_stats.drops.
      * [PW-06 PW-07 PW-08] */
     void (*on_drop)(void *ctx, wq_key key, unsigned retries, wq_err why);
     /* The threads are named "name-0", "name-1", ...; the name is cut so that
@@ -197,9 +197,9 @@ typedef struct wq_workers wq_workers; /* opaque */
  *
  * Once the queue is shut down and empty, the threads end; the pool stays until
  * it is destroyed. A get that fails (out of memory, a server that does not
- * answer) is repeated every 10 ms, and so is a wq_done() that fails with
- * WQ_ENOMEM. With a backend that cannot be interrupted, gets time out every
- * 50 ms to see whether the pool stops. [PW-16 PW-19 PW-20 PW-22]
+ * answer) is repeated every 10 ms, and so is a wq_done() that fails while the
+ * item is still on loan. With a backend that cannot be interrupted, gets time
+ * out every 50 ms to see whether the pool stops. [PW-16 PW-19 PW-20 PW-22]
  *
  * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL  `q`, `config` or `out` is NULL; no handler; item_deadline_ns is
@@ -247,7 +247,8 @@ WQ_API wq_err wq_workers_stop(wq_workers *pool);
 /* Drain: wq_shutdown_with_drain_within() of the queue, then wq_workers_stop().
  * The workers work on all keys that are READY, HELD or DIRTY; a key that fails
  * meanwhile cannot be retried, and is dropped: on_drop(). WAITING keys are
- * dropped by the queue or, with WQ_WAITING_KEEP, worked on at their deadlines.
+ * dropped by the queue or worked on: at once with WQ_WAITING_FLUSH, at their
+ * deadlines with WQ_WAITING_KEEP.
  *
  * After an error other than WQ_ENOTSUP the queue is shut down and the workers
  * go on: a handler that hangs cannot be ended. Drain again to wait longer, or
@@ -326,9 +327,11 @@ WQ_API wq_err wq_workers_read_stats(const wq_workers *pool,
  *                    wq_workers_start() refuses;
  *         what wq_get_within() returned (WQ_ETIMEDOUT, WQ_ESHUTDOWN,
  *         WQ_EINTERRUPTED, ...): the handler was not called;
- *         what wq_done() returned: the handler was called. WQ_ENOMEM: only with
- *         a wq_order of your own; the key is still on loan, and went to
- *         on_drop().
+ *         what wq_done() returned: the handler was called. With WQ_ESTATE,
+ *         WQ_EINVAL and WQ_ELOST the item was not on loan any more. With any
+ *         other error (from a wq_order or a backend of your own) the key is
+ *         still on loan, and on_drop() was called with that error, unless the
+ *         key was dropped before.
  * Threads: any.  Blocks: at most `timeout_ns`, and for the handler.
  * Since: 0.1.  [PW-25]
  */

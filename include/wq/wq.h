@@ -96,7 +96,8 @@ extern "C" {
     X(WQ_ELOST, 10, "the key was taken over by another worker")                \
     X(WQ_ENOTSUP, 11, "not supported by this backend")                         \
     X(WQ_ETOOLONG, 12, "the key is longer than WQ_KEY_MAX bytes")              \
-    X(WQ_EGIVENUP, 13, "the key was retried as often as allowed")
+    X(WQ_EGIVENUP, 13, "the key was retried as often as allowed")              \
+    X(WQ_EDROPPED, 14, "the handler dropped the key")
 
 #define WQ__ERROR_ENUM(name, number, message) name = number,
 typedef enum wq_err { WQ_ERRORS(WQ__ERROR_ENUM) } wq_err;
@@ -121,9 +122,9 @@ WQ_API const char *wq_err_name(wq_err err);
  *
  * Set by every function that makes or starts something (queues, layers,
  * backends, limiters, buckets, clocks, registries, worker pools), by
- * wq_parallelize(), and for the WQ_EINVAL and WQ_ETOOLONG of wq_add_with(). A
- * successful call does not change it. The words may change in any release: do
- * not compare them.
+ * wq_parallelize(), and for the WQ_EINVAL and WQ_ETOOLONG of wq_add_with() and
+ * wrong arguments of wq_work_one(). A successful call does not change it. The
+ * words may change in any release: do not compare them.
  *
  * Returns at most 255 bytes, "" if nothing has failed in this thread; never
  * NULL. Valid until the thread's next failing call, or its end.
@@ -143,8 +144,8 @@ WQ_API int wq_version(void);
  * seconds, of either sign: up to 2^63 ns, so some 9.2e12 ms and 9.2e9 s. They
  * are constant expressions if `n` is one; a larger `n` overflows.
  */
-#define WQ_MS(n) ((int64_t)(n)*1000000)
-#define WQ_SECONDS(n) ((int64_t)(n)*1000000000)
+#define WQ_MS(n) (INT64_C(1000000) * (n))
+#define WQ_SECONDS(n) (INT64_C(1000000000) * (n))
 
 /* A duration so long that it never ends. */
 #define WQ_FOREVER INT64_MAX
@@ -408,7 +409,7 @@ typedef struct wq_queue wq_queue; /* opaque */
  *              its own; `limiter` belongs to another queue or limiter, or is
  *              a failed limiter with this error; an overflow policy without a
  *              max_len or max_bytes; a negative max_ready_ns; a group_max_held
- *              or group_ctx without a group;
+ *              without a group;
  *   WQ_ENOTSUP an order cannot be combined with WQ_OVERFLOW_DROP_OLDEST,
  *              max_bytes, a group or max_ready_ns, nor a group_max_held with
  *              max_ready_ns; `real_time`, and the system has no priority

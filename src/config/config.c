@@ -60,8 +60,6 @@ check_combinations(const wq_config *c)
                        "wq_config.overflow needs max_len or max_bytes");
     if (c->group_max_held && !c->group)
         return wq_fail(WQ_EINVAL, "wq_config.group_max_held needs group");
-    if (c->group_ctx && !c->group)
-        return wq_fail(WQ_EINVAL, "wq_config.group_ctx needs group");
     if (c->group_max_held && c->max_ready_ns) /* the oldest may be blocked */
         return wq_fail(WQ_ENOTSUP, "wq_config.max_ready_ns cannot be combined "
                                    "with group_max_held");

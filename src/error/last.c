@@ -9,12 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { SENTENCE_BYTES = 256 }; /* longer ones are cut; wq.h promises it */
-
-static _Thread_local struct {
-    char     sentence[SENTENCE_BYTES]; /* "" until the first failure */
-    unsigned count;                    /* of sentences set */
-} last;
+static _Thread_local struct wq__sentence last;
 
 /* How many bytes a UTF-8 character has that begins with `lead`. */
 static size_t
@@ -40,7 +35,7 @@ wq_err
 wq_fail(wq_err err, const char *format, ...)
 {
     const int cause = errno;
-    char      text[SENTENCE_BYTES]; /* `last` may be among the arguments */
+    char      text[WQ__SENTENCE_BYTES]; /* `last` may be among the arguments */
     va_list   args;
 
     va_start(args, format);
@@ -50,8 +45,8 @@ wq_fail(wq_err err, const char *format, ...)
         (void)snprintf(text, sizeof text, "%s", wq_strerror(err));
     else if ((size_t)len >= sizeof text)
         drop_cut_character(text, sizeof text - 1);
-    memcpy(last.sentence, text, sizeof text);
-    last.count++;
+    memcpy(last.text, text, sizeof text);
+    last.number++;
     errno = cause;
     return err;
 }
@@ -59,11 +54,26 @@ wq_fail(wq_err err, const char *format, ...)
 const char *
 wq_last_error(void)
 {
-    return last.sentence;
+    return last.text;
 }
 
 unsigned
 wq__fail_count(void)
 {
-    return last.count;
+    return last.number;
+}
+
+struct wq__sentence
+wq__fail_save(void)
+{
+    return last;
+}
+
+void
+wq__fail_restore(const struct wq__sentence *saved)
+{
+    if (last.number == saved->number)
+        return;
+    memcpy(last.text, saved->text, sizeof last.text);
+    last.number++; /* the number of the callback's sentence is not ours */
 }

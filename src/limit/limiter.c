@@ -12,13 +12,29 @@
 #include "error/error.h"
 #include "port/random.h"
 
-static const wq_limiter failed_einval = {.err = WQ_EINVAL};
-static const wq_limiter failed_enomem = {.err = WQ_ENOMEM};
-static const wq_limiter failed_eio = {.err = WQ_EIO};
+/* Several failed limiters of each error, used in turn, so that one that failed
+ * a moment ago can be told from the one before. */
+#define FOUR(e)                                                                \
+    {.err = e}, {.err = e}, {.err = e},                                        \
+    {                                                                          \
+        .err = e                                                               \
+    }
+#define SIXTEEN(e) FOUR(e), FOUR(e), FOUR(e), FOUR(e)
+enum { TURNS = 16 };
+static const wq_limiter failed_einval[TURNS] = {SIXTEEN(WQ_EINVAL)};
+static const wq_limiter failed_enomem[TURNS] = {SIXTEEN(WQ_ENOMEM)};
+static const wq_limiter failed_eio[TURNS] = {SIXTEEN(WQ_EIO)};
+#undef SIXTEEN
+#undef FOUR
 
-/* The number of the sentence that explains this thread's last failed limiter;
- * 0: none has failed. */
-static _Thread_local unsigned explained;
+static atomic_uint turn; /* relaxed: any two numbers differ, that is all */
+
+/* This thread's last failed limiter, and the number of the sentence that
+ * explains it; NULL: none has failed. */
+static _Thread_local struct {
+    const wq_limiter *limiter;
+    unsigned          sentence;
+} explained;
 
 wq_err
 wq_limiter_error(const wq_limiter *l)
@@ -75,7 +91,9 @@ wq_limiter_destroy(wq_limiter *l)
     if (wq_limiter_error(l) ||
         atomic_load_explicit(&l->owned, memory_order_relaxed))
         return;
-    l->ops->destroy(l);
+    const struct wq__sentence saved = wq__fail_save();
+    l->ops->destroy(l); /* may be the user's, and fail */
+    wq__fail_restore(&saved);
     wq__limiter_free(l);
 }
 
@@ -93,8 +111,8 @@ wq__limiter_explain(const wq_limiter *l, const char *where)
         return wq_fail(WQ_EINVAL, "%s is NULL", where);
     if (!l->err)
         return wq_fail(WQ_EINVAL, "%s has an owner already", where);
-    if (explained && explained == wq__fail_count())
-        return l->err;
+    if (explained.limiter == l && explained.sentence == wq__fail_count())
+        return wq_fail(l->err, "%s: %s", where, wq_last_error());
     return wq_fail(l->err, "%s is a failed limiter: %s", where,
                    wq_strerror(l->err));
 }
@@ -131,10 +149,15 @@ wq__limiter_free(wq_limiter *l)
 wq_limiter *
 wq__limiter_failed(wq_err err)
 {
-    explained = wq__fail_count();
-    return (wq_limiter *)(err == WQ_ENOMEM ? &failed_enomem
-                          : err == WQ_EIO  ? &failed_eio
-                                           : &failed_einval);
+    const unsigned mine =
+        atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed) % TURNS;
+    const wq_limiter *all = err == WQ_ENOMEM ? failed_enomem
+                            : err == WQ_EIO  ? failed_eio
+                                             : failed_einval;
+
+    explained.limiter = &all[mine];
+    explained.sentence = wq__fail_count();
+    return (wq_limiter *)&all[mine];
 }
 
 wq_limiter *

@@ -5,8 +5,8 @@
  * owner: a queue, or another limiter. For the queue: claim, set the clock, and
  * in the end unclaim and destroy.
  *
- * Or a failed limiter: one static object for each error, which has no
- * functions, cannot be claimed and is never written to.
+ * Or a failed limiter: a static object, which has no functions, cannot be
+ * claimed and is never written to. Each error has several, used in turn.
  *
  * Every kind is a struct that begins with a wq_limiter. The functions named
  * here are those of <wq/limiter.h> with an allocator: that of the queue for its
@@ -39,8 +39,8 @@ struct wq_limiter {
 bool wq__limiter_claim(wq_limiter *limiter);
 
 /* A limiter named `where` ("wq_config.limiter") could not be claimed: why? Sets
- * the sentence, unless that of the constructor that failed is still the
- * thread's last. */
+ * the sentence, which quotes that of the constructor that failed if it is still
+ * the thread's last. */
 wq_err wq__limiter_explain(const wq_limiter *limiter, const char *where);
 
 /* Give up ownership; the limiter is as it was before the claim. */

@@ -15,7 +15,9 @@ wq__retry_init(struct wq__retry *r, const wq_config *config, wq_clock *clock,
         config->limiter ? config->limiter : wq__limiter_default(mem);
 
     if (!wq__limiter_claim(limiter))
-        return wq__limiter_explain(limiter, "wq_config.limiter");
+        return wq__limiter_explain(limiter, config->limiter
+                                                ? "wq_config.limiter"
+                                                : "the default limiter");
     wq_limiter_set_clock(limiter, clock);
     *r = (struct wq__retry){
         .limiter = limiter,

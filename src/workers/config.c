@@ -6,13 +6,13 @@
 #include "error/error.h"
 
 wq_err
-wq__workers_config_read(const wq_workers_config   *config,
+wq__workers_config_read(const char *who, const wq_workers_config *config,
                         struct wq__workers_config *out)
 {
     wq_workers_config *user = &out->user;
 
     if (!config)
-        return wq_fail(WQ_EINVAL, "wq_workers_start: config is NULL");
+        return wq_fail(WQ_EINVAL, "%s: config is NULL", who);
     wq_err err = wq__read_sized(config, "wq_workers_config", "WQ_WORKERS()",
                                 sizeof *user, user);
     if (err)

@@ -18,9 +18,9 @@ struct wq__parallel_options {
     wq_allocator        allocator;
 };
 
-/* WQ_EINVAL: NULL, a size is wrong, a function is missing, a time is negative;
- * wq_last_error() names the field. */
-wq_err wq__workers_config_read(const wq_workers_config   *config,
+/* For the function `who`. WQ_EINVAL: NULL, a size is wrong, a function is
+ * missing, a time is negative; wq_last_error() names the field. */
+wq_err wq__workers_config_read(const char *who, const wq_workers_config *config,
                                struct wq__workers_config *out);
 
 /* The same for wq_parallelize(); NULL: all defaults. */

@@ -435,7 +435,7 @@ wq_workers_start(wq_queue *q, const wq_workers_config *config, wq_workers **out)
         return wq_fail(WQ_EINVAL, "wq_workers_start: q is NULL");
     if (!out)
         return wq_fail(WQ_EINVAL, "wq_workers_start: out is NULL");
-    wq_err err = wq__workers_config_read(config, &checked);
+    wq_err err = wq__workers_config_read("wq_workers_start", config, &checked);
     if (err)
         return err;
     if (!checked.user.threads)

@@ -7,7 +7,9 @@
  * held here, and none taken while no watchdog looks on and the size of the pool
  * stays.
  */
+#include "config/read.h"
 #include "core/span.h"
+#include "error/error.h"
 #include "port/park.h"
 #include "port/time.h"
 #include "workers/config.h"
@@ -18,6 +20,12 @@ struct service {
     wq_queue                *queue;
     const wq_workers_config *config; /* checked */
     struct wq__worker       *worker; /* whose counts and watchdog; NULL: none */
+};
+
+/* A key on loan to this thread. */
+struct loan {
+    wq_item *item;    /* NULL: none */
+    bool     dropped; /* the drop was reported: once for each hand-out */
 };
 
 static struct service
@@ -51,22 +59,25 @@ rest(void)
 /* ---- what becomes of a key ----------------------------------------------- */
 
 static void
-drop(const struct service *s, wq_key key, unsigned retries, wq_err why)
+drop(const struct service *s, struct loan *loan, unsigned retries, wq_err why)
 {
+    if (loan->dropped)
+        return;
+    loan->dropped = true;
     count(s, WQ__DROPPED);
     if (why != WQ_EGIVENUP) /* the queue has counted that one */
         (void)wq_count_drops(s->queue, 1);
     if (s->config->on_drop)
-        s->config->on_drop(s->config->ctx, key, retries, why);
+        s->config->on_drop(s->config->ctx, loan->item->key, retries, why);
 }
 
 /* The key was to be added again, with the result `err`. */
 static void
-note_added(const struct service *s, wq_key key, unsigned retries, wq_err err,
-           enum wq__count what)
+note_added(const struct service *s, struct loan *loan, unsigned retries,
+           wq_err err, enum wq__count what)
 {
     if (err)
-        drop(s, key, retries, err);
+        drop(s, loan, retries, err);
     else
         count(s, what);
 }
@@ -99,64 +110,74 @@ add_again(wq_queue *q, const wq_item *item, bool rate_limited, int64_t after_ns)
 }
 
 static void
-retry(const struct service *s, const wq_item *item)
+retry(const struct service *s, struct loan *loan)
 {
-    const unsigned retries = wq_num_requeues(s->queue, item->key);
-    const wq_err   err = add_again(s->queue, item, true, 0);
+    const unsigned retries = wq_num_requeues(s->queue, loan->item->key);
+    const wq_err   err = add_again(s->queue, loan->item, true, 0);
 
-    note_added(s, item->key, retries, err, WQ__RETRIED);
+    note_added(s, loan, retries, err, WQ__RETRIED);
 }
 
 static void
-postpone(const struct service *s, const wq_item *item, int64_t after_ns)
+postpone(const struct service *s, struct loan *loan, int64_t after_ns)
 {
-    const unsigned retries = wq_num_requeues(s->queue, item->key);
+    const unsigned retries = wq_num_requeues(s->queue, loan->item->key);
 
-    (void)wq_forget(s->queue, item->key);
-    const wq_err err = add_again(s->queue, item, false, after_ns);
-    note_added(s, item->key, retries, err, WQ__POSTPONED);
+    (void)wq_forget(s->queue, loan->item->key);
+    const wq_err err = add_again(s->queue, loan->item, false, after_ns);
+    note_added(s, loan, retries, err, WQ__POSTPONED);
 }
 
 /* A result that is none of the enum is a retry: what the handler meant cannot be
  * known, but hardly that the key be lost. */
 static void
-settle(const struct service *s, const wq_item *item, wq_result result)
+settle(const struct service *s, struct loan *loan, wq_result result)
 {
+    const wq_key key = loan->item->key;
+
     switch (result.outcome) {
     case WQ_RESULT_DONE:
-        (void)wq_forget(s->queue, item->key); /* without a limiter: as good */
+        (void)wq_forget(s->queue, key); /* without a limiter: as good */
         count(s, WQ__DONE);
         return;
     case WQ_RESULT_AFTER:
-        postpone(s, item, result.after_ns);
+        postpone(s, loan, result.after_ns);
         return;
     case WQ_RESULT_DROP:
-        drop(s, item->key, wq_num_requeues(s->queue, item->key), WQ_OK);
+        drop(s, loan, wq_num_requeues(s->queue, key), WQ_EDROPPED);
         return;
     case WQ_RESULT_RETRY:
     default:
-        retry(s, item);
+        retry(s, loan);
     }
 }
 
 /* All that is done with a key, from get to done. */
 static void
-serve(const struct service *s, const wq_item *item)
+serve(const struct service *s, struct loan *loan)
 {
+    loan->dropped = false;
     if (s->worker)
-        wq__watchdog_begin(s->worker, item);
-    const wq_result result = s->config->handler(s->config->ctx, item);
+        wq__watchdog_begin(s->worker, loan->item);
+    const wq_result result = s->config->handler(s->config->ctx, loan->item);
     if (s->worker)
         wq__watchdog_finish(s->worker);
-    settle(s, item, result);
+    settle(s, loan, result);
 }
 
-/* The key is to come back, and cannot: it stays on loan. Only a wq_order of the
- * user's can fail for lack of memory. */
-static void
-drop_on_loan(const struct service *s, const wq_item *item)
+/* wq_done() returned `err`: is the item still on loan to us? Then a wq_order or
+ * a backend refused the done, and may accept it later. */
+static bool
+is_still_on_loan(wq_err err)
 {
-    drop(s, item->key, wq_num_requeues(s->queue, item->key), WQ_ENOMEM);
+    return err && err != WQ_ESTATE && err != WQ_EINVAL && err != WQ_ELOST;
+}
+
+/* No further wq_done() is called: the key stays on loan. */
+static void
+drop_on_loan(const struct service *s, struct loan *loan, wq_err why)
+{
+    drop(s, loan, wq_num_requeues(s->queue, loan->item->key), why);
 }
 
 /* ---- without a pool ------------------------------------------------------ */
@@ -166,34 +187,39 @@ wq_work_one(wq_queue *q, const wq_workers_config *config, int64_t timeout_ns)
 {
     struct wq__workers_config checked;
     const struct service      s = {q, &checked.user, NULL};
-    wq_item                  *item;
+    struct loan               loan;
 
-    wq_err err = wq__workers_config_read(config, &checked);
+    if (!q)
+        return wq_fail(WQ_EINVAL, "wq_work_one: q is NULL");
+    wq_err err = wq__workers_config_read("wq_work_one", config, &checked);
     if (!err)
-        err = wq_get_within(q, timeout_ns, &item);
+        err = wq__check_not_negative("wq_work_one: timeout_ns", timeout_ns);
+    if (!err)
+        err = wq_get_within(q, timeout_ns, &loan.item);
     if (err)
         return err;
-    serve(&s, item);
-    err = wq_done(q, item);
-    if (err == WQ_ENOMEM)
-        drop_on_loan(&s, item);
+    serve(&s, &loan);
+    err = wq_done(q, loan.item);
+    if (is_still_on_loan(err))
+        drop_on_loan(&s, &loan, err);
     return err;
 }
 
 /* ---- a thread of a pool -------------------------------------------------- */
 
-/* While there is no memory for it, try again. */
+/* wq_done(), repeated while it fails and the item is ours, until the pool
+ * stops. */
 static void
-hand_back(const struct service *s, wq_item *item)
+hand_back(const struct service *s, struct loan *loan)
 {
     wq_err err;
 
-    while ((err = wq_done(s->queue, item)) != WQ_OK) {
+    while ((err = wq_done(s->queue, loan->item)) != WQ_OK) {
         count(s, WQ__ERRORS);
-        if (err != WQ_ENOMEM)
-            return; /* it is not ours any more */
+        if (!is_still_on_loan(err))
+            return;
         if (wq__workers_stopping(s->worker->pool)) {
-            drop_on_loan(s, item);
+            drop_on_loan(s, loan, err);
             return;
         }
         rest();
@@ -210,23 +236,23 @@ set_phase(struct wq__worker *w, enum wq__worker_phase phase)
 /* Give back the loan, if there is one; then one get, and what follows. False:
  * there will be no more keys. */
 static bool
-take_turn(struct wq__worker *w, wq_item **loan)
+take_turn(struct wq__worker *w, struct loan *loan)
 {
     const struct service s = service_of(w);
-    const wq_err         err = wq_next(s.queue, w->pool->patience_ns, loan);
+    const wq_err err = wq_next(s.queue, w->pool->patience_ns, &loan->item);
 
-    if (err && *loan) {            /* it could not be given back */
+    if (err && loan->item) {       /* it could not be given back */
         set_phase(w, WQ__WORKING); /* nobody waits for it, as for a handler */
         count(&s, WQ__ERRORS);
-        if (err == WQ_ENOMEM)
-            hand_back(&s, *loan);
-        *loan = NULL;
+        if (is_still_on_loan(err))
+            hand_back(&s, loan);
+        loan->item = NULL;
         return true;
     }
     switch (err) {
     case WQ_OK:
         set_phase(w, WQ__WORKING);
-        serve(&s, *loan);
+        serve(&s, loan);
         break;
     case WQ_EINTERRUPTED: /* perhaps somebody wants us to look up */
     case WQ_ETIMEDOUT:    /* or cannot even say so */
@@ -243,17 +269,17 @@ take_turn(struct wq__worker *w, wq_item **loan)
 
 /* May the worker go on? It has no loan if it shall leave. */
 static bool
-goes_on(struct wq__worker *w, wq_item **loan)
+goes_on(struct wq__worker *w, struct loan *loan)
 {
-    if (*loan && !wq__workers_are_called(w))
+    if (loan->item && !wq__workers_are_called(w))
         return true;
-    if (*loan) {
+    if (loan->item) {
         const struct service s = service_of(w);
 
         set_phase(w, WQ__WORKING); /* nobody waits for it, as for a handler */
-        hand_back(&s, *loan);
+        hand_back(&s, loan);
     }
-    *loan = NULL;
+    loan->item = NULL;
     return wq__workers_look_up(w);
 }
 
@@ -261,7 +287,7 @@ void
 wq__work(void *arg)
 {
     struct wq__worker *w = arg;
-    wq_item           *loan = NULL; /* worked on, and not given back yet */
+    struct loan        loan = {0}; /* worked on, and not given back yet */
 
     wq__workers_current = w->pool;
     while (goes_on(w, &loan))

@@ -52,6 +52,8 @@ TEST(numbers_of_errors_are_what_they_were)
     assert_int_equal(WQ_ELOST, 10);
     assert_int_equal(WQ_ENOTSUP, 11);
     assert_int_equal(WQ_ETOOLONG, 12);
+    assert_int_equal(WQ_EGIVENUP, 13);
+    assert_int_equal(WQ_EDROPPED, 14);
 }
 
 static void

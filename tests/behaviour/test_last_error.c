@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <wchar.h>
 
 #include <wq/backend.h>
 #include <wq/limiter.h>
@@ -140,8 +141,6 @@ TEST(create_says_which_field_is_wrong)
         {"wq_config.max_ready_ns is negative (-1)", CONFIG(.max_ready_ns = -1),
          WQ_EINVAL},
         {"wq_config.group_max_held needs group", CONFIG(.group_max_held = 1),
-         WQ_EINVAL},
-        {"wq_config.group_ctx needs group", CONFIG(.group_ctx = (void *)"x"),
          WQ_EINVAL},
         {"wq_config.max_ready_ns cannot be combined with group_max_held",
          CONFIG(.group = wq_group_before_slash, .group_max_held = 1,
@@ -299,8 +298,103 @@ TEST(reason_of_a_failed_limiter_survives_until_create)
                                                   wq_limiter_bucket(10, 100)}),
                           1000)),
             &q),
-        WQ_EINVAL, "wq_limiter_exponential: base_ns is negative (-5)");
+        WQ_EINVAL,
+        "wq_config.limiter: wq_limiter_with_max_wait: inner: "
+        "wq_limiter_max_of: children[0]: "
+        "wq_limiter_exponential: base_ns is negative (-5)");
     assert_null(q);
+}
+
+/* E-03 L-31: only the last one still has its reason. */
+TEST(failed_limiter_does_not_get_the_reason_of_another)
+{
+    wq_limiter *bad[2];
+
+    bad[0] = wq_limiter_exponential(-5, 1);
+    bad[1] = wq_limiter_bucket(NAN, 1);
+    assert_err(wq_limiter_error(wq_limiter_max_of(2, bad)), WQ_EINVAL);
+    assert_string_equal(wq_last_error(),
+                        "wq_limiter_max_of: children[0] is a failed limiter: "
+                        "invalid argument");
+
+    bad[0] = wq_limiter_exponential(-5, 1);
+    bad[1] = wq_limiter_bucket(NAN, 1);
+    assert_err(wq_limiter_error(wq_limiter_max_of(1, bad + 1)), WQ_EINVAL);
+    assert_string_equal(wq_last_error(),
+                        "wq_limiter_max_of: children[0]: "
+                        "wq_limiter_bucket: per_second is not a number");
+}
+
+static int64_t
+no_wait(void *self, wq_key key)
+{
+    (void)self, (void)key;
+    return 0;
+}
+
+/* Counts in *self. */
+static void
+destroy_and_fail(void *self)
+{
+    ++*(int *)self;
+    assert_err(wq_limiter_error(wq_limiter_exponential(-7, 1)), WQ_EINVAL);
+    (void)wq_fail(WQ_EIO, "a sentence of destroy()");
+}
+
+/* Leaves it in *self. */
+static void
+fail_one(void *self)
+{
+    *(wq_limiter **)self = wq_limiter_exponential(-7, 1);
+}
+
+/* E-03 L-24: of a queue, a layer, another limiter. */
+TEST(limiter_that_fails_in_destroy_changes_no_sentence)
+{
+    const wq_limiter_ops ops = {
+        .size = sizeof ops, .when = no_wait, .destroy = destroy_and_fail};
+    wq_queue *inner = NULL, *q = NULL;
+    int       destroyed = 0;
+
+    assert_err(wq_create(NULL, &inner), WQ_OK);
+    assert_says(
+        wq_create(WQ_CONFIG(.retry = 8,
+                            .limiter = wq_limiter_create(&ops, &destroyed)),
+                  &q),
+        WQ_EINVAL,
+        "wq_config.retry is 0x8: has bits that are not in enum wq_retry");
+    assert_says(wq_rate_limiting_wrap(
+                    NULL,
+                    WQ_CONFIG(.limiter = wq_limiter_create(&ops, &destroyed)),
+                    &q),
+                WQ_EINVAL, "wq_rate_limiting_wrap: inner is NULL");
+    assert_says(
+        wq_create(WQ_CONFIG(.limiter = wq_limiter_with_max_wait(
+                                wq_limiter_create(&ops, &destroyed), -3)),
+                  &q),
+        WQ_EINVAL,
+        "wq_config.limiter: wq_limiter_with_max_wait: max_ns is negative (-3)");
+    assert_int_equal(destroyed, 3);
+    (void)wq_fail(WQ_EIO, "before");
+    wq_limiter_destroy(wq_limiter_create(&ops, &destroyed));
+    assert_string_equal(wq_last_error(), "before");
+    assert_null(q);
+    wq_destroy(inner);
+}
+
+/* E-03 L-31: the sentence that destroy() set is not that of a later failure. */
+TEST(limiter_that_failed_in_destroy_has_no_reason_left)
+{
+    const wq_limiter_ops ops = {
+        .size = sizeof ops, .when = no_wait, .destroy = fail_one};
+    wq_limiter *failed = NULL;
+
+    (void)wq_fail(WQ_EIO, "before");
+    wq_limiter_destroy(wq_limiter_create(&ops, &failed));
+    assert_err(wq_limiter_error(wq_limiter_max_of(1, &failed)), WQ_EINVAL);
+    assert_string_equal(wq_last_error(),
+                        "wq_limiter_max_of: children[0] is a failed limiter: "
+                        "invalid argument");
 }
 
 static int
@@ -374,6 +468,9 @@ TEST(layers_say_which_field_they_do_not_support)
         {"ages", {.ages = true}},
         {"max_len", {.max_len = 1}},
         {"real_time", {.real_time = true}},
+        {"group", {.group = wq_group_before_slash}},
+        {"max_ready_ns", {.max_ready_ns = 1}},
+        {"max_bytes", {.max_bytes = 1}},
     };
     wq_queue *inner = NULL, *out = NULL;
 
@@ -508,6 +605,23 @@ TEST(workers_start_says_which_field_is_wrong)
                 "wq_workers: cannot start thread 1: out of memory, or too many "
                 "threads");
     assert_null(pool);
+    wq_destroy(q);
+}
+
+/* E-03 PW-25 */
+TEST(work_one_says_which_argument_is_wrong)
+{
+    wq_queue *q = NULL;
+
+    assert_err(wq_create(NULL, &q), WQ_OK);
+    assert_says(wq_work_one(NULL, WQ_WORKERS(.handler = handle), 0), WQ_EINVAL,
+                "wq_work_one: q is NULL");
+    assert_says(wq_work_one(q, NULL, 0), WQ_EINVAL,
+                "wq_work_one: config is NULL");
+    assert_says(wq_work_one(q, WQ_WORKERS(.threads = 1), 0), WQ_EINVAL,
+                "wq_workers_config.handler is NULL");
+    assert_says(wq_work_one(q, WQ_WORKERS(.handler = handle), -1), WQ_EINVAL,
+                "wq_work_one: timeout_ns is negative (-1)");
     wq_destroy(q);
 }
 
@@ -654,11 +768,16 @@ TEST(success_does_not_change_the_sentence)
 /* E-04 */
 TEST(fail_returns_its_error_and_keeps_errno)
 {
+    const wchar_t no_character[] = {0xD800, 0}; /* vsnprintf() sets errno */
+
     errno = ENOENT;
     assert_err(wq_fail(WQ_ELOST, "%s: %d of %zu", "a", -1, (size_t)2),
                WQ_ELOST);
     assert_int_equal(errno, ENOENT);
     assert_string_equal(wq_last_error(), "a: -1 of 2");
+    assert_err(wq_fail(WQ_ELOST, "%ls", no_character), WQ_ELOST);
+    assert_int_equal(errno, ENOENT);
+    assert_string_equal(wq_last_error(), wq_strerror(WQ_ELOST));
 }
 
 /* E-04 */
@@ -701,6 +820,9 @@ WQ_TESTS(test(create_says_which_field_is_wrong),
          test(every_refusal_of_memory_has_a_sentence),
          test(limiter_says_which_argument_is_wrong),
          test(reason_of_a_failed_limiter_survives_until_create),
+         test(failed_limiter_does_not_get_the_reason_of_another),
+         test(limiter_that_fails_in_destroy_changes_no_sentence),
+         test(limiter_that_failed_in_destroy_has_no_reason_left),
          test(failed_limiter_without_its_reason_is_named),
          test(sentence_names_the_limiter_that_has_an_owner),
          test(bucket_has_a_sentence_and_errno),
@@ -708,6 +830,7 @@ WQ_TESTS(test(create_says_which_field_is_wrong),
          test(layers_say_what_is_wrong_with_their_arguments),
          test(backend_init_says_which_verb_is_missing),
          test(workers_start_says_which_field_is_wrong),
+         test(work_one_says_which_argument_is_wrong),
          test(parallelize_says_which_argument_is_wrong),
          test(metrics_say_what_is_wrong),
          test(add_with_says_which_option_is_wrong),

@@ -280,7 +280,7 @@ TEST(every_key_that_a_step_drops_counts_once)
     add(t->q, "bar");
     s.result = wq_result_drop();
     take_step(&s);
-    assert_err(s.why, WQ_OK);
+    assert_err(s.why, WQ_EDROPPED);
     assert_int_equal(counts_of(t->q).drops, 2);
 
     add(t->q, "baz");

@@ -52,7 +52,8 @@ TEST(limiters_without_random_numbers_fail)
     assert_says(wq_limiter_error(wq_limiter_item_bucket(1, 2)),
                 "wq_limiter_item_bucket: the system gave no random numbers");
     assert_says(wq_limiter_error(wq_limiter_default()),
-                "wq_limiter_exponential: the system gave no random numbers");
+                "wq_limiter_max_of: children[0]: wq_limiter_exponential: "
+                "the system gave no random numbers");
 }
 
 /* E-03 L-31 */
@@ -67,11 +68,13 @@ TEST(queues_without_random_numbers_fail)
     assert_says(wq_delaying_wrap(inner, NULL, &out),
                 "wq_delaying_wrap: the system gave no random numbers");
     assert_says(wq_rate_limiting_wrap(inner, NULL, &out),
+                "the default limiter: wq_limiter_max_of: children[0]: "
                 "wq_limiter_exponential: the system gave no random numbers");
     wq_limiter *failed = wq_limiter_default_item();
     is_broken = false;
     assert_says(wq_create(WQ_CONFIG(.limiter = failed), &out),
-                "wq_limiter_exponential: the system gave no random numbers");
+                "wq_config.limiter: wq_limiter_exponential: the system gave no "
+                "random numbers");
     assert_null(out);
     wq_destroy(inner);
 }

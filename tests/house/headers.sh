@@ -6,13 +6,14 @@ set -eu
 cd "$(dirname "$0")/../.."
 : "${CC:=cc}" "${CXX:=c++}"
 
-# alone COMPILER LANGUAGE STANDARD
+# alone COMPILER LANGUAGE STANDARD [WARNING]
 alone() {
     for header in include/wq/*.h; do
-        # Macros alone would make an empty file, which C forbids.
-        printf "#include <wq/%s>\ntypedef int nothing_else;\n" \
-            "${header##*/}" |
-            "$1" -x "$2" "-std=$3" -Wall -Wextra -Wpedantic -Werror \
+        # Macros alone would make an empty file, which C forbids. A macro is
+        # checked where it is used.
+        printf "#include <wq/%s>\n#include <wq/wq.h>\n%s\n" "${header##*/}" \
+            "enum { SOME = WQ_SECONDS(1) / WQ_MS(1) };" |
+            "$1" -x "$2" "-std=$3" -Wall -Wextra -Wpedantic -Werror ${4:-} \
                 -Iinclude -c -o /dev/null - || {
             echo "$header: does not compile alone as $3"
             status=1
@@ -38,8 +39,8 @@ status=0
 too_wide
 alone "$CC" c c11
 if command -v "$CXX" >/dev/null; then
-    alone "$CXX" c++ c++11
-    alone "$CXX" c++ c++17
+    alone "$CXX" c++ c++11 -Wold-style-cast
+    alone "$CXX" c++ c++17 -Wold-style-cast
 elif [ "${CI:-}" = true ]; then
     echo "no $CXX: C++ was not checked"
     status=1

@@ -113,7 +113,7 @@ on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
     (void)retries;
     atomic_fetch_add(&storm->drops, 1);
     if (key.len != sizeof(uint64_t) ||
-        (why != WQ_OK && why != WQ_EGIVENUP && why != WQ_ESHUTDOWN))
+        (why != WQ_EDROPPED && why != WQ_EGIVENUP && why != WQ_ESHUTDOWN))
         atomic_fetch_add(&storm->errors, 1);
 }
 

@@ -252,9 +252,9 @@ static const struct {
     {{WQ_RESULT_AFTER, INT64_MIN}, "handler forget add done "},
     {{(wq_outcome)99, 0}, "handler limited done "},
     {{(wq_outcome)-1, 7}, "handler limited done "},
-    /* PW-08: retries 2, no error */
-    {{WQ_RESULT_DROP, 0}, "handler count:1 drop:2:0 done "},
-    {{WQ_RESULT_DROP, 7}, "handler count:1 drop:2:0 done "},
+    /* PW-08: retries 2, WQ_EDROPPED */
+    {{WQ_RESULT_DROP, 0}, "handler count:1 drop:2:14 done "},
+    {{WQ_RESULT_DROP, 7}, "handler count:1 drop:2:14 done "},
 };
 
 /* PQ-47 PW-05 PW-08 */
@@ -339,7 +339,7 @@ TEST(one_step_of_a_worker_returns_the_error_of_get)
     }
 }
 
-/* PW-25: and does not try again. Without memory, 2, the key stays on loan. */
+/* PW-25: and does not try again. Where the key stays on loan it is dropped. */
 TEST(one_step_of_a_worker_returns_the_error_of_done)
 {
     static const struct {
@@ -347,8 +347,11 @@ TEST(one_step_of_a_worker_returns_the_error_of_done)
         const char *verbs;
     } answers[] = {
         {WQ_ENOMEM, "handler forget done count:1 drop:0:2 "},
+        {WQ_EIO, "handler forget done count:1 drop:0:9 "},
+        {WQ_EFULL, "handler forget done count:1 drop:0:5 "},
         {WQ_ESTATE, "handler forget done "},
-        {WQ_EIO, "handler forget done "},
+        {WQ_EINVAL, "handler forget done "},
+        {WQ_ELOST, "handler forget done "},
     };
 
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
@@ -458,56 +461,131 @@ TEST(pool_whose_gets_always_fail_stops)
     wq_destroy(&t.base);
 }
 
-/* PW-20 */
-TEST(done_that_lacks_memory_is_tried_again)
+/* The item is still on loan after these: from a wq_order or a backend. */
+static const wq_err on_loan[] = {WQ_ENOMEM, WQ_EIO, WQ_EFULL, WQ_ENOTSUP};
+
+static wq_workers *
+start_to_drop(struct tape *t)
 {
-    struct tape t;
     wq_workers *pool;
 
-    open_tape(&t, &full);
-    t.done_failures = 2;
-    t.done_err = WQ_ENOMEM;
-    assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
-    assert_err(wq_workers_start(&t.base,
+    assert_err(wq_workers_start(&t->base,
                                 WQ_WORKERS(.threads = 1, .handler = answer,
-                                           .ctx = &t, .on_drop = on_drop),
+                                           .ctx = t, .on_drop = on_drop),
                                 &pool),
                WQ_OK);
-    tally_await(&t.dones, 3);
-    assert_err(wq_workers_destroy(pool), WQ_OK);
-    assert_string_equal(t.text, "handler forget done done done ");
-    assert_err(wq_done_key(t.inner, wq_str("foo")), WQ_ESTATE); /* was done */
-    wq_destroy(&t.base);
+    return pool;
 }
 
 /* PW-20 */
-TEST(done_that_never_has_memory_ends_with_the_pool_in_on_drop)
+TEST(done_that_fails_on_loan_is_tried_again)
+{
+    for (size_t i = 0; i < sizeof on_loan / sizeof on_loan[0]; i++) {
+        struct tape t;
+
+        open_tape(&t, &full);
+        t.done_failures = 2;
+        t.done_err = on_loan[i];
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        wq_workers *pool = start_to_drop(&t);
+        tally_await(&t.dones, 3);
+        assert_err(wq_workers_destroy(pool), WQ_OK);
+        assert_string_equal(t.text, "handler forget done done done ");
+        assert_err(wq_done_key(t.inner, wq_str("foo")), WQ_ESTATE); /* done */
+        wq_destroy(&t.base);
+    }
+}
+
+/* PW-20 */
+TEST(done_that_always_fails_ends_in_on_drop)
+{
+    for (size_t i = 0; i < sizeof on_loan / sizeof on_loan[0]; i++) {
+        struct tape t;
+        char        end[32];
+
+        open_tape(&t, &full);
+        t.done_failures = INT32_MAX;
+        t.done_err = on_loan[i];
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        wq_workers *pool = start_to_drop(&t);
+        tally_await(&t.dones, 2);
+        assert_err(wq_workers_stop(pool), WQ_OK);
+        const int    len = snprintf(end, sizeof end, "done count:1 drop:0:%d ",
+                                    (int)on_loan[i]);
+        const size_t from = strlen(t.text) - (size_t)len;
+        assert_string_equal(t.text + from, end);
+        assert_err(wq_done_key(t.inner, wq_str("foo")), WQ_OK); /* on loan */
+        assert_err(wq_workers_destroy(pool), WQ_OK);
+        wq_destroy(&t.base);
+    }
+}
+
+/* PW-20: the handler dropped the key, or it could not be added again. */
+TEST(key_that_was_dropped_is_not_dropped_again)
+{
+    static const struct {
+        wq_result   result;
+        wq_err      add_err;
+        const char *verbs;
+    } rows[] = {
+        {{WQ_RESULT_DROP, 0}, WQ_OK, "handler count:1 drop:0:14 done "},
+        {{WQ_RESULT_RETRY, 0}, WQ_EGIVENUP, "handler limited drop:0:13 done "},
+        {{WQ_RESULT_AFTER, 7},
+         WQ_EFULL,
+         "handler forget after:7 count:1 drop:0:5 done "},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct tape      t;
+        wq_workers_stats counts = {.size = sizeof counts};
+
+        open_tape(&t, &full);
+        t.result = rows[i].result;
+        t.add_err = rows[i].add_err;
+        t.done_failures = INT32_MAX;
+        t.done_err = WQ_EIO;
+        assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
+        assert_err(wq_work_one(&t.base,
+                               WQ_WORKERS(.handler = answer, .ctx = &t,
+                                          .on_drop = on_drop),
+                               0),
+                   WQ_EIO);
+        assert_string_equal(t.text, rows[i].verbs);
+
+        t.handled = false;
+        assert_err(wq_add_str(&t.base, "bar"), WQ_OK);
+        wq_workers *pool = start_to_drop(&t);
+        tally_await(&t.dones, 3);
+        assert_err(wq_workers_stop(pool), WQ_OK);
+        assert_err(wq_workers_read_stats(pool, &counts), WQ_OK);
+        assert_int_equal(counts.dropped, 1);
+        assert_string_equal(t.text + strlen(t.text) - 5, "done ");
+        assert_err(wq_workers_destroy(pool), WQ_OK);
+        wq_destroy(&t.base);
+    }
+}
+
+/* PW-20 PW-08 */
+TEST(worker_drops_one_key_after_the_other)
 {
     struct tape t;
-    wq_workers *pool;
 
     open_tape(&t, &full);
-    t.done_failures = INT32_MAX;
-    t.done_err = WQ_ENOMEM;
+    t.result = wq_result_drop();
     assert_err(wq_add_str(&t.base, "foo"), WQ_OK);
-    assert_err(wq_workers_start(&t.base,
-                                WQ_WORKERS(.threads = 1, .handler = answer,
-                                           .ctx = &t, .on_drop = on_drop),
-                                &pool),
-               WQ_OK);
+    assert_err(wq_add_str(&t.base, "bar"), WQ_OK);
+    wq_workers *pool = start_to_drop(&t);
     tally_await(&t.dones, 2);
-    assert_err(wq_workers_stop(pool), WQ_OK);
-    const size_t len = strlen(t.text);
-    assert_string_equal(t.text + len - 22, "done count:1 drop:0:2 ");
-    assert_err(wq_done_key(t.inner, wq_str("foo")), WQ_OK); /* on loan still */
     assert_err(wq_workers_destroy(pool), WQ_OK);
+    assert_string_equal(t.text, "handler count:1 drop:0:14 done "
+                                "handler count:1 drop:0:14 done ");
     wq_destroy(&t.base);
 }
 
 /* PW-20: there is nothing to try again when the item is not ours. */
 TEST(done_that_fails_otherwise_is_counted_only)
 {
-    static const wq_err errors[] = {WQ_ESTATE, WQ_ELOST, WQ_EIO};
+    static const wq_err errors[] = {WQ_ESTATE, WQ_ELOST, WQ_EINVAL};
 
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         struct tape t;
@@ -598,8 +676,10 @@ WQ_TESTS(test(result_decides_which_verbs_are_called_and_done_is_last),
          test(drops_are_counted_even_if_nobody_wants_to_know),
          test(get_that_fails_is_tried_again),
          test(pool_whose_gets_always_fail_stops),
-         test(done_that_lacks_memory_is_tried_again),
-         test(done_that_never_has_memory_ends_with_the_pool_in_on_drop),
+         test(done_that_fails_on_loan_is_tried_again),
+         test(done_that_always_fails_ends_in_on_drop),
+         test(key_that_was_dropped_is_not_dropped_again),
+         test(worker_drops_one_key_after_the_other),
          test(done_that_fails_otherwise_is_counted_only),
          test(stop_interrupts_until_every_worker_has_noticed),
          test(pool_on_a_backend_without_interrupt_stops),
