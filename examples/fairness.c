@@ -7,8 +7,6 @@
 #include <wq/clock.h>
 #include <wq/wq.h>
 
-#define MS INT64_C(1000000)
-
 enum { FLOOD = 100000 };
 
 /* begin: flood */
@@ -90,7 +88,7 @@ wait_of_cleanup(wq_clock *clock, int64_t max_ready_ns)
         if (strcmp(item->key.data, "cleanup") == 0)
             at_ms = ms;
         wq_done(q, item);
-        wq_clock_fake_step(clock, MS);
+        wq_clock_fake_step(clock, WQ_MS(1));
     }
     wq_destroy(q);
     return at_ms;
@@ -109,7 +107,7 @@ main(void)
     printf("with groups, bob waits for %d key\n", fair);
     const int failed = serial();
     const int never = wait_of_cleanup(clock, 0);
-    const int aged = wait_of_cleanup(clock, 1000 * MS);
+    const int aged = wait_of_cleanup(clock, WQ_SECONDS(1));
     printf("without ageing, cleanup waits for %s\n",
            never < 0 ? "ever" : "a while");
     printf("with ageing, cleanup waits for %d ms\n", aged);

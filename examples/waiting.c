@@ -7,9 +7,6 @@
 #include <wq/inspect.h>
 #include <wq/workers.h>
 
-#define MS INT64_C(1000000)
-#define S INT64_C(1000000000)
-
 static wq_queue *q;
 
 /* begin: device */
@@ -23,7 +20,7 @@ reconcile(void *saved, const wq_item *item)
 {
     if (*(const char *)item->key.data == 'd') {
         device->polls++;
-        return wq_result_after(MS);
+        return wq_result_after(WQ_MS(1));
     }
     ++*(int *)saved;
     if (wq_flush(q, WQ_FOREVER) != WQ_ESTATE) /* it would wait for itself */
@@ -38,10 +35,10 @@ reconcile(void *saved, const wq_item *item)
 static int
 save_all(const int *saved)
 {
-    if (wq_add_str(q, "a") || wq_add_str(q, "b") || wq_flush(q, 5 * S))
+    if (wq_add_str(q, "a") || wq_add_str(q, "b") || wq_flush(q, WQ_SECONDS(5)))
         return 1;
     printf("%d documents saved\n", *saved);
-    if (wq_add_str(q, "a") || wq_flush_key(q, wq_str("a"), 5 * S))
+    if (wq_add_str(q, "a") || wq_flush_key(q, wq_str("a"), WQ_SECONDS(5)))
         return 1;
     printf("one of them again\n");
     return *saved != 3;
@@ -54,7 +51,7 @@ save_all(const int *saved)
 static int
 unplug(void)
 {
-    const wq_err err = wq_remove_wait(q, wq_str("dev"), 5 * S);
+    const wq_err err = wq_remove_wait(q, wq_str("dev"), WQ_SECONDS(5));
 
     if (err) /* WQ_ETIMEDOUT: a worker still has it; it must not be freed */
         return 1;
@@ -73,10 +70,11 @@ maintain(const int *saved)
     wq_stats counts = {.size = sizeof counts};
 
     if (wq_pause(q) || wq_add_str(q, "c") ||
-        wq_flush(q, 10 * MS) != WQ_ETIMEDOUT || wq_read_stats(q, &counts))
+        wq_flush(q, WQ_MS(10)) != WQ_ETIMEDOUT || wq_read_stats(q, &counts))
         return 1;
     printf("paused, with %zu READY\n", counts.ready);
-    if (!counts.paused || *saved != 3 || wq_resume(q) || wq_wait_idle(q, 5 * S))
+    if (!counts.paused || *saved != 3 || wq_resume(q) ||
+        wq_wait_idle(q, WQ_SECONDS(5)))
         return 1;
     return *saved != 4;
 }
