@@ -6,16 +6,18 @@ set -eu
 cd "$(dirname "$0")/../.."
 : "${CC:=cc}" "${CXX:=c++}"
 
-# alone COMPILER LANGUAGE STANDARD [WARNING]
+# alone COMPILER LANGUAGE STANDARD [WARNING...]
 alone() {
+    compiler=$1 language=$2 standard=$3
+    shift 3
     for header in include/wq/*.h; do
         # Macros alone would make an empty file, which C forbids. A macro is
         # checked where it is used.
         printf "#include <wq/%s>\n#include <wq/wq.h>\n%s\n" "${header##*/}" \
             "enum { SOME = WQ_SECONDS(1) / WQ_MS(1) };" |
-            "$1" -x "$2" "-std=$3" -Wall -Wextra -Wpedantic -Werror ${4:-} \
-                -Iinclude -c -o /dev/null - || {
-            echo "$header: does not compile alone as $3"
+            "$compiler" -x "$language" "-std=$standard" -Wall -Wextra \
+                -Wpedantic -Werror "$@" -Iinclude -c -o /dev/null - || {
+            echo "$header: does not compile alone as $standard"
             status=1
         }
     done
