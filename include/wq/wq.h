@@ -703,6 +703,13 @@ wq_cancel_after_str(wq_queue *q, const char *s)
 WQ_API WQ_NODISCARD wq_err wq_remove_wait(wq_queue *q, wq_key key,
                                           int64_t timeout_ns);
 
+/* wq_remove_wait() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_remove_wait_str(wq_queue *q, const char *s, int64_t timeout_ns)
+{
+    return wq_remove_wait(q, wq_str(s), timeout_ns);
+}
+
 /* -------------------------------------------------------------- failures -- */
 
 /* The work on `key` succeeded, or the caller stops retrying: the limiter
@@ -908,6 +915,13 @@ WQ_API WQ_NODISCARD wq_err wq_wait_idle(wq_queue *q, int64_t timeout_ns);
  */
 WQ_API WQ_NODISCARD wq_err wq_flush_key(wq_queue *q, wq_key key,
                                         int64_t timeout_ns);
+
+/* wq_flush_key() of a string. */
+WQ_NODISCARD static inline wq_err
+wq_flush_key_str(wq_queue *q, const char *s, int64_t timeout_ns)
+{
+    return wq_flush_key(q, wq_str(s), timeout_ns);
+}
 
 /* Hand out no key until wq_resume(). Adds go on, and so do workers that hold a
  * key; gets block, and wq_fd() is not readable. A second pause is harmless, and

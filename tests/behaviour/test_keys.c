@@ -201,7 +201,9 @@ TEST(verbs_with_a_string_mean_its_bytes)
     assert_err(wq_add_str(q, "foo"), WQ_OK);
     assert_err(wq_add_one_str(q, "foo", WQ_ADD(.results = &what)), WQ_OK);
     assert_int_equal(what, WQ_ADDED_MERGED);
+    assert_err(wq_flush_key_str(q, "foo", 0), WQ_ETIMEDOUT);
     (void)take_key(q, "foo");
+    assert_err(wq_remove_wait_str(q, "foo", 0), WQ_ESTATE);
     assert_err(wq_done_key_str(q, "foo"), WQ_OK);
     assert_err(wq_done_key_str(q, NULL), WQ_EINVAL);
 }
