@@ -206,7 +206,7 @@ TEST(random_flushes_end_neither_early_nor_never)
         for (int i = 0; i < 5000; i++) {
             const size_t run = dice_roll(&dice, RUNS);
             if (dice_roll(&dice, 4) == 0) {
-                struct waiter *w = &waiters[dice_roll(&dice, (uint64_t)most)];
+                struct waiter *w = &waiters[dice_roll(&dice, (size_t)most)];
                 if (!w->waits)
                     *w = (struct waiter){true, flush(), s.now};
             } else if (s.owed[run]) {

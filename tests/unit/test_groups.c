@@ -351,7 +351,7 @@ TEST(random_walk_of_groups_agrees_with_the_model)
 TEST(random_walk_of_bounded_groups_agrees_with_the_model)
 {
     for (uint64_t seed = 1; seed <= 12; seed++)
-        walk(seed, 1 + seed % 3, 0, true);
+        walk(seed, (size_t)(1 + seed % 3), 0, true);
 }
 
 /* O-89 O-80 */
