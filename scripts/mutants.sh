@@ -17,7 +17,7 @@ table='
 exclusion      src/core/core.c       unit_core              s/^    if (rec->flags & WQ__HELD) {/    if (0) {/
 dirty          src/core/core.c       unit_core              s/^    if (rec->flags & (WQ__DIRTY | WQ__REMOVING)) {/    if (0) {/
 merge          src/core/core.c       unit_core              s/^    if (wq__rec_is_wanted(rec)) {/    if (0) {/
-respect        src/core/core.c       behaviour_rate_limiting s/return c->respect \&\& rec->flags/return 0 \&\& rec->flags/
+respect        src/core/core.c       behaviour_rate_limiting s/if (wq__core_respects_backoff(c, rec)) {/if (0) {/
 deferred       src/core/add.c        unit_add               s/tally.deferred++/tally.displaced++/
 deferred-done  src/core/core.c       unit_add               s/tally.deferred++/tally.displaced++/
 sooner         src/core/add.c        behaviour_delay        s/if (at >= wq__core_entry(c, ref)->at/if (at < wq__core_entry(c, ref)->at/
@@ -61,7 +61,7 @@ bytes-fit      src/core/room.c       behaviour_bounds       s/(!c->max_bytes || 
 bytes-named    src/core/room.c       behaviour_bounds       s/^                sum.bytes -= wq__rec_len(rec);/                (void)rec;/
 bytes-promise  src/memory/gate.c     behaviour_bounds       s/^    m->promised.bytes -= p.promised.bytes;/    (void)0;/
 bytes-room     src/memory/gate.c     behaviour_bounds       s/^        room.bytes -= p->needs.bytes;/        (void)p;/
-flush-backoff  src/core/due.c        behaviour_waiting_flush s/== WQ__BACKOFF \&\& !backoffs)/== 0 \&\& !backoffs \&\& 0)/
+flush-backoff  src/core/due.c        behaviour_waiting_flush s/if (!backoffs \&\& !wq__rec_is_expected(rec))/if (0)/
 flush-all      src/memory/stop.c     behaviour_waiting_flush s/m->waiting == WQ_WAITING_FLUSH_ALL);/false);/
 flush-order    src/core/due.c        behaviour_waiting_flush s/wq__heap_first(&c->waiting)->ref;$/c->waiting.entries[c->waiting.len - 1].ref;/
 flush-refused  src/core/due.c        behaviour_waiting_flush /^wq__core_hasten(/,/^}/s/wq__heap_change(&c->waiting, ref, WQ_FOREVER);/(void)ref;/
@@ -163,7 +163,7 @@ remove-keeps   src/memory/waits.c    behaviour_remove_wait  s/if (err \&\& !is_b
 remove-over    src/memory/waits.c    behaviour_remove_wait  s/if (!r->waiter->over \&\& wq__same_key/if (wq__same_key/
 remove-list    src/memory/waits.c    behaviour_remove_wait  /^leave_list/,/^}/s/^    \*link = r->next;/    (void)r->next;/
 remove-notsup  src/memory/waits.c    behaviour_remove_wait  s/if (removed == WQ_ENOTSUP)/if (0)/
-remove-quiet   src/memory/gets.c     behaviour_remove_wait  s/: INT64_MIN;/: 0;/
+remove-quiet   src/memory/memory.h   behaviour_remove_wait  s/: INT64_MIN;/: 0;/
 flush-unwant   src/core/core.c       behaviour_flush        s/^    end_run(c, ready ? .*/    (void)ready;/
 flush-done     src/core/core.c       behaviour_flush        s/^    end_run(c, turn);/    (void)turn;/
 flush-dirty    src/core/core.c       behaviour_flush        s/^    wq__rec_set_next_turn(rec, wq__flush_mark(&c->flush));/    (void)0;/
@@ -184,7 +184,6 @@ pause-work     src/memory/gate.c     unit_pause             s/^    if (wq__core_
 removed-inbox  src/memory/gets.c     unit_waits             s/    if (lack \&\& m->removers)/    if (0)/
 idle-inbox     src/memory/waits.c    unit_waits             s/return w->what == IDLE \&\& wq__core_idle(&m->core);/return 0 * (w->what + m->blocked);/
 pause-deadline src/memory/gate.c     behaviour_pause        s/^                    wq__core_is_paused(&m->core)$/                    0/
-time-unknown   src/memory/room.c     behaviour_pace         s/wq__memory_stamp(m) : INT64_MIN;/wq__memory_stamp(m) : 0;/
 lane-named     src/core/room.c       behaviour_bounds       s/len > most \&\& unnamed_in_lane(s, g->at\[i\])/len > most \&\& (most == 0 || unnamed_in_lane(s, g->at[i]))/
 age-at-done    src/core/core.c       behaviour_ageing       s/^    begin_age(c, rec, now);$/    (void)now;/
 pause-beacon   src/memory/gate.c     unit_pause             s/ \&\& !wq__core_is_paused(&m->core);/;/
@@ -207,14 +206,14 @@ bytes-bound    src/core/room.c       model_model            s/if (c->max_bytes \
 bytes-enough   src/core/room.c       model_model            s/^            sum.bytes += l->at\[i\].bytes;/            sum.bytes += c->bytes;/
 victim-named   src/core/room.c       model_model            s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
 victim-lowest  src/core/room.c       model_model            s/l->at\[i\].priority < l->at\[s->current\].priority/l->at[i].priority > l->at[s->current].priority/
-flush-expected src/core/due.c        behaviour_waiting_flush s/(WQ__BACKOFF | WQ__EXPECTED)) == WQ__BACKOFF/WQ__BACKOFF)/
+flush-expected src/core/due.c        behaviour_waiting_flush s/!wq__rec_is_expected(rec)/rec->flags \& WQ__BACKOFF/
 hasten-order   src/core/due.c        model_model            s/const wq__ref ref = wq__heap_first(&c->waiting)->ref;/const wq__ref ref = c->waiting.entries[c->waiting.len - 1].ref;/
 hasten-again   src/core/due.c        model_model            s/c->waiting.entries\[i\].at = wq__span_add(now, WQ__OFFER_AGAIN_NS);/c->waiting.entries[i].at = now;/
 merged-join    src/core/add.c        model_model            /^join_deadline(/,/^}/s/^    c->tally.merged++;/    (void)0;/
 merged-put-off src/core/add.c        model_model            /^put_off(/,/^}/s/^    c->tally.merged++;/    (void)0;/
 merged-over    src/core/add.c        model_model            /^take_over(/,/^}/s/^    c->tally.merged++;/    (void)0;/
 merged-done    src/core/core.c       model_model            /^come_back(/,/^}/s/^        c->tally.merged++;/        (void)0;/
-respect-pace   src/core/add.c        model_model            s/return c->respect \&\& rec->flags & WQ__BACKOFF;/return 0 \&\& c \&\& rec;/
+respect-pace   src/core/add.c        model_model            s/if (wq__core_respects_backoff(c, rec))/if (0)/
 key-nul        src/core/core.c       model_model            s/^    at\[key.len\] = .*/    (void)at;/
 '
 

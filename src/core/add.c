@@ -37,13 +37,6 @@ expect(struct wq__rec *rec, bool failed)
         wq__rec_set(rec, WQ__EXPECTED);
 }
 
-/* Was the deadline set, or is it expected, by anything but failures? */
-static bool
-is_expected(const struct wq__rec *rec)
-{
-    return !(rec->flags & WQ__BACKOFF) || rec->flags & WQ__EXPECTED;
-}
-
 /* A deadline that the key has serves the add. */
 static wq_added
 join_deadline(struct wq__core *c, wq__ref ref, uint32_t level, bool failed)
@@ -131,7 +124,7 @@ schedule(struct wq__core *c, const struct add *add, wq__ref ref, int64_t at)
         how->waiting != WQ_IF_WAITING_REPLACE)
         return serve(c, ref, add->level, at, how->backoff);
     const bool expected =
-        is_expected(rec) && how->waiting != WQ_IF_WAITING_REPLACE;
+        wq__rec_is_expected(rec) && how->waiting != WQ_IF_WAITING_REPLACE;
     mark_deadline(rec, backoff);
     expect(rec, !expected);
     return move_deadline(c, ref, add->level, at);
@@ -176,13 +169,6 @@ want_now(struct wq__core *c, const struct add *add, wq__ref ref, wq_added *what)
 }
 
 /* ---- pace --------------------------------------------------------------- */
-
-/* Does the key back off, so that the pace of adds does not count? */
-static bool
-respects_backoff(const struct wq__core *c, const struct wq__rec *rec)
-{
-    return c->respect && rec->flags & WQ__BACKOFF;
-}
 
 /* What is remembered about a key that has an entry in the heap; new if need
  * be. */
@@ -241,7 +227,7 @@ debounce(struct wq__core *c, struct add *add, wq__ref ref)
 
     if (wq__rec_is_wanted(rec))
         return wq__core_merge(c, ref, add->level);
-    if (respects_backoff(c, rec))
+    if (wq__core_respects_backoff(c, rec))
         return join_deadline(c, ref, add->level, false);
     if (rec->flags & WQ__DEBOUNCED)
         return move_deadline(c, ref, add->level,
@@ -295,7 +281,7 @@ throttle(struct wq__core *c, struct add *add, wq__ref ref, wq_added *what)
     int64_t until;
 
     if (is_quiet(c, ref, add->how->now, &until))
-        *what = respects_backoff(c, wq__core_rec(c, ref))
+        *what = wq__core_respects_backoff(c, wq__core_rec(c, ref))
                     ? join_deadline(c, ref, add->level, false)
                     : schedule(c, add, ref, until);
     else

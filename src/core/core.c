@@ -185,12 +185,6 @@ wq__core_victim_key(const struct wq__core *c, wq__ref victim)
 }
 
 wq__ref
-wq__core_next_victim(const struct wq__core *c, wq__ref victim)
-{
-    return wq__core_rec(c, victim)->next;
-}
-
-wq__ref
 wq__core_bury(struct wq__core *c, wq__ref victim)
 {
     struct wq__rec *rec = wq__core_rec(c, victim);
@@ -588,20 +582,13 @@ wq__core_get(struct wq__core *c, int64_t now, wq_item **out)
 
 /* ---- done --------------------------------------------------------------- */
 
-/* A DIRTY key whose backoff is respected is served when that ends. */
-static bool
-is_put_off(const struct wq__core *c, const struct wq__rec *rec)
-{
-    return c->respect && rec->flags & WQ__BACKOFF;
-}
-
 /* What a DIRTY record becomes when its loan ends. Only a wq_order fails. */
 static wq_err
 come_back(struct wq__core *c, wq__ref ref, int64_t now)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
 
-    if (is_put_off(c, rec)) {
+    if (wq__core_respects_backoff(c, rec)) { /* served when that ends */
         (void)wq__core_keep_deadline(c, ref, rec->level);
         wq__core_defer_to_deadline(c, ref);
         wq__core_unwant(c, ref);

@@ -171,7 +171,6 @@ wq_err  wq__core_add_with(struct wq__core *c, const struct wq__how *how,
                           const wq_key *keys, struct wq__pick *picks, size_t n,
                           struct wq__space *needs, wq__ref *victims);
 wq_key  wq__core_victim_key(const struct wq__core *c, wq__ref victim);
-wq__ref wq__core_next_victim(const struct wq__core *c, wq__ref victim);
 wq__ref wq__core_bury(struct wq__core *c, wq__ref victim);
 
 /* One key at a time, as wq_add_after(): `key` needs work at `at`; of two

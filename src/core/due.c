@@ -246,7 +246,7 @@ hasten_one(struct wq__core *c, wq__ref ref, int64_t now, bool backoffs)
     const struct wq__rec *rec = wq__core_rec(c, ref);
     wq_added              what;
 
-    if ((rec->flags & (WQ__BACKOFF | WQ__EXPECTED)) == WQ__BACKOFF && !backoffs)
+    if (!backoffs && !wq__rec_is_expected(rec))
         c->tally.drops += is_lost(rec);
     else if (wq__core_want(c, ref, wq__core_entry(c, ref)->level, now, &what))
         return false;

@@ -47,6 +47,20 @@ wq__rec_backs_off(const struct wq__rec *rec)
     return (rec->flags & (WQ__BACKOFF | WQ__READY | WQ__HELD)) == WQ__BACKOFF;
 }
 
+/* Does its deadline serve anything but failures? */
+static inline bool
+wq__rec_is_expected(const struct wq__rec *rec)
+{
+    return !(rec->flags & WQ__BACKOFF) || rec->flags & WQ__EXPECTED;
+}
+
+/* Has it a backoff that adds, and a done while DIRTY, do not cut short? */
+static inline bool
+wq__core_respects_backoff(const struct wq__core *c, const struct wq__rec *rec)
+{
+    return c->respect && rec->flags & WQ__BACKOFF;
+}
+
 static inline bool
 wq__core_is_higher(const struct wq__core *c, uint32_t level, uint32_t than)
 {

@@ -221,14 +221,6 @@ wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
 
 /* ---- done --------------------------------------------------------------- */
 
-/* When a loan ends, for its age. Where no ages are kept the time is not known:
- * before all others, so that no quiet time is taken for over. */
-static inline int64_t
-end_time(struct wq__memory *m)
-{
-    return m->core.ages ? m->clock->stopwatch(m->clock) : INT64_MIN;
-}
-
 /* What is due, or was handed over, stands in line before a key that is READY
  * again by a done. What there is no memory for comes later; the done itself
  * does not depend on it. */
@@ -246,7 +238,7 @@ wq_err
 wq__memory_done(wq_queue *q, wq_item *item)
 {
     struct wq__memory *m = wq__memory_of(q);
-    const int64_t      now = end_time(m);
+    const int64_t      now = wq__memory_stamp(m);
     int64_t            work;
 
     wq__gate_enter(m);
@@ -263,7 +255,7 @@ wq__memory_done_key(wq_queue *q, wq_key key)
 {
     struct wq__memory *m = wq__memory_of(q);
     const uint32_t     hash = wq__core_hash(&m->core, key);
-    const int64_t      now = end_time(m);
+    const int64_t      now = wq__memory_stamp(m);
     int64_t            work;
 
     wq__gate_enter(m);
@@ -281,7 +273,7 @@ static wq_err
 done_all(struct wq__memory *m, wq_item **items, size_t n, int64_t *work,
          size_t *done)
 {
-    const int64_t now = end_time(m);
+    const int64_t now = wq__memory_stamp(m);
     wq_err        err = WQ_OK;
     int64_t       nobody;
 
@@ -329,7 +321,7 @@ static wq_err
 done_and_try_get(struct wq__memory *m, struct haul *h, bool *done,
                  int64_t *work)
 {
-    const int64_t now = end_time(m);
+    const int64_t now = wq__memory_stamp(m);
 
     wq__gate_enter(m);
     const wq_err lack = let_others_go_first(m);

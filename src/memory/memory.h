@@ -168,11 +168,12 @@ wq__memory_of(wq_queue *q)
     return (struct wq__memory *)(void *)q; /* `base` is the first member */
 }
 
-/* The time, for stamps: read only if ages are kept. */
+/* The time, for stamps: read only if ages are kept. Else it is not known: before
+ * all others, so that no quiet time is taken for over. */
 static inline int64_t
 wq__memory_stamp(struct wq__memory *m)
 {
-    return m->core.ages ? m->clock->stopwatch(m->clock) : 0;
+    return m->core.ages ? m->clock->stopwatch(m->clock) : INT64_MIN;
 }
 
 /* The moment `timeout_ns` from now. */

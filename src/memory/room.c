@@ -21,8 +21,8 @@ try_add(struct wq__memory *m, const struct wq__how *how, const wq_key *keys,
 
     if (err)
         return err;
-    if (is_now) /* not known: before all others, so that no quiet time is over */
-        told.now = m->core.ages ? wq__memory_stamp(m) : INT64_MIN;
+    if (is_now)
+        told.now = wq__memory_stamp(m);
     else
         atomic_store_explicit(&m->wait_hint, true, memory_order_relaxed);
     return wq__core_add_with(&m->core, &told, keys, picks, n, needs, victims);

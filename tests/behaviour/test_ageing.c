@@ -3,6 +3,7 @@
  * out before all that came after it?
  */
 #include "asked.h"
+#include "configs.h"
 
 #include <stdio.h>
 
@@ -378,45 +379,6 @@ TEST(raised_key_leaves_the_middle_of_its_group)
 
 /* ---- the config --------------------------------------------------------- */
 
-static wq_err
-try_config(const wq_config *config)
-{
-    wq_queue    *q = NULL;
-    const wq_err err = wq_create(config, &q);
-
-    assert_true(err ? !q : q != NULL);
-    wq_destroy(q);
-    return err;
-}
-
-static wq_err
-push_nothing(void *self, wq_key key, int priority)
-{
-    (void)self, (void)key, (void)priority;
-    return WQ_EFULL;
-}
-
-static bool
-pop_nothing(void *self, wq_key *out)
-{
-    (void)self, (void)out;
-    return false;
-}
-
-static size_t
-len_of_nothing(void *self)
-{
-    (void)self;
-    return 0;
-}
-
-static const wq_order order = {
-    .size = sizeof order,
-    .push = push_nothing,
-    .pop = pop_nothing,
-    .len = len_of_nothing,
-};
-
 /* O-20 O-89 */
 TEST(bound_below_zero_is_refused)
 {
@@ -428,8 +390,9 @@ TEST(bound_below_zero_is_refused)
 /* O-20 O-89 */
 TEST(ageing_cannot_be_combined_with_an_order_or_bounded_groups)
 {
-    assert_err(try_config(WQ_CONFIG(.max_ready_ns = 1, .order = &order)),
-               WQ_ENOTSUP);
+    assert_err(
+        try_config(WQ_CONFIG(.max_ready_ns = 1, .order = &order_of_nothing)),
+        WQ_ENOTSUP);
     assert_err(
         try_config(WQ_CONFIG(.max_ready_ns = 1, .group = wq_group_before_slash,
                              .group_max_held = 1)),

@@ -2,6 +2,7 @@
 /* test_bounds.c: what if the queue is full? wq_config.max_len and max_bytes, and
  * the three answers to one key more. */
 #include "asked.h"
+#include "configs.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,50 +24,11 @@ create_bounded(size_t max_len, wq_overflow overflow)
 
 /* ---- the config --------------------------------------------------------- */
 
-static wq_err
-try_config(const wq_config *config)
-{
-    wq_queue    *q = NULL;
-    const wq_err err = wq_create(config, &q);
-
-    assert_true(err ? !q : q != NULL);
-    wq_destroy(q);
-    return err;
-}
-
 static void
 ignore(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     (void)ctx, (void)key, (void)retries, (void)why;
 }
-
-static wq_err
-push_never(void *self, wq_key key, int priority)
-{
-    (void)self, (void)key, (void)priority;
-    return WQ_EFULL;
-}
-
-static bool
-pop_never(void *self, wq_key *out)
-{
-    (void)self, (void)out;
-    return false;
-}
-
-static size_t
-len_never(void *self)
-{
-    (void)self;
-    return 0;
-}
-
-static const wq_order never = {
-    .size = sizeof never,
-    .push = push_never,
-    .pop = pop_never,
-    .len = len_never,
-};
 
 /* O-20 */
 TEST(overflow_policy_needs_a_bound)
@@ -97,13 +59,14 @@ TEST(unknown_overflow_policy_is_refused)
 /* O-20 */
 TEST(oldest_of_an_order_cannot_be_dropped)
 {
-    assert_err(try_config(WQ_CONFIG(.max_len = 1, .order = &never,
+    assert_err(try_config(WQ_CONFIG(.max_len = 1, .order = &order_of_nothing,
                                     .overflow = WQ_OVERFLOW_DROP_OLDEST)),
                WQ_ENOTSUP);
-    assert_err(try_config(WQ_CONFIG(.max_len = 1, .order = &never,
+    assert_err(try_config(WQ_CONFIG(.max_len = 1, .order = &order_of_nothing,
                                     .overflow = WQ_OVERFLOW_BLOCK)),
                WQ_OK);
-    assert_err(try_config(WQ_CONFIG(.max_len = 1, .order = &never)), WQ_OK);
+    assert_err(try_config(WQ_CONFIG(.max_len = 1, .order = &order_of_nothing)),
+               WQ_OK);
 }
 
 /* O-20 */
@@ -958,7 +921,7 @@ TEST(order_that_says_full_is_not_waited_for)
 {
     wq_queue *q = NULL;
 
-    assert_err(wq_create(WQ_CONFIG(.max_len = 4, .order = &never,
+    assert_err(wq_create(WQ_CONFIG(.max_len = 4, .order = &order_of_nothing,
                                    .overflow = WQ_OVERFLOW_BLOCK),
                          &q),
                WQ_OK);
@@ -1003,8 +966,9 @@ TEST(bound_in_bytes_is_a_bound)
             try_config(WQ_CONFIG(.max_bytes = 1, .overflow = (wq_overflow)o)),
             WQ_OK);
     assert_err(try_config(WQ_CONFIG(.max_bytes = 1, .on_drop = ignore)), WQ_OK);
-    assert_err(try_config(WQ_CONFIG(.max_bytes = 1, .order = &never)),
-               WQ_ENOTSUP);
+    assert_err(
+        try_config(WQ_CONFIG(.max_bytes = 1, .order = &order_of_nothing)),
+        WQ_ENOTSUP);
     assert_err(wq_create(NULL, &inner), WQ_OK);
     assert_err(wq_delaying_wrap(inner, WQ_CONFIG(.max_bytes = 1), &out),
                WQ_ENOTSUP);

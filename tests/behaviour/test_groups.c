@@ -5,6 +5,7 @@
  * The group of a key is what stands before its '/', unless a test says so.
  */
 #include "asked.h"
+#include "configs.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -1018,45 +1019,6 @@ TEST(batch_takes_its_room_from_the_largest_groups)
 
 /* ---- the config --------------------------------------------------------- */
 
-static wq_err
-try_config(const wq_config *config)
-{
-    wq_queue    *q = NULL;
-    const wq_err err = wq_create(config, &q);
-
-    assert_true(err ? !q : q != NULL);
-    wq_destroy(q);
-    return err;
-}
-
-static wq_err
-push_nothing(void *self, wq_key key, int priority)
-{
-    (void)self, (void)key, (void)priority;
-    return WQ_EFULL;
-}
-
-static bool
-pop_nothing(void *self, wq_key *out)
-{
-    (void)self, (void)out;
-    return false;
-}
-
-static size_t
-len_of_nothing(void *self)
-{
-    (void)self;
-    return 0;
-}
-
-static const wq_order order = {
-    .size = sizeof order,
-    .push = push_nothing,
-    .pop = pop_nothing,
-    .len = len_of_nothing,
-};
-
 /* O-20 O-80 */
 TEST(bound_of_groups_needs_groups)
 {
@@ -1073,9 +1035,9 @@ TEST(bound_of_groups_needs_groups)
 /* O-20 O-80 */
 TEST(groups_cannot_be_combined_with_an_order)
 {
-    assert_err(
-        try_config(WQ_CONFIG(.group = wq_group_before_slash, .order = &order)),
-        WQ_ENOTSUP);
+    assert_err(try_config(WQ_CONFIG(.group = wq_group_before_slash,
+                                    .order = &order_of_nothing)),
+               WQ_ENOTSUP);
 }
 
 /* O-18 */

@@ -589,7 +589,8 @@ TEST(batch_that_displaces_without_memory_changes_nothing)
 }
 
 /* Room is looked for before anything changes. */
-TEST(batch_that_does_not_fit_changes_nothing)
+static void
+refuse_batches(struct scene full)
 {
     static const char *const names[8] = {"new1", "ready0", "new2"};
     struct counting          mem;
@@ -597,7 +598,7 @@ TEST(batch_that_does_not_fit_changes_nothing)
     memcpy(purpose.names, names, sizeof names);
     for (size_t i = 0; i < HOWS; i++) {
         purpose.how = hows[i];
-        scene = (struct scene){.ready = 4, .paced = true, .max_len = 9};
+        scene = full;
         counting_init(&mem);
         (void)setup(&mem);
         assert_int_equal(op_purpose(NULL), WQ_EFULL);
@@ -605,6 +606,11 @@ TEST(batch_that_does_not_fit_changes_nothing)
         teardown(NULL);
         assert_int_equal(mem.bytes, 0);
     }
+}
+
+TEST(batch_that_does_not_fit_changes_nothing)
+{
+    refuse_batches((struct scene){.ready = 4, .paced = true, .max_len = 9});
 }
 
 /* ---- what needs none ---------------------------------------------------- */
@@ -759,23 +765,11 @@ TEST(batch_that_displaces_groups_without_memory_changes_nothing)
     }
 }
 
-/* O-87: room is looked for before anything changes. */
+/* O-87 */
 TEST(batch_whose_bytes_do_not_fit_changes_nothing)
 {
-    static const char *const names[8] = {"new1", "ready0", "new2"};
-    struct counting          mem;
-
-    memcpy(purpose.names, names, sizeof names);
-    for (size_t i = 0; i < HOWS; i++) {
-        purpose.how = hows[i];
-        scene = (struct scene){.ready = 4, .grouped = true, .max_bytes = 31};
-        counting_init(&mem);
-        (void)setup(&mem);
-        assert_int_equal(op_purpose(NULL), WQ_EFULL);
-        unchanged(NULL);
-        teardown(NULL);
-        assert_int_equal(mem.bytes, 0);
-    }
+    refuse_batches(
+        (struct scene){.ready = 4, .grouped = true, .max_bytes = 31});
 }
 
 static wq_err
