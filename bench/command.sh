@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What does `wq run` cost for each job, beside xargs -P and GNU parallel, and
-# how much memory do keys take that wait? Every round runs all of them one after
-# the other; the best round of each counts, for what else the machine does can
-# only make it slower.
+# What does `wq run` cost per job, compared with xargs -P and GNU parallel, and
+# how much memory do pending keys take? Every round runs all of them one after
+# the other; the best round of each counts, since other load can only make it
+# slower.
 #
 #     command.sh WQ [JOBS [ROUNDS [KEYS]]]    5000 jobs, 5 rounds, 1000000 keys
 #
-# Says "too slow" and exits with 1 if wq takes more than 1.2 times as long as
-# xargs, or more than half as long as parallel (which may be missing). Fewer than
-# 1000 jobs are too few to tell.
+# Prints "too slow" and exits with 1 if wq takes more than 1.2 times as long as
+# xargs, or more than half as long as parallel (which may be missing). With
+# fewer than 1000 jobs it compares nothing.
 set -eu
 wq=$1
 jobs=${2:-5000}
@@ -20,7 +20,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 seq "$jobs" >"$work/keys"
 
-# How many microseconds does the command take? Its input is the keys.
+# took COMMAND...: prints how many microseconds it takes with the keys as input.
 took() {
     begin=$(date +%s%N)
     "$@" <"$work/keys" >/dev/null
@@ -28,7 +28,7 @@ took() {
     echo $(((end - begin) / 1000))
 }
 
-# A round: adds what each one took to its file.
+# A round: appends the time of each program to its file.
 round() {
     took xargs -P "$slots" -n 1 /bin/true >>"$work/xargs"
     took "$wq" run -q -P "$slots" -- /bin/true >>"$work/wq"
@@ -38,12 +38,12 @@ round() {
     fi
 }
 
-# Prints the least number in a file; nothing if there is none.
+# best NAME: prints the smallest number in a file; nothing if it is empty.
 best() {
     [ ! -s "$work/$1" ] || sort -n "$work/$1" | head -n 1
 }
 
-# Prints how many KiB `wq run` holds with so many keys that all wait.
+# memory KEYS: prints how many KiB `wq run` uses while so many keys are pending.
 memory() {
     rm -f "$work/events"
     mkfifo "$work/stop"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Which library do 64-bit atomics need? None on most machines; libatomic on some
-# of 32 bits, armel and powerpc among them. The answer is WQ_ATOMIC_LIBRARY:
-# empty, or `atomic`.
+# 32-bit ones, such as armel and powerpc. Sets WQ_ATOMIC_LIBRARY: empty, or
+# `atomic`.
 include(CheckCSourceCompiles)
 
 # Every kind of operation that the library uses.
@@ -26,7 +26,7 @@ if(NOT WQ_ATOMICS_NEED_NO_LIBRARY)
   unset(CMAKE_REQUIRED_LIBRARIES)
   if(NOT WQ_ATOMICS_NEED_LIBATOMIC)
     message(FATAL_ERROR "wq needs 64-bit atomics: neither the compiler nor "
-                        "libatomic offers them")
+                        "libatomic has them")
   endif()
   set(WQ_ATOMIC_LIBRARY atomic)
 endif()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# How does a file become part of a program? wq_embed() says so in CMake; at
-# build time this very file, run as a script, writes the C source: the bytes as
-# the array <name>, and their number as <name>_len. No other tool is needed.
+# How does a file become part of a program? wq_embed() adds a build step that
+# runs this file as a script. It writes a C source with the bytes as the array
+# <name> and their number as <name>_len.
 
-# wq_embed(<name> <file> <header> <out>): <out> is made from <file>, and
-# includes <header>, where both are declared.
+# wq_embed(<name> <file> <header> <out>): generates <out> from <file>. <out>
+# includes <header>, which declares the array and its length.
 function(wq_embed name file header out)
   add_custom_command(OUTPUT "${out}" VERBATIM
     DEPENDS "${file}" "${PROJECT_SOURCE_DIR}/cmake/WqEmbed.cmake"
@@ -17,7 +17,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   file(READ "${file}" bytes HEX)
   string(LENGTH "${bytes}" digits)
   math(EXPR length "${digits} / 2")
-  # A string would be prettier, but C need not take longer ones than 4095.
+  # Not a string: C compilers need not support more than 4095 characters.
   string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "(char)0x\\1," bytes "${bytes}")
   get_filename_component(from "${file}" NAME)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# With which flags is our own code compiled? Everything we build links to
-# `wq_flags`; nothing of it reaches the users of the library.
+# With which flags is our own code compiled? Every target links to `wq_flags`,
+# which users of the library do not see.
 add_library(wq_flags INTERFACE)
 
 set(CMAKE_C_STANDARD 11)
@@ -8,7 +8,7 @@ set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# Plain POSIX; the port room alone asks for more (src/CMakeLists.txt).
+# Plain POSIX; only src/port uses more (src/CMakeLists.txt).
 target_compile_definitions(wq_flags INTERFACE
   _POSIX_C_SOURCE=200809L
   WQ_DEBUG=$<BOOL:${WQ_DEBUG}>
@@ -39,8 +39,8 @@ if(WQ_HAVE_SSE2 AND NOT WQ_DOUBLES_ROUND_ONCE)
   target_compile_options(wq_flags INTERFACE -msse2 -mfpmath=sse)
 endif()
 
-# A finding ends the program: a test that goes on after one would hide it. -O1
-# keeps stack traces readable and the tests fast.
+# A report ends the program: a test that goes on could hide it. -O1 keeps stack
+# traces readable and the tests fast.
 if(WQ_SANITIZE)
   set(sanitize -fsanitize=${WQ_SANITIZE} -fno-sanitize-recover=all)
   target_compile_options(wq_flags INTERFACE
@@ -48,8 +48,8 @@ if(WQ_SANITIZE)
   target_link_options(wq_flags INTERFACE ${sanitize})
 endif()
 
-# libFuzzer wants to see which edges the library takes; it brings main() only
-# to the fuzz targets themselves (fuzz/CMakeLists.txt).
+# libFuzzer records which branches the library takes; only the fuzz targets get
+# its main() (fuzz/CMakeLists.txt).
 if(WQ_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "WQ_FUZZ needs clang: -DCMAKE_C_COMPILER=clang")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What does a user of wq find on disk after installation? The headers, both
-# libraries, and two ways to find them: pkg-config and find_package(wq). The
-# installed tree can be moved as a whole.
+# What is installed? The headers, both libraries, and the files for pkg-config
+# and find_package(wq). The installed tree can be moved as a whole.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -17,7 +16,7 @@ install(TARGETS wq wq_static EXPORT wqTargets
 install(EXPORT wqTargets NAMESPACE wq:: DESTINATION "${package_dir}")
 configure_package_config_file(packaging/wqConfig.cmake.in wqConfig.cmake
   INSTALL_DESTINATION "${package_dir}" NO_SET_AND_CHECK_MACRO)
-# Before 1.0 a minor release may break; from then on only a major one may.
+# Before 1.0 a minor release may be incompatible; from then on only a major one.
 set(promise SameMajorVersion)
 if(PROJECT_VERSION_MAJOR EQUAL 0)
   set(promise SameMinorVersion)
@@ -28,7 +27,7 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/wqConfig.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/wqConfigVersion.cmake"
         DESTINATION "${package_dir}")
 
-# pkg-config: the prefix is found from where wq.pc lies.
+# pkg-config: the prefix is relative to the directory of wq.pc.
 cmake_path(ABSOLUTE_PATH pkgconfig_dir BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
            NORMALIZE OUTPUT_VARIABLE pkgconfig_full_dir)
 file(RELATIVE_PATH WQ_PC_TO_PREFIX
@@ -38,9 +37,12 @@ foreach(kind INCLUDE LIB)
   set(WQ_PC_${kind}DIR "${CMAKE_INSTALL_${kind}DIR}")
   cmake_path(ABSOLUTE_PATH WQ_PC_${kind}DIR BASE_DIRECTORY "\${prefix}")
 endforeach()
-set(WQ_PC_ATOMIC)
+set(WQ_PC_LIBRARIES)
 if(WQ_ATOMIC_LIBRARY)
-  set(WQ_PC_ATOMIC " -l${WQ_ATOMIC_LIBRARY}")
+  set(WQ_PC_LIBRARIES " -l${WQ_ATOMIC_LIBRARY}")
 endif()
+foreach(lib IN LISTS CMAKE_DL_LIBS)
+  string(APPEND WQ_PC_LIBRARIES " -l${lib}")
+endforeach()
 configure_file(packaging/wq.pc.in wq.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/wq.pc" DESTINATION "${pkgconfig_dir}")

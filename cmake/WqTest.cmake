@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
-# How does a test file become lines in CTest? wq_add_test() builds a program;
-# after each build the program is asked for its tests (`prog --list`), and each
-# becomes a line of its own, "<program>.<test>".
+# How does a test file become tests in CTest? wq_add_test() builds a program;
+# after each build `prog --list` prints its tests, and each becomes a test of
+# CTest, "<program>.<test>".
 
-# Environment of every test: a sanitizer's finding must be loud and final.
-# handle_*=2 keeps crashes for ASan, although cmocka asks for them too.
+# Environment of every test: a sanitizer's report ends the program. handle_*=2:
+# ASan handles crashes, although cmocka installs handlers, too.
 set(WQ_TEST_ENVIRONMENT
   "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:handle_segv=2:handle_sigbus=2:handle_sigfpe=2"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:handle_segv=2"
   "UBSAN_OPTIONS=print_stacktrace=1"
 )
-# How long a test may take; it is a failure then.
+# A test that takes longer fails.
 set(WQ_TEST_TIMEOUT 120 CACHE STRING "Seconds that a test may take")
 mark_as_advanced(WQ_TEST_TIMEOUT)
 
-# What a test or script exits with to say "cannot be asked here".
+# The exit status of a skipped test.
 set(WQ_TEST_SKIP 77)
 
 # wq_add_test(<name> SOURCES <file>... LABELS <label>...
@@ -25,7 +25,7 @@ function(wq_add_test name)
     set(arg_TIMEOUT ${WQ_TEST_TIMEOUT})
   endif()
   if(CMAKE_CROSSCOMPILING_EMULATOR)
-    math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}") # they are slow
+    math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}") # emulators are slow
   endif()
 
   add_executable(${name} ${arg_SOURCES})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Which tests does a program hold? Run after its build by wq_add_test(), which
-# passes: program, emulator (empty, or the command that runs the program on this
-# machine), name, out, labels, timeout, skip, environment.
+# Which tests does a program have? wq_add_test() runs this script after its
+# build and passes: program, emulator (empty, or the command that runs the
+# program on this machine), name, out, labels, timeout, skip, environment.
 execute_process(COMMAND ${emulator} "${program}" --list
   OUTPUT_VARIABLE tests RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
@@ -9,7 +9,9 @@ if(NOT result EQUAL 0)
 endif()
 
 string(STRIP "${tests}" tests)
+string(REPLACE ";" "," tests "${tests}")
 string(REPLACE "\n" ";" tests "${tests}")
+list(FILTER tests EXCLUDE REGEX "^#") # tests that are left out
 set(text "")
 set(command "")
 foreach(word IN LISTS emulator program)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* backoff.c: what events during a backoff do, by default and with the
- * options. */
+/* backoff.c: what adds during a backoff do, by default and with the options. */
 #include <stdio.h>
 
 #include <wq/clock.h>
 #include <wq/limiter.h>
 #include <wq/wq.h>
 
-/* The key fails once; then an event reports it ten times. When does it run, and
- * how many failures does the limiter count? */
+/* The key fails once and is then added ten times. When does it run, and how
+ * many failures does the limiter count? */
 static unsigned
 fail_then_trigger(unsigned retry)
 {
@@ -28,7 +27,7 @@ fail_then_trigger(unsigned retry)
         err = wq_add_rate_limited(q, item->key); /* it failed */
     if (!err)
         err = wq_done(q, item);
-    for (int i = 0; !err && i < 10; i++) /* it changes, again and again */
+    for (int i = 0; !err && i < 10; i++) /* it changes ten times */
         err = wq_add_rate_limited_str(q, "default/nginx");
 
     while (!err && wq_get_within(q, 0, &item) == WQ_ETIMEDOUT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* batches.c: many keys at one go, in and out; and the shortest loop of a
+/* batches.c: add and get many keys in one call; and the shortest loop of a
  * worker. */
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 enum { KEYS = 7, BATCH = 4 };
 
 /* begin: add */
-/* Everything that is on disk, say; one call. How many were not there yet? */
+/* Add all keys in one call. Returns how many were new. */
 static int
 add_all(wq_queue *q, const wq_key *keys, size_t n)
 {
@@ -16,7 +16,7 @@ add_all(wq_queue *q, const wq_key *keys, size_t n)
     int      added = 0;
 
     if (n > KEYS || wq_add_with(q, WQ_ADD(.results = what), keys, n))
-        return -1; /* none of them */
+        return -1; /* no key was added */
     for (size_t i = 0; i < n; i++)
         added += what[i] == WQ_ADDED_NEW;
     return added;
@@ -30,8 +30,7 @@ show(const wq_item *item)
 }
 
 /* begin: many */
-/* What can be done for several keys together (one statement, one request) is
- * done for as many as there are, up to BATCH. */
+/* Work on up to BATCH keys together, with one statement or one request. */
 static int
 write_in_batches(wq_queue *q)
 {
@@ -52,7 +51,7 @@ write_in_batches(wq_queue *q)
 /* end: many */
 
 /* begin: next */
-/* wq_next() says done to the last key and gets the next one. */
+/* wq_next() is the done of the last key and the get of the next one. */
 static int
 write_one_by_one(wq_queue *q)
 {
@@ -62,7 +61,7 @@ write_one_by_one(wq_queue *q)
     for (; wq_next(q, 0, &item) == WQ_OK; n++) /* a worker: WQ_FOREVER */
         show(item);
     printf("\n");
-    return item ? -1 : n; /* NULL: the last one is done, too */
+    return item ? -1 : n; /* NULL: the last one is done */
 }
 /* end: next */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bounds.c: what to do with a key when the queue is full: refuse it, wait, or
- * let an older one go. */
+/* bounds.c: what happens to a key when the queue is full: it is refused, it
+ * waits, or it displaces an older one. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -15,8 +15,8 @@ refuse(void)
     if (wq_create(WQ_CONFIG(.max_len = 2), &q) || wq_add_str(q, "a") ||
         wq_add_str(q, "b"))
         return 1;
-    const wq_err third = wq_add_str(q, "c"); /* WQ_EFULL: tell the client */
-    const wq_err known = wq_add_str(q, "a"); /* no new key: always possible */
+    const wq_err third = wq_add_str(q, "c"); /* WQ_EFULL: report it */
+    const wq_err known = wq_add_str(q, "a"); /* not a new key: it fits */
     printf("the third: %s; the first again: %s\n", wq_strerror(third),
            wq_strerror(known));
     wq_destroy(q);
@@ -43,7 +43,7 @@ block(void)
     wq_err    err = WQ_OK;
 
     if (wq_create(WQ_CONFIG(.max_len = 2, .overflow = WQ_OVERFLOW_BLOCK), &q) ||
-        wq_add_str(q, "a") || wq_add_str(q, "b")) /* nobody works yet */
+        wq_add_str(q, "a") || wq_add_str(q, "b")) /* no worker yet */
         return 1;
     const wq_err full =
         wq_add_one_str(q, "late", WQ_ADD(.max_block_ns = WQ_MS(1)));
@@ -52,7 +52,7 @@ block(void)
     if (pthread_create(&worker, NULL, work, q))
         return 1;
     for (uint64_t id = 0; id < 100 && !err; id++)
-        err = wq_add(q, wq_u64(&id)); /* as fast as the worker is */
+        err = wq_add(q, wq_u64(&id)); /* waits for the worker */
     wq_shutdown(q);
     pthread_join(worker, NULL);
     wq_destroy(q);
@@ -61,7 +61,7 @@ block(void)
 /* end: block */
 
 /* begin: drop */
-/* What the callback needs. The config names it before there is a queue. */
+/* The context of the callback. The config needs it before the queue exists. */
 struct feed {
     wq_queue *q;
     int       drops;
@@ -72,7 +72,7 @@ on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
     struct feed *feed = ctx;
 
-    (void)retries; /* 0: the key was not given up, but displaced */
+    (void)retries; /* 0: the key was displaced, not given up */
     printf("dropped: %.*s (%s); READY: %zu\n", (int)key.len,
            (const char *)key.data, wq_strerror(why), wq_len(feed->q));
     feed->drops++;
@@ -87,7 +87,7 @@ drop_oldest(void)
                             .on_drop = on_drop, .drop_ctx = &feed),
                   &feed.q) ||
         wq_add_str(feed.q, "a") || wq_add_str(feed.q, "b") ||
-        wq_add_str(feed.q, "c")) /* a has to go */
+        wq_add_str(feed.q, "c")) /* displaces a */
         return 1;
     wq_destroy(feed.q);
     return feed.drops != 1;

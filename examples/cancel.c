@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cancel.c: a deadline that is put off again and again, one that is called off,
- * and work that nobody wants any more. */
+/* cancel.c: a deadline that is postponed, one that is cancelled, and work that
+ * is not needed any more. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include <wq/wq.h>
 
 /* begin: renew */
-/* A session that is not heard of for 30 seconds is to be closed. Each sign of
- * life puts that off; so there is one deadline, counted from the last one. */
+/* A session is closed after 30 seconds without a message. Each message replaces
+ * the deadline of the session. */
 static wq_err
 heard_of(wq_queue *q, const char *session)
 {
@@ -20,7 +20,7 @@ heard_of(wq_queue *q, const char *session)
 /* end: renew */
 
 /* begin: sessions */
-/* Three sessions: one goes on, one goes silent, one says goodbye. */
+/* Three sessions: one stays active, one becomes silent, one logs out. */
 static int
 sessions(wq_queue *q, wq_clock *clock)
 {
@@ -48,7 +48,7 @@ sessions(wq_queue *q, wq_clock *clock)
 /* end: sessions */
 
 /* begin: remove */
-/* The object is deleted: nobody needs to work on it. */
+/* The object is deleted: no work is needed. */
 static int
 removal(wq_queue *q)
 {
@@ -60,7 +60,8 @@ removal(wq_queue *q)
     if (wq_add(q, key) || wq_get_within(q, 0, &item) ||
         wq_remove(q, key) != WQ_ESTATE) /* too late: a worker holds it */
         return 1;
-    if (wq_add(q, key) || wq_remove(q, key)) /* but it does not come again */
+    if (wq_add(q, key) ||
+        wq_remove(q, key)) /* but it is not handed out again */
         return 1;
     wq_done(q, item);
     return wq_get_within(q, 0, &item) != WQ_ETIMEDOUT;

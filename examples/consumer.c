@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* consumer.c: the loop of a worker that retries what failed, and gives up at
- * last. */
+/* consumer.c: the loop of a worker that retries failed keys, and gives up in
+ * the end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 static wq_queue *queue;
 static int       tries, given_up;
 
-/* One key works, one at the third try, one never. */
+/* One key succeeds, one at the third attempt, one never. */
 static int
 reconcile(wq_key key)
 {
@@ -42,23 +42,11 @@ work(wq_queue *q)
         if (reconcile(item->key) == 0)
             wq_forget(q, item->key);
         else if (wq_add_rate_limited(q, item->key) != WQ_OK)
-            give_up(item->key); /* WQ_EGIVENUP: it was retried 5 times */
+            give_up(item->key); /* WQ_EGIVENUP, WQ_ESHUTDOWN, WQ_ENOMEM */
         wq_done(q, item);
     }
 }
 /* end: loop */
-
-static wq_err
-add_all(wq_queue *q)
-{
-    wq_err err = wq_add_str(q, "default/works");
-
-    if (!err)
-        err = wq_add_str(q, "default/flaky");
-    if (!err)
-        err = wq_add_str(q, "default/broken");
-    return err;
-}
 
 int
 main(void)
@@ -68,10 +56,12 @@ main(void)
                       .max_retries = 5),
             &queue))
         return 1;
-    const wq_err err = add_all(queue);
-    if (!err)
+    const int added = !wq_add_str(queue, "default/works") &&
+                      !wq_add_str(queue, "default/flaky") &&
+                      !wq_add_str(queue, "default/broken");
+    if (added)
         work(queue);
     printf("%d tries\n", tries);
     wq_destroy(queue);
-    return !err && given_up == 1 ? 0 : 1;
+    return added && given_up == 1 ? 0 : 1;
 }

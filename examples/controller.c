@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* controller.c: what does a program built on wq look like?
  *
- * A controller in small. Watchers see events, many and in bursts, about a few
- * hundred objects; each event only says "look at this object". Workers look:
- * that takes a while, and fails now and then. The queue turns many events into
- * few runs, never lets two workers look at the same object at once, and never
- * forgets an event that came while its object was being looked at.
+ * A small controller. Watchers receive many events, in bursts, about a few
+ * hundred objects; each event only means "this object has changed". Workers
+ * reconcile the object: that takes a while, and fails now and then. The queue
+ * turns many events into few runs, never hands an object to two workers at
+ * once, and never loses an event that arrives during a run.
  *
  *     controller [SECONDS]        (3 by default; Ctrl-C ends it early)
  */
@@ -23,12 +23,12 @@
 
 enum { OBJECTS = 300, WATCHERS = 4, WORKERS = 8, MAX_TRIES = 5 };
 
-/* What is known of one object. The worker that holds its key owns `running` and
- * `tries`: the queue hands a key to one worker at a time. */
+/* One object. The worker that holds its key owns `seen` and `tries`: the queue
+ * hands a key to one worker at a time. */
 struct object {
     char        key[32];
     atomic_uint events; /* seen by watchers */
-    unsigned    seen;   /* events up to the last look at it */
+    unsigned    seen;   /* events before the last run */
     unsigned    tries;  /* failures in a row */
     atomic_bool running;
 };
@@ -70,7 +70,7 @@ watch(void *arg)
     unsigned seed = (unsigned)(uintptr_t)arg;
 
     while (!atomic_load(&stop)) {
-        /* A burst: one object is changed many times, say by a rollout. */
+        /* A burst: one object changes many times, for example in a rollout. */
         struct object *object = &objects[draw(&seed, OBJECTS)];
         for (unsigned n = 1 + draw(&seed, 40); n > 0; n--) {
             atomic_fetch_add(&object->events, 1);
@@ -85,12 +85,12 @@ watch(void *arg)
 
 /* ---- workers ------------------------------------------------------------ */
 
-/* Bring the world in line with what is wanted for `object`. */
+/* Make the actual state of `object` match its desired state. */
 static bool
 reconcile(struct object *object, unsigned *seed)
 {
     if (atomic_exchange(&object->running, true))
-        atomic_fetch_add(&overlaps, 1); /* what the queue rules out */
+        atomic_fetch_add(&overlaps, 1); /* the queue prevents this */
     object->seen = atomic_load(&object->events);
     rest(200 + draw(seed, 1000));
     atomic_store(&object->running, false);
@@ -103,7 +103,7 @@ object_of(wq_key key)
     for (struct object *o = objects; o < objects + OBJECTS; o++)
         if (key.len == strlen(o->key) && !memcmp(key.data, o->key, key.len))
             return o;
-    abort(); /* only keys of ours were added */
+    abort(); /* no other keys were added */
 }
 
 static void *
@@ -120,7 +120,7 @@ work(void *arg)
             object->tries = 0;
         } else if (++object->tries < MAX_TRIES) {
             atomic_fetch_add(&failures, 1);
-            /* Once more after done; refused once we are shutting down. */
+            /* Run it again after done. Refused after the shutdown. */
             if (wq_add(queue, item->key) != WQ_OK)
                 atomic_fetch_add(&given_up, 1);
         } else {
@@ -171,7 +171,7 @@ join(const pthread_t *threads, unsigned n)
         (void)pthread_join(threads[i], NULL);
 }
 
-/* Objects with events after the last look at them: the queue lost them. */
+/* Objects with events after their last run: the queue would have lost them. */
 static unsigned
 count_missed(void)
 {
@@ -205,7 +205,7 @@ main(int argc, char **argv)
     pthread_t    watchers[WATCHERS], workers[WORKERS];
 
     if (!(duration > 0)) {
-        (void)fprintf(stderr, "controller: '%s' is no number of seconds\n",
+        (void)fprintf(stderr, "controller: '%s' is not a number of seconds\n",
                       argv[1]);
         return 2;
     }
@@ -228,7 +228,7 @@ main(int argc, char **argv)
     }
     atomic_store(&stop, true);
     join(watchers, WATCHERS);
-    (void)wq_shutdown_with_drain(queue); /* workers finish what is there */
+    (void)wq_shutdown_with_drain(queue); /* workers finish what is left */
     join(workers, WORKERS);
 
     const unsigned missed = count_missed();

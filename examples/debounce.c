@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* debounce.c: many events, few runs: after they have calmed down, or at once
- * and then now and then. */
+/* debounce.c: many events, few runs: debounce waits until events stop, throttle
+ * runs at once and then at intervals. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include <wq/wq.h>
 
 /* begin: events */
-/* A file is written again and again: rebuild when it has been left alone for
- * 50 ms; but if it never is, 200 ms after the first change. */
+/* A file changes often: rebuild when it has not changed for 50 ms, but at the
+ * latest 200 ms after the first change. */
 static wq_err
 file_changed(wq_queue *q)
 {
@@ -18,8 +18,8 @@ file_changed(wq_queue *q)
         WQ_ADD(.debounce_ns = WQ_MS(50), .max_wait_ns = WQ_MS(200)));
 }
 
-/* Progress is made all the time: show it at once, but not more often than every
- * 100 ms; and show the last of it. */
+/* Progress changes all the time: show it at once, but at most every 100 ms, and
+ * always show the last state. */
 static wq_err
 progress_made(wq_queue *q)
 {
@@ -27,7 +27,7 @@ progress_made(wq_queue *q)
 }
 /* end: events */
 
-/* Run what is there; tell when, in `times`. */
+/* Run all READY keys, and append the times to `times`. */
 static void
 run(wq_queue *q, long long ms, char *times)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* delay.c: keys that shall be worked on later, and what a second request
- * does. */
+/* delay.c: keys with a delay, and what a second add of such a key does. */
 #include <stdio.h>
 
 #include <wq/clock.h>
 #include <wq/wq.h>
 
-/* All keys that are there at this moment, on one line. */
+/* Print all keys that are READY now, on one line. */
 static int
 show(wq_queue *q, wq_clock *clock)
 {
@@ -25,15 +24,16 @@ show(wq_queue *q, wq_clock *clock)
 int
 main(void)
 {
-    wq_clock *clock = wq_clock_fake_create(0); /* a real program has none */
+    /* For this example only: by default a queue uses CLOCK_MONOTONIC. */
+    wq_clock *clock = wq_clock_fake_create(0);
     wq_queue *q;
     int       seen = 0;
 
     if (!clock || wq_create(WQ_CONFIG(.clock = clock), &q))
         return 1;
     if (wq_add_after_str(q, "report", WQ_MS(50)) ||
-        wq_add_after_str(q, "report", WQ_MS(30)) || /* the earlier stays */
-        wq_add_after_str(q, "report", WQ_MS(70)) || /* no change */
+        wq_add_after_str(q, "report", WQ_MS(30)) || /* earlier: replaces it */
+        wq_add_after_str(q, "report", WQ_MS(70)) || /* later: no effect */
         wq_add_after_str(q, "backup", WQ_MS(60)) ||
         wq_add_str(q, "backup")) /* now, and again in 60 ms */
         return 1;

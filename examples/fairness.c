@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fairness.c: a tenant that floods the queue, objects of one owner one at a
- * time, and a key of low priority that is handed out all the same. */
+/* fairness.c: a tenant that floods the queue, keys of a group one at a time,
+ * and a key of low priority that is handed out nevertheless. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum { FLOOD = 100000 };
 
 /* begin: flood */
 /* Alice adds 100,000 keys, then Bob adds one. How many keys are handed out
- * before his? `fair`: the group of a key is what stands before its '/'. */
+ * before his? `fair`: the group of a key is the part before its '/'. */
 static int
 wait_of_bob(int fair)
 {
@@ -40,7 +40,7 @@ wait_of_bob(int fair)
 /* end: flood */
 
 /* begin: serial */
-/* No two keys of a group at a time. */
+/* One key of a group at a time. */
 static int
 serial(void)
 {
@@ -66,8 +66,8 @@ serial(void)
 /* end: serial */
 
 /* begin: ageing */
-/* An urgent key is added and a key is handed out every millisecond. When is it
- * the turn of a key with a low priority? -1: not within ten seconds. */
+/* Every millisecond an urgent key is added and a key is handed out. When is a
+ * key of low priority handed out? -1: not within ten seconds. */
 static int
 wait_of_cleanup(wq_clock *clock, int64_t max_ready_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hello.c: three events, two runs, one of them again. */
+/* hello.c: three adds of two keys, and a key that changes during its run. */
 #include <stdio.h>
 
 #include <wq/wq.h>
@@ -27,11 +27,11 @@ main(void)
         return 1;
     wq_err err = add_events(q);
     while (!err && wq_get_within(q, 0, &item) == WQ_OK) {
-        printf("%s\n", (const char *)item->key.data); /* a NUL follows it */
+        printf("%s\n", (const char *)item->key.data); /* ends with a NUL */
         runs++;
         if (runs == 1)
-            err = wq_add(q, item->key); /* it changed meanwhile */
-        wq_done(q, item); /* only now it is READY again, behind redis */
+            err = wq_add(q, item->key); /* it has changed */
+        wq_done(q, item);               /* now it is READY again, after redis */
     }
     wq_destroy(q);
     return !err && runs == 3 ? 0 : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c: why is my key stuck? It is in line, or with a worker, or waits for
- * its backoff, or the queue does not know it. */
+/* inspect.c: why is my key stuck? It is READY, or HELD by a worker, or WAITING
+ * for its backoff, or the queue does not have it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ explain(wq_queue *q, const char *name)
 /* end: explain */
 
 /* begin: each */
-/* Which workers do not come back? */
+/* Report keys that a worker has held for too long. */
 static bool
 report(void *count, wq_key key, const wq_key_info *info)
 {
@@ -62,12 +62,11 @@ main(void)
     wq_clock *clock = wq_clock_fake_create(0); /* a real program has none */
     wq_queue *q;
     wq_item  *item;
-    int       slow = 0;
 
     if (!clock || create(clock, &q))
         return 1;
     if (wq_add_str(q, "slow") || wq_get_within(q, 0, &item) ||
-        wq_add_str(q, "slow")) /* it changes while it is worked on */
+        wq_add_str(q, "slow")) /* added again while it is HELD */
         return 1;
     wq_clock_fake_step(clock, WQ_SECONDS(90));
     if (wq_add_str(q, "next") || wq_add_rate_limited_str(q, "failed"))
@@ -78,6 +77,7 @@ main(void)
         explain(q, "next") != WQ_STATE_READY ||
         explain(q, "failed") != (WQ_STATE_WAITING | WQ_STATE_BACKOFF) ||
         explain(q, "other") != 0;
+    int slow = 0;
     if (wq_each(q, WQ_STATE_HELD, report, &slow) ||
         wq_dump(q, wq_write_file, stdout)) /* everything, as JSON lines */
         return 1;

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_epoll.c: a queue as one of the things that epoll waits for. */
+/* loop_epoll.c: a queue in a loop of epoll. */
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "loop.h"
-
-/* begin: work */
-/* The queue is readable: work on what there is, but let others have their turn
- * (it is still readable then). False: nothing will come any more. */
-static bool
-on_keys(wq_queue *q)
-{
-    wq_item *item;
-    wq_err   err = WQ_OK;
-
-    for (int i = 0; i < 64 && !(err = wq_get_within(q, 0, &item)); i++) {
-        work_on(q, item->key);
-        wq_done(q, item);
-    }
-    return err != WQ_ESHUTDOWN; /* another thread was faster: WQ_ETIMEDOUT */
-}
-/* end: work */
 
 /* begin: loop */
 static int
@@ -40,7 +22,7 @@ on_term(int signals, wq_queue *q)
     struct signalfd_siginfo info;
 
     if (read(signals, &info, sizeof info) == sizeof info)
-        wq_shutdown(q); /* on_keys() sees it */
+        wq_shutdown(q); /* work_on_keys() sees it */
 }
 
 static void
@@ -54,7 +36,7 @@ run(int loop, int signals, wq_queue *q)
         if (event.data.fd == signals)
             on_term(signals, q);
         else
-            open = on_keys(q);
+            open = work_on_keys(q);
     }
 }
 /* end: loop */
@@ -76,7 +58,7 @@ main(int argc, char **argv)
         return 1;
     }
     run(loop, signals, q);
-    (void)close(loop); /* before the descriptor it watches */
+    (void)close(loop); /* before the descriptors in it */
     (void)close(signals);
     return close_queue(q);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_glib.c: a queue in a main loop of GLib, and so of GTK. */
+/* loop_glib.c: a queue in a main loop of GLib, which GTK uses, too. */
 #include <glib-unix.h>
 
 #include "loop.h"
@@ -10,16 +10,9 @@ static GMainLoop *loop;
 static gboolean
 on_keys(gint fd, GIOCondition condition, gpointer q)
 {
-    wq_item *item;
-    wq_err   err = WQ_OK;
-
     (void)fd;
     (void)condition;
-    for (int i = 0; i < 64 && !(err = wq_get_within(q, 0, &item)); i++) {
-        work_on(q, item->key);
-        wq_done(q, item);
-    }
-    if (err != WQ_ESHUTDOWN)
+    if (work_on_keys(q))
         return G_SOURCE_CONTINUE;
     g_main_loop_quit(loop);
     return G_SOURCE_REMOVE;

@@ -11,16 +11,9 @@ static struct event *keys, *term;
 static void
 on_keys(evutil_socket_t fd, short events, void *q)
 {
-    wq_item *item;
-    wq_err   err = WQ_OK;
-
     (void)fd;
     (void)events;
-    for (int i = 0; i < 64 && !(err = wq_get_within(q, 0, &item)); i++) {
-        work_on(q, item->key);
-        wq_done(q, item);
-    }
-    if (err == WQ_ESHUTDOWN) { /* without events the loop ends */
+    if (!work_on_keys(q)) { /* without events the loop ends */
         (void)event_del(keys);
         (void)event_del(term);
     }

@@ -19,17 +19,9 @@ stop_watching(void)
 static void
 on_keys(uv_poll_t *handle, int status, int events)
 {
-    wq_queue *q = handle->data;
-    wq_item  *item;
-    wq_err    err = WQ_OK;
-
     (void)status;
     (void)events;
-    for (int i = 0; i < 64 && !(err = wq_get_within(q, 0, &item)); i++) {
-        work_on(q, item->key);
-        wq_done(q, item);
-    }
-    if (err == WQ_ESHUTDOWN)
+    if (!work_on_keys(handle->data))
         stop_watching();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_poll.c: a queue as one of the things that poll() waits for, and the
- * handler of a worker pool without the pool. */
+/* loop_poll.c: a queue in a loop of poll(), with the handler of a worker pool
+ * but without the pool. */
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -25,11 +25,11 @@ static wq_result
 reconcile(void *q, const wq_item *item)
 {
     work_on(q, item->key);
-    return wq_result_done(); /* what failed: wq_result_retry() */
+    return wq_result_done(); /* on failure: wq_result_retry() */
 }
 
-/* The queue is readable: work on some keys, then let others have their turn.
- * False: nothing will come any more. */
+/* The queue is readable: work on some keys, then return to the loop. False: the
+ * queue is shut down and empty. */
 static bool
 on_keys(wq_queue *q)
 {

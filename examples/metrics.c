@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics.c: a queue with a name is counted; the counts are Prometheus' text.
- */
+/* metrics.c: a queue with a name has metrics, which are written as Prometheus
+ * text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <wq/clock.h>
 #include <wq/metrics.h>
 
-/* Two keys; one of them is worked on for 50 ms, after 20 ms in line. */
+/* Two keys; one is READY for 20 ms and then HELD for 50 ms. */
 static wq_err
 work(wq_queue *q, wq_clock *clock)
 {
@@ -48,7 +48,7 @@ main(void)
     if (work(q, clock) ||
         wq_registry_text(metrics, WQ_TEXT_PROMETHEUS, &text, &len))
         return 1;
-    fwrite(text, 1, len, stdout); /* what GET /metrics answers */
+    fwrite(text, 1, len, stdout); /* the answer to GET /metrics */
 
     const int right =
         has(text, "\nworkqueue_adds_total{name=\"pods\"} 2\n") &&

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics_live.c: how do metrics move while a controller works?
+/* metrics_live.c: how do metrics change while a controller works?
  *
  *     metrics_live [SECONDS]
  *
- * Two workers, bursts of events, work that takes a moment and fails now and
- * then; ten times a second the text that a server would serve, after a line
- * with the time. scripts/picture.sh draws the dashboard from it.
+ * Two workers, bursts of events, and runs that take a moment and fail now and
+ * then. Ten times a second the program prints the time and the text that a
+ * server would return. scripts/picture.sh draws the dashboard from it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ reconcile(void *ctx, const wq_item *item)
     return n % 7 == 0 ? wq_result_retry() : wq_result_done();
 }
 
-/* Some keys of many, some of them urgent; more of them in the first half of
- * every second. */
+/* Add some keys, a few of them urgent; more in the first half of every
+ * second. */
 static int
 burst(wq_queue *q, int tick)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics_server.c: the metrics of all queues, for Prometheus to fetch.
+/* metrics_server.c: a server with the metrics of all queues, for Prometheus.
  *
  *     metrics_server [PORT]    serves http://localhost:PORT/ (9090) until Enter
  *     metrics_server --once    fetches its own page once, at any port
@@ -15,7 +15,7 @@
 #include <wq/metrics.h>
 
 /* begin: server */
-/* Answers in the format the client asks for. */
+/* Answer in the format that the client accepts. */
 static enum MHD_Result
 serve(void *registry, struct MHD_Connection *client, const char *url,
       const char *method, const char *version, const char *upload,
@@ -34,7 +34,7 @@ serve(void *registry, struct MHD_Connection *client, const char *url,
     (void)upload_size;
     (void)state;
     if (wq_registry_text(registry, format, &text, &len))
-        return MHD_NO; /* out of memory: hang up */
+        return MHD_NO; /* out of memory: close */
     struct MHD_Response *page =
         MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
     (void)MHD_add_response_header(page, MHD_HTTP_HEADER_CONTENT_TYPE,
@@ -52,7 +52,7 @@ start(uint16_t port, wq_registry *registry)
 }
 /* end: server */
 
-/* A client that asks for OpenMetrics; prints the answer. */
+/* A client that accepts OpenMetrics; prints the answer. */
 static int
 fetch(struct MHD_Daemon *server)
 {

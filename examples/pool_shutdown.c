@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pool_shutdown.c: how does a program with a worker pool leave? At SIGTERM it
- * finishes what there is; at a second one, only what is in hand. */
+/* pool_shutdown.c: how does a program with a worker pool end? At SIGTERM it
+ * finishes all keys; at a second SIGTERM, only those that are HELD. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,11 +9,11 @@
 
 #include <wq/workers.h>
 
-static sigset_t    term; /* SIGTERM; blocked before there are threads */
+static sigset_t    term; /* SIGTERM; blocked before threads start */
 static wq_queue   *q;
 static wq_workers *pool;
 
-/* "slow" asks for a second SIGTERM, and then takes until it is stopped. */
+/* "slow" sends the second SIGTERM, and then runs until the pool stops. */
 static wq_result
 work(void *ctx, const wq_item *item)
 {
@@ -36,7 +36,7 @@ hurry(void *arg)
     int signum;
 
     (void)sigwait(&term, &signum);
-    wq_shutdown(q); /* if it is drained already: no harm */
+    wq_shutdown(q); /* no effect if it is drained */
     return arg;
 }
 
@@ -46,11 +46,11 @@ leave(void)
     pthread_t second;
     int       signum;
 
-    (void)sigwait(&term, &signum); /* a daemon's main() spends its life here */
+    (void)sigwait(&term, &signum); /* a daemon waits here */
     if (pthread_create(&second, NULL, hurry, NULL))
         return WQ_ENOMEM;
     const wq_err err = wq_workers_drain(pool, WQ_SECONDS(30));
-    (void)pthread_kill(second, SIGTERM); /* in case it still waits */
+    (void)pthread_kill(second, SIGTERM); /* if it still waits */
     (void)pthread_join(second, NULL);
     return err;
 }
@@ -58,18 +58,18 @@ leave(void)
 
 /* begin: serve */
 static bool
-serve(const char *first, wq_err expected, size_t left)
+serve(const char *first, wq_err expected, size_t expected_left)
 {
     if (wq_create(NULL, &q) ||
         wq_workers_start(q, WQ_WORKERS(.threads = 1, .handler = work), &pool) ||
         wq_add_str(q, first) || wq_add_str(q, "b") || kill(getpid(), SIGTERM))
         return false;
     const wq_err err = leave();
-    wq_workers_destroy(pool); /* stops: waits for what is in hand, no more */
-    printf("drain: %s; keys left: %zu\n", wq_strerror(err), wq_len(q));
-    left -= wq_len(q);
+    wq_workers_destroy(pool); /* waits for HELD keys only */
+    const size_t left = wq_len(q);
+    printf("drain: %s; keys left: %zu\n", wq_strerror(err), left);
     wq_destroy(q); /* after its pool */
-    return err == expected && left == 0;
+    return err == expected && left == expected_left;
 }
 /* end: serve */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* priority.c: urgent keys first, also one that was queued as less urgent, and
- * one that failed. */
+/* priority.c: urgent keys first, also a key that was less urgent before, and a
+ * key that failed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ add(wq_queue *q, const char *name, int priority)
     return wq_add_one_str(q, name, WQ_ADD(.priority = priority));
 }
 
-/* Later, as wq_add_rate_limited(), but as urgent as it was. */
+/* Retry like wq_add_rate_limited(), but with the priority of the item. */
 static wq_err
 retry(wq_queue *q, const wq_item *item)
 {
@@ -41,7 +41,7 @@ main(void)
         return 1;
     if (add(q, "a", BACKGROUND) || add(q, "b", BACKGROUND) || /* at start */
         add(q, "c", NORMAL) ||                                /* an event */
-        add(q, "b", URGENT)) /* somebody waits for b: it is raised */
+        add(q, "b", URGENT)) /* raises the priority of b */
         return 1;
 
     while (wq_get_within(q, 0, &item) == WQ_OK) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* real_time.c: how long does a real-time thread wait for a queue?
  *
- * A thread with a real-time priority takes keys out of a queue; ordinary
- * threads on the same processor put them in, and lose the processor to it at
- * any point. It prints how many calls took longer than 100 us, with an ordinary
- * queue and with a real-time one. Needs the right to use SCHED_FIFO.
+ * A thread with a real-time priority gets keys; ordinary threads on the same
+ * processor add them, and the real-time thread preempts them at any point. The
+ * program prints how many calls took longer than 100 us, with an ordinary queue
+ * and with a real-time one. Needs permission to use SCHED_FIFO.
  */
 #define _GNU_SOURCE /* CPU_SET */
 
@@ -42,7 +42,7 @@ produce(void *q)
     return NULL;
 }
 
-/* What a period of a control loop takes from the queue. */
+/* One period of a control loop. */
 static void
 take_some(wq_queue *q, long *calls, long *late, int64_t *longest_ns)
 {
@@ -64,7 +64,7 @@ take_some(wq_queue *q, long *calls, long *late, int64_t *longest_ns)
 
 /* begin: queue */
 /* No call of the real-time thread waits for a preempted producer: the producer
- * inherits its priority until it has left the queue. */
+ * inherits its priority until it has released the queue's lock. */
 static wq_err
 create(bool real_time, wq_queue **q)
 {

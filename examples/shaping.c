@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shaping.c: a burst of 20 keys leaves as a steady stream: 5 at once, then
- * one a second. */
+/* shaping.c: a burst of 20 keys is handed out as a steady stream: 5 at once,
+ * then one per second. */
 #include <stdio.h>
 
 #include <wq/clock.h>
@@ -11,7 +11,7 @@ enum { KEYS = 20, BURST = 5 };
 int
 main(void)
 {
-    wq_clock *clock = wq_clock_fake_create(0); /* nobody has to wait */
+    wq_clock *clock = wq_clock_fake_create(0); /* the example does not sleep */
     wq_queue *q;
     wq_item  *item;
     int       wrong = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* testing.c: how is a controller tested without sleeping? On a clock that the
- * test moves, by questions to the queue. */
+/* testing.c: how is a controller tested without sleeping? With a clock that the
+ * test moves, and queries to the queue. */
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include <wq/workers.h>
 
 /* begin: controller */
-/* What the program has anyway. It is given its clock: NULL in production. */
+/* The program. The clock is a parameter: NULL in production. */
 struct controller {
     wq_queue   *q;
     wq_workers *pool;
@@ -24,7 +24,7 @@ reconcile(void *ctx, const wq_item *item)
 
     (void)item;
     if (atomic_load(&c->outages) == 0)
-        return wq_result_after(WQ_SECONDS(600)); /* in order; look again then */
+        return wq_result_after(WQ_SECONDS(600)); /* success; run again then */
     atomic_fetch_sub(&c->outages, 1);
     return wq_result_retry();
 }
@@ -47,8 +47,8 @@ start(struct controller *c)
 }
 /* end: controller */
 
-/* begin: ask */
-/* Does the node wait as it should, and was it run so often? */
+/* begin: query */
+/* Is the node in these states, and did it run so often? */
 static int
 expect(wq_queue *q, unsigned states, int64_t wait_ns, uint64_t runs)
 {
@@ -62,7 +62,7 @@ expect(wq_queue *q, unsigned states, int64_t wait_ns, uint64_t runs)
            (long long)(node.wait_ns / WQ_SECONDS(1)), node.requeues);
     return node.states == states && node.wait_ns == wait_ns && all.gets == runs;
 }
-/* end: ask */
+/* end: query */
 
 /* begin: test */
 static int
@@ -88,7 +88,7 @@ test_backs_off_and_recovers(struct controller *c, wq_clock *clock)
     wq_clock_fake_wait_for_waiters(clock, 1);
     if (!expect(c->q, WQ_STATE_WAITING, WQ_SECONDS(600), 3))
         return 0;
-    if (wq_add_str(c->q, "node-1")) /* an event comes meanwhile */
+    if (wq_add_str(c->q, "node-1")) /* added again before that */
         return 0;
     wq_clock_fake_wait_for_waiters(clock, 1);
     return expect(c->q, WQ_STATE_WAITING, WQ_SECONDS(600), 4);

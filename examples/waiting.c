@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* waiting.c: wait until work is done, free what a key stands for, hold the
- * workers back for a while. */
+/* waiting.c: wait until work is done, free the object of a key, pause the
+ * workers. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 static wq_queue *q;
 
 /* begin: device */
-/* The key "dev" stands for this. Its worker polls it every millisecond. */
+/* The object of the key "dev". A worker polls it every millisecond. */
 static struct device {
     int polls;
 } * device;
@@ -30,8 +30,8 @@ reconcile(void *saved, const wq_item *item)
 /* end: device */
 
 /* begin: flush */
-/* When this returns 0, all documents that were changed before are saved. The
- * queue goes on: documents that change meanwhile are not waited for. */
+/* When this returns 0, all documents that had changed before are saved. It does
+ * not wait for documents that change during the flush. */
 static int
 save_all(const int *saved)
 {
@@ -46,14 +46,14 @@ save_all(const int *saved)
 /* end: flush */
 
 /* begin: remove */
-/* The device is unplugged. wq_remove() is not enough: a worker may be at it, and
- * asks for it again when it is done. */
+/* The device is unplugged. wq_remove() is not enough: a worker may hold the
+ * key, and its result adds the key again. */
 static int
 unplug(void)
 {
     const wq_err err = wq_remove_wait(q, wq_str("dev"), WQ_SECONDS(5));
 
-    if (err) /* WQ_ETIMEDOUT: a worker still has it; it must not be freed */
+    if (err) /* WQ_ETIMEDOUT: a worker still uses it; do not free it */
         return 1;
     printf("polled: %s\n", device->polls > 0 ? "yes" : "no");
     free(device);
@@ -63,7 +63,7 @@ unplug(void)
 /* end: remove */
 
 /* begin: pause */
-/* Keys are added and wait; workers finish what they hold, and get no more. */
+/* Keys can be added; workers finish the keys they hold, and get no more. */
 static int
 maintain(const int *saved)
 {
@@ -83,7 +83,7 @@ maintain(const int *saved)
 int
 main(void)
 {
-    int saved = 0; /* one worker writes it; a wait comes before a read */
+    int         saved = 0; /* written by one worker; read after a wait */
     wq_workers *pool;
 
     device = calloc(1, sizeof *device);

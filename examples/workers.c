@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* workers.c: a controller is one function. What fails is tried again, later
- * each time; what cannot be helped is given up; the pool does the rest. */
+/* workers.c: a controller is one function. Failed keys are retried with a
+ * growing delay, and given up in the end; the pool does the rest. */
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,11 +8,11 @@
 #include <wq/limiter.h>
 #include <wq/workers.h>
 
-static sem_t      settled; /* one for each key that is through */
-static atomic_int in_order, given_up;
+static sem_t      settled; /* one post per key that is finished */
+static atomic_int up_to_date, given_up;
 
 /* begin: handler */
-/* Nothing works at the first attempt, and "c" never does. */
+/* Every key fails twice, and "c" always. */
 static wq_result
 reconcile(void *q, const wq_item *item)
 {
@@ -23,8 +23,8 @@ reconcile(void *q, const wq_item *item)
         printf("%c: failed (%u times before)\n", name, failures);
         return wq_result_retry();
     }
-    printf("%c: in order\n", name);
-    in_order++;
+    printf("%c: up to date\n", name);
+    up_to_date++;
     sem_post(&settled);
     return wq_result_done();
 }
@@ -45,12 +45,11 @@ give_up(void *q, wq_key key, unsigned retries, wq_err why)
 static wq_err
 add_all(wq_queue *q)
 {
-    wq_err err = wq_add_str(q, "a");
+    const char *const names[] = {"a", "b", "c"};
+    wq_err            err = WQ_OK;
 
-    if (!err)
-        err = wq_add_str(q, "b");
-    if (!err)
-        err = wq_add_str(q, "c");
+    for (int i = 0; i < 3 && !err; i++)
+        err = wq_add_str(q, names[i]);
     return err;
 }
 
@@ -89,6 +88,6 @@ main(void)
     sem_init(&settled, 0, 0);
     const wq_err err = run(q);
     wq_destroy(q);
-    return !err && in_order == 2 && given_up == 1 ? 0 : 1;
+    return !err && up_to_date == 2 && given_up == 1 ? 0 : 1;
 }
 /* end: pool */

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_core.c: is there any sequence of operations for which the core and the
- * model differ? The property and what the bytes mean: tests/model/core_prop.h.
- */
+/* fuzz_core.c: is there a sequence of operations for which the core and the
+ * model differ? tests/model/core_prop.h describes the property and the input
+ * bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The property brings no library of its own, and cmocka is not wanted here. */
-#include "model/core_prop.c"
-#include "model/model.c"
-#include "support/counting.c"
+#include "model/core_prop.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

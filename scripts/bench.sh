@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How fast is it? Builds the Go side beside the others, if there is Go and what
-# it imports can be had, and runs the benchmark of the release build.
+# How fast is wq? Builds the Go sides, if Go and the modules they import are
+# available, and runs the benchmark of the release build.
 #
-#     bench.sh [OPTION...]    as wq_bench takes them (wq_bench --help)
+#     bench.sh [OPTION...]    options of wq_bench (wq_bench --help)
 set -eu
 cd "$(dirname "$0")/.."
 bench=build/release/bench
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Without cgo, as programs for Kubernetes are built.
+# Without cgo, like programs for Kubernetes.
 build_go() {
     cd bench/peers/go
     CGO_ENABLED=0 go build -trimpath -buildvcs=false \
@@ -19,13 +19,13 @@ build_go() {
 
 PATH=$PATH:/usr/local/go/bin
 if ! command -v go >/dev/null; then
-    echo "bench: no Go here; going on without client-go and controller-runtime"
+    echo "bench: Go is not installed; measuring without client-go and controller-runtime"
     rm -f "$bench/bench_go"
 else
     echo "bench: building bench/peers/go"
     (build_go) || {
         cat "$log"
-        echo "bench: cannot build the Go side; going on without"
+        echo "bench: cannot build the Go sides; measuring without them"
         rm -f "$bench/bench_go"
     }
 fi

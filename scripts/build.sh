@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How is a preset configured and built? Quietly, unless V=1; by ninja if it is
-# there; on all cores, or on JOBS of them. With CI=true a warning is an error in
-# every preset.
+# How is a preset configured and built? Without output, unless V=1; with ninja
+# if it is installed; on all cores, or on JOBS of them. With CI=true a warning
+# is an error in every preset.
 #
-#     build.sh PRESET [-D...]    what follows goes to cmake
+#     build.sh PRESET [-D...]    further arguments for cmake
 set -eu
 cd "$(dirname "$0")/.."
 preset=$1

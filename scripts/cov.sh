@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Which part of the library do the tests run? Prints lines and branches taken
-# per file of src/, from the counts the cov build left behind.
+# Which part of the library do the tests run? Prints the share of lines and
+# branches per file of src/, from the counts of the cov build.
 set -eu
 cd "$(dirname "$0")/.."
 

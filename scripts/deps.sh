@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Is everything here that a target needs? Installs what is not, with apt-get.
+# Is everything installed that a target needs? Installs what is missing, with
+# apt-get.
 #
 #     deps.sh [GROUP...]    groups of the table below; none: all but
 #                          qemu and musl, which are large
 #
-# With everything in place it says nothing, changes nothing and needs no
-# rights. What is required and cannot be installed is an error; the rest is
-# skipped with a line that says so, unless CI=true: there it is an error, too.
+# If nothing is missing it prints nothing, changes nothing and needs no root
+# rights. A required package that cannot be installed is an error; an optional
+# one is reported and left out, but with CI=true it is an error, too.
 set -eu
 
-# Is it there?       cmd: a command    header: the compiler finds it
-#                    module: pkg-config does    file: it exists
+# How to find out whether a package is installed:
+#   cmd     a command         header  the compiler finds it
+#   module  for pkg-config    file    exists
 table='
 build  required  gcc                 cmd cc
 build  required  libc6-dev           header stdio.h
@@ -81,12 +83,12 @@ module() {
     pkg-config --exists "$1" 2>/dev/null
 }
 
-# A runtime library of clang's, which comes in a package of its own.
+# A runtime library of clang, which is in a package of its own.
 clang_lib() {
     [ -e "$(clang -print-file-name="libclang_rt.$1-$(uname -m).a" 2>&1)" ]
 }
 
-# Prints the packages of `group`... that are not there: "required NAME".
+# missing GROUP...: prints the packages that are missing, as "required NAME".
 missing() {
     echo "$table" | while read -r group need package probe what; do
         case " $* " in *" $group "*) ;; *) continue ;; esac
@@ -94,7 +96,7 @@ missing() {
     done | sort -u
 }
 
-# Prints the names in what missing() printed, of those that match $1.
+# names NEED: prints the names among $lacking whose need matches.
 names() {
     echo "$lacking" | awk -v need="$1" \
         '$1 ~ need { printf "%s%s", sep, $2; sep = " " }'
@@ -130,13 +132,13 @@ lacking=$(missing "$@")
 required=$(names required)
 optional=$(names optional)
 if [ "$required" ]; then
-    echo "deps: missing, please install: $required" >&2
+    echo "deps: please install: $required" >&2
     exit 1
 fi
 if [ "$optional" ]; then
     if [ "${CI:-}" = true ]; then
-        echo "deps: missing, and CI skips nothing: $optional" >&2
+        echo "deps: missing, which is an error with CI=true: $optional" >&2
         exit 1
     fi
-    echo "deps: cannot install $optional; going on without"
+    echo "deps: cannot install $optional; continuing without"
 fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Which files are ours? Prints them, one a line, relative to the root: what git
-# tracks or would, or, outside of git, all but build/.
+# Which files belong to the source? Prints them, one per line, relative to the
+# root: those that git tracks or does not ignore; without git, all but build/.
 #
 #     files.sh [PATTERN...]    only names that match a pattern: '*.c' 'Makefile'
 set -eu

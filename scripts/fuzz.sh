@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What do random inputs find? Builds the fuzz targets and runs each for
-# FUZZ_SECONDS (60), from the corpus kept in fuzz/corpus/<name>. New inputs go
-# to build/fuzz/corpus/<name>; one that breaks a law, to build/fuzz/found/.
+# Do random inputs break a law? Builds the fuzz targets and runs each for
+# FUZZ_SECONDS (60), starting from the corpus in fuzz/corpus/<name>. New inputs
+# go to build/fuzz/corpus/<name>; one that breaks a law, to build/fuzz/found/.
 set -eu
 cd "$(dirname "$0")/.."
 : "${FUZZ_SECONDS:=60}"
 export UBSAN_OPTIONS=print_stacktrace=1
 
-command -v clang >/dev/null || exit 0 # scripts/deps.sh has said so
+command -v clang >/dev/null || exit 0 # scripts/deps.sh has reported it
 scripts/build.sh fuzz
 
 mkdir -p build/fuzz/found
 status=0
 for source in fuzz/fuzz_*.c; do
     [ -e "$source" ] || {
-        echo "fuzz: no target"
+        echo "fuzz: no targets in fuzz/"
         exit 0
     }
     program=$(basename "$source" .c)

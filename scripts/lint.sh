@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Does the source look as it should, and what do the analysers say? Layout by
+# Is the source laid out correctly, and what do the analysers find? Layout by
 # clang-format and gofmt, C by clang-tidy, scripts by shellcheck. Needs the dev
-# build, for its compile commands. A tool that is not there is left out
-# (scripts/deps.sh has said so).
+# build, for its compile commands. A tool that is not installed is left out
+# (scripts/deps.sh has reported it).
 set -eu
 cd "$(dirname "$0")/.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 status=0
-# lint TOOL COMMAND...: runs the command if the tool is there, and remembers
-# whether it failed.
+# lint TOOL COMMAND...: runs the command if the tool is installed, and notes a
+# failure in $status.
 lint() {
     tool=$1
     shift
@@ -20,13 +20,13 @@ lint() {
     "$@" || status=1
 }
 
-# One file at a time, for each takes seconds (and with several the analyser
-# takes a va_list for uninitialised). What clang-tidy says on stderr is how much
-# it did not say, unless it failed.
+# One file at a time, since each takes seconds (and with several the analyser
+# wrongly reports an uninitialised va_list). Unless it fails, clang-tidy prints
+# to stderr only how many warnings it suppressed.
 # shellcheck disable=SC2317 # called by lint
 tidy() {
     scripts/files.sh '*.c' | grep -E '^(src|tools)/' |
-        while read -r file; do # what is not built here cannot be analysed
+        while read -r file; do # only files that are built can be analysed
             ! grep -qF "/$file\"" build/dev/compile_commands.json || echo "$file"
         done |
         xargs -P "${JOBS:-$(nproc)}" -n 1 clang-tidy -p build/dev --quiet \
@@ -36,7 +36,7 @@ tidy() {
     }
 }
 
-# gofmt says which files it would change, and succeeds all the same.
+# gofmt prints which files it would change, and succeeds even then.
 # shellcheck disable=SC2317 # called by lint
 tidy_go() {
     # shellcheck disable=SC2046 # our names hold no spaces

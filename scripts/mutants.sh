@@ -1,36 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Do the tests notice when a mechanism is broken? Breaks one at a time, in a copy
-# below build/mutants, and expects a test to fail.
+# Do the tests notice when a mechanism is broken? Breaks one at a time, in a
+# copy below build/mutants, and expects a test to fail.
 #
 #     mutants.sh [NAME...]    only these
 #     mutants.sh --check      only check that every row of the table applies
 #
 # A mutant is a row of the table: its name, the file, the test program that is
-# expected to notice (it is tried first; then all others), and a sed command
-# that must change the file: a row that changes nothing ends the run before it
-# begins. Prints a row of a Markdown table for each. Fails if a mutant survives.
+# expected to fail (it runs first; then all others), and a sed command that must
+# change the file: a row that changes nothing is an error at the start. Prints a
+# row of a Markdown table for each. Fails if a mutant survives.
 set -eu
 cd "$(dirname "$0")/.."
 
 table='
 exclusion      src/core/core.c       unit_core              s/^    if (rec->flags & WQ__HELD) {/    if (0) {/
 dirty          src/core/core.c       unit_core              s/^    if (rec->flags & (WQ__DIRTY | WQ__REMOVING)) {/    if (0) {/
-merge          src/core/core.c       unit_core              s/^    if (wq__rec_is_wanted(rec)) {/    if (0) {/
-respect        src/core/core.c       behaviour_rate_limiting s/if (wq__core_respects_backoff(c, rec)) {/if (0) {/
+merge          src/core/core.c       unit_core              s/^    if (wq__rec_is_pending(rec)) {/    if (0) {/
+respect        src/core/core.c       scenario_retry_options s/if (wq__core_respects_backoff(c, rec)) {/if (0) {/
 deferred       src/core/add.c        unit_add               s/tally.deferred++/tally.displaced++/
 deferred-done  src/core/core.c       unit_add               s/tally.deferred++/tally.displaced++/
-sooner         src/core/add.c        behaviour_delay        s/if (at >= wq__core_entry(c, ref)->at/if (at < wq__core_entry(c, ref)->at/
+sooner         src/core/add.c        scenario_delay         s/if (at >= wq__core_entry(c, ref)->at/if (at < wq__core_entry(c, ref)->at/
 stale-done     src/core/loans.h      unit_loans             s/ == item \&\& loan->rec ? loan/ == item ? loan/
 loan-foreign   src/core/loans.h      unit_loans             s/return &loan->item == item \&\& loan->rec/return loan->rec/
-loan-fresh     src/core/loans.h      unit_loans             s/item->slot >= l->fresh)/item->slot >= l->limit)/
+loan-fresh     src/core/loans.h      unit_loans             s/item->loan >= l->fresh)/item->loan >= l->limit)/
 loan-again     src/core/loans.h      unit_loans             s/l->ended = loan->older ? wq__loans_at(l, loan->older) : NULL;/l->ended = NULL;/
 raise-place    src/core/ready.c      unit_ready             s/^        take_out(r, ref);$/        (void)0;/
 level-order    src/core/levels.c     unit_levels            s/priority > l->at/priority < l->at/
 level-hold     src/core/core.c       unit_levels            s/^    wq__levels_hold(levels, level);/    (void)0;/
 lazy-top       src/core/levels.h     unit_levels            s/return l->at\[top\].first ? top/return 1 ? top/
-batch-undo     src/core/add.c        fault_core             s/^        drop_picks(c, picks, n);/        (void)0;/
-victim         src/core/room.c       behaviour_bounds       s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
+batch-undo     src/core/add.c        fault_core_adds        s/^        free_unused_records(c, prepared, n);/        (void)0;/
+victim         src/core/capacity.c       scenario_bounds        s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__NAMED)/while (0)/
 group-turn     src/core/groups.c     unit_groups            s/^    l->first = member(g, ref)->next; .*/    (void)l;/
 group-behind   src/core/groups.c     unit_groups            s/^        member(g, m->next)->prev = head;/        member(g, m->next)->prev = level->first = head;/
 group-head     src/core/groups.c     unit_groups            s/^        level->first = new;/        (void)level;/
@@ -39,37 +39,37 @@ group-block    src/core/groups.c     unit_groups            /^block(/,/^}/s/^   
 group-unblock  src/core/groups.c     unit_groups            s/^        unblock(g, group);/        (void)unblock;/
 group-begin    src/core/groups.c     unit_groups            s/^    if (!wq__groups_is_blocked(g, group))/    if (1)/
 group-offers   src/core/groups.c     unit_groups            s/return group->ready < more ? group->ready : more;/return group->ready;/
-group-wake     src/memory/gate.c     behaviour_groups       s/^    return wq__core_offers(&m->core) + (pending/    return wq__core_len(\&m->core) + (pending/
-group-gets     src/memory/stop.c     behaviour_groups       s/WQ__PAUSED | WQ__GROUPED | WQ__AGEING/WQ__PAUSED/
-group-longest  src/core/room.c       behaviour_bounds       s/if (len > most \&\& unnamed_in_lane(s, g->at\[i\])) {/if (len \&\& unnamed_in_lane(s, g->at[i])) {/
+group-wake     src/memory/gate.c     scenario_groups_held   s/^    return wq__core_offers(&m->core) + (pending/    return wq__core_len(\&m->core) + (pending/
+group-gets     src/memory/stop.c     scenario_groups_held   s/WQ__PAUSED | WQ__GROUPED | WQ__AGEING/WQ__PAUSED/
+group-longest  src/core/capacity.c       scenario_bounds_bytes  s/if (len > most \&\& unnamed_in_lane(s, g->at\[i\])) {/if (len \&\& unnamed_in_lane(s, g->at[i])) {/
 group-name     src/core/groups.c     unit_groups            s/(!name.len || !memcmp(group->name, name.data, name.len))/true/
 group-again    src/core/groups.c     unit_groups            s/\.number = g->spares ? g->spare\[--g->spares\] : g->fresh++/.number = g->fresh++/
 group-grow     src/core/groups.c     unit_groups            s/^            enter_bucket(&more, more.at\[i\]);/            (void)more;/
-group-undo     src/core/core.c       fault_core             /^register_record(/,/^}/s/^            return err;/            return WQ_OK;/
+group-undo     src/core/core.c       fault_core_groups      /^register_record(/,/^}/s/^            return err;/            return WQ_OK;/
 group-part     src/memory/adds.c     behaviour_groups       s/^           at - from <= whole.len - part.len;/           true;/
-group-shown    src/memory/view.c     behaviour_groups       s/ || !pick.group.len)/)/
-overdue        src/core/ready.c      behaviour_ageing       s/->ready, now) >=$/->ready, now) >/
-overdue-count  src/core/ready.c      behaviour_ageing       s/r->overdue += top->first != ref;/r->overdue += ref != 0;/
+group-shown    src/memory/view.c     behaviour_groups       s/ || !prepared.group.len)/)/
+overdue        src/core/ready.c      scenario_ageing        s/->ready, now) >=$/->ready, now) >/
+overdue-count  src/core/ready.c      scenario_ageing        s/r->overdue += top->first != ref;/r->overdue += ref != 0;/
 age-list       src/core/ready.c      unit_groups            s/^        take_out_by_age(r, rec);/        (void)take_out_by_age;/
 age-middle     src/core/ready.c      unit_groups            s/^        wq__rec_age(record(r, age.newer))->older = age.older;/        (void)age;/
-age-deadline   src/core/due.c        behaviour_ageing       s/wq__core_want(c, ref, entry->level, entry->at, &what)/wq__core_want(c, ref, entry->level, now, \&what)/
-bytes-back     src/core/core.c       behaviour_bounds       s/^        c->bytes -= wq__rec_len(rec);/        (void)rec;/
-bytes-level    src/core/ready.c      behaviour_bounds       s/^        r->levels.at\[rec->level\].bytes -= wq__rec_len(rec);/        (void)rec;/
-bytes-raise    src/core/ready.c      behaviour_bounds       s/^        levels\[level\].bytes += wq__rec_len(rec);/        (void)level;/
-bytes-excess   src/core/room.c       behaviour_bounds       s/over.bytes = c->bytes - c->max_bytes;/over.bytes = 1;/
-bytes-fit      src/core/room.c       behaviour_bounds       s/(!c->max_bytes || made.bytes <= c->max_bytes)/true/
-bytes-named    src/core/room.c       behaviour_bounds       s/^                sum.bytes -= wq__rec_len(rec);/                (void)rec;/
-bytes-promise  src/memory/gate.c     behaviour_bounds       s/^    m->promised.bytes -= p.promised.bytes;/    (void)0;/
-bytes-room     src/memory/gate.c     behaviour_bounds       s/^        room.bytes -= p->needs.bytes;/        (void)p;/
-flush-backoff  src/core/due.c        behaviour_waiting_flush s/if (!backoffs \&\& !wq__rec_is_expected(rec))/if (0)/
-flush-all      src/memory/stop.c     behaviour_waiting_flush s/m->waiting == WQ_WAITING_FLUSH_ALL);/false);/
-flush-order    src/core/due.c        behaviour_waiting_flush s/wq__heap_first(&c->waiting)->ref;$/c->waiting.entries[c->waiting.len - 1].ref;/
-flush-refused  src/core/due.c        behaviour_waiting_flush /^wq__core_hasten(/,/^}/s/wq__heap_change(&c->waiting, ref, WQ_FOREVER);/(void)ref;/
-flush-again    src/core/due.c        behaviour_waiting_flush /^wq__core_hasten(/,/^}/s/i < c->waiting.len; i++)/i < 0 * c->waiting.len; i++)/
+age-deadline   src/core/due.c        scenario_ageing        s/wq__core_request_run(c, ref, entry->level, entry->at, &what)/wq__core_request_run(c, ref, entry->level, now, \&what)/
+bytes-back     src/core/core.c       scenario_bounds_bytes  s/^        c->bytes -= wq__rec_len(rec);/        (void)rec;/
+bytes-level    src/core/ready.c      scenario_bounds_bytes  s/^        r->levels.at\[rec->level\].bytes -= wq__rec_len(rec);/        (void)rec;/
+bytes-raise    src/core/ready.c      scenario_bounds_bytes  s/^        levels\[level\].bytes += wq__rec_len(rec);/        (void)level;/
+bytes-excess   src/core/capacity.c       scenario_bounds_bytes  s/over.bytes = c->bytes - c->max_bytes;/over.bytes = 1;/
+bytes-fit      src/core/capacity.c       scenario_bounds_bytes  s/(!c->max_bytes || made.bytes <= c->max_bytes)/true/
+bytes-named    src/core/capacity.c       scenario_bounds_bytes  s/^                sum.bytes -= wq__rec_len(rec);/                (void)rec;/
+bytes-promise  src/memory/gate.c     scenario_bounds_bytes  s/^    m->promised.bytes -= p.promised.bytes;/    (void)0;/
+bytes-room     src/memory/gate.c     scenario_bounds_bytes  s/^        left.bytes -= p->needs.bytes;/        (void)p;/
+flush-backoff  src/core/due.c        scenario_waiting       s/if (!backoffs \&\& !wq__rec_covers_add(rec))/if (0)/
+flush-all      src/memory/stop.c     scenario_waiting       s/m->waiting == WQ_WAITING_FLUSH_ALL);/false);/
+flush-order    src/core/due.c        scenario_waiting       s/wq__heap_first(&c->waiting)->ref;$/c->waiting.entries[c->waiting.len - 1].ref;/
+flush-refused  src/core/due.c        behaviour_delay        /^wq__core_flush_waiting(/,/^}/s/wq__heap_change(&c->waiting, ref, WQ_FOREVER);/(void)ref;/
+flush-again    src/core/due.c        behaviour_delay        /^wq__core_flush_waiting(/,/^}/s/i < c->waiting.len; i++)/i < 0 * c->waiting.len; i++)/
 nul            src/core/core.c       unit_core              s/^    at\[key.len\] = .*/    (void)at;/
 nul-long       src/core/core.c       fault_core             s/^    copy\[key.len\] = .*/    (void)copy;/
-quiet          src/core/core.c       behaviour_pace         s/pace->until = wq__span_add(now, pace->next_span);/pace->until = now;/
-max-wait       src/core/add.c        behaviour_pace         s/earlier(at, wq__core_pace(c, ref)->latest)/at/
+quiet          src/core/core.c       scenario_throttle      s/state->cooldown_until = wq__span_add(now, state->next_cooldown);/state->cooldown_until = now;/
+max-wait       src/core/add.c        scenario_debounce      s/earlier(at, wq__core_throttle_state(c, ref)->latest)/at/
 ties           src/core/heap.c       unit_heap              s/a->seq < b->seq/a->seq > b->seq/
 index-hole     src/core/index.c      unit_index             s/>= ((i - hole)/> ((i - hole)/
 index-place    src/core/index.h      unit_index             s/^        \*place = wq__index_place_for(ix, hash);/        (void)hash;/
@@ -81,28 +81,28 @@ spare          src/core/slab.c       unit_slab              s/if (c->spare \&\& 
 walk           src/core/slab.c       unit_slab              s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
 wake           src/memory/gate.c     unit_memory            s/^        wq__wake(wake);/        (void)wake;/
 last-look      src/memory/gate.c     unit_falling_asleep    s/^    return wq__core_offers(&m->core) + (pending < most ? pending : most);/    return wq__core_offers(\&m->core) + 0 * pending * most;/
-publish        src/memory/gate.c     unit_falling_asleep    /^let_go(/,/^}/{/^    publish_rouse_from(m);/d;}
+publish        src/memory/gate.c     unit_falling_asleep    /^release_and_wake(/,/^}/{/^    publish_wake_from(m);/d;}
 beacon-dim     src/memory/gate.c     behaviour_fd           s/        wq__beacon_dim(&m->beacon, WQ__LIT_BY_QUEUE);/        (void)0;/
-beacon-sleep   src/memory/gate.c     behaviour_fd           s/    if ((m->watched \&\& !m->lit) || wq__gate_tells(m))/    if (wq__gate_tells(m))/
-beacon-fork    src/port/beacon.c     behaviour_fork_signals s/return b->forks == forks;/return true;/
-keeper         src/memory/gate.c     behaviour_delay        s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
-promise        src/memory/gate.c     behaviour_bounds       s/^    m->promised.keys -= p.promised.keys;/    (void)0;/
-room           src/memory/gate.c     behaviour_bounds       s/^    wake = take_producers(m, wake);/    (void)take_producers;/
+beacon-sleep   src/memory/gate.c     scenario_fd            s/    if ((m->watched \&\& !m->lit) || wq__gate_reports_changes(m))/    if (wq__gate_reports_changes(m))/
+beacon-fork    src/port/beacon.c     behaviour_fork_signals s/return b->forks == wq__forks;/return true;/
+timekeeper         src/memory/gate.c     scenario_sleeping_gets s/if (m->getters.len \&\& !deadline_is_watched(m))/if (0)/
+promise        src/memory/gate.c     scenario_bounds        s/^    m->promised.keys -= p.promised.keys;/    (void)0;/
+room           src/memory/gate.c     scenario_bounds        s/^    wake = take_producers(m, wake);/    (void)take_producers;/
 rouse          src/memory/adds.c     unit_memory            s/if (position < from \&\& !has_lost_spinner(m, position, from))/if (from + 1)/
-spinner-all    src/memory/gate.c     unit_spin              s/return m->inbox.head + (ready < WQ__SPARED ? WQ__SPARED - ready : 0);/return WQ__ROUSE_NOBODY;/
+spinner-all    src/memory/gate.c     unit_spin              s/return m->inbox.head + (ready < WQ__SPARED ? WQ__SPARED - ready : 0);/return WQ__WAKE_NOBODY;/
 spinner-ready  src/memory/gate.c     unit_spin              s/(ready < WQ__SPARED ? WQ__SPARED - ready : 0)/WQ__SPARED/
 spinner-lost   src/memory/adds.c     unit_spin              s/position < from \&\& !has_lost_spinner(m, position, from)/position < from/
-spinner-count  src/memory/gate.c     unit_spin              /^wq__gate_give_up_spinner/,/^}/s/m->spinner = 0;/(void)0;/
+spinner-count  src/memory/gate.c     unit_spin              /^wq__gate_ignore_lost_spinner/,/^}/s/m->spinner = 0;/(void)0;/
 second-look    src/memory/gate.c     unit_spin              s/m->spinner ? 2 : 1/1/
 spin-pay       src/memory/spin.h     unit_spin              s/^    s->account = s->account > looks ? s->account - looks : 0;/    (void)looks;/
 spin-trial     src/memory/spin.h     unit_spin              s/^    wq__spin_earn(s, WQ__SPIN_TRIAL);/    (void)s;/
-tell-first     src/memory/gate.c     unit_report            /^wq__gate_await_work/,/^}/s/if (wq__gate_tell_inside(m))/if (0)/
-tell-blocked   src/memory/gate.c     unit_report            /^wq__gate_await_room/,/^}/s/if (wq__gate_tell_inside(m))/if (0)/
+tell-first     src/memory/gate.c     unit_report            /^wq__gate_await_work/,/^}/s/if (wq__gate_report_inside(m))/if (0)/
+tell-blocked   src/memory/gate.c     unit_report            /^wq__gate_await_capacity/,/^}/s/if (wq__gate_report_inside(m))/if (0)/
 real-time      src/memory/create.c   behaviour_real_time    s/^    if (m->real_time)/    if (0)/
 real-time-hand src/memory/create.c   unit_memory            s/ \&\& !config->real_time \&\&$/ \&\&/
 real-time-spin src/memory/create.c   unit_memory            s/wq__thread_processors() > 1 \&\& !config->real_time;/wq__thread_processors() > 1;/
 real-time-wake src/memory/gate.c     unit_wake_order        s/^    if (m->real_time) {/    if (0) {/
-destroy-lock   src/memory/gate.c     stress_destroy         s/^    wq__gate_enter(m); .. the last thread has released.*/    wq__lock_assert_taken(\&m->lock);/
+destroy-lock   src/clock/sleepers.c  stress_destroy         s/^    wq__lock_take(lock); .. the waker has released.*/    wq__lock_assert_taken(lock);/
 layer-drain    src/layer/delaying.c  behaviour_layers_full  s/^        d->inner->backend->shutdown(d->inner);.*/        (void)0;/
 cancel         src/port/cancel.h     stress_cancel          s/PTHREAD_CANCEL_DISABLE/PTHREAD_CANCEL_ENABLE/
 cancel-join    src/port/thread.c     behaviour_cancellation s/const int state = wq__cancel_off();/const int state = PTHREAD_CANCEL_ENABLE;/
@@ -113,112 +113,226 @@ ring-limit     src/memory/inbox.h    unit_inbox             s/in->head + WQ__INB
 deadline-first src/memory/inbox.c    unit_memory            s/        if (core->waiting.len)$/        if (0)/
 closed         src/memory/stop.c     unit_memory            s/^    wq__inbox_close(&m->inbox);//
 undo           src/memory/limited.c  behaviour_rate_limiting s/^            wq__retry_undo(&m->retry, keys\[i\]);/            (void)0;/
-told-twice     src/memory/report.c   behaviour_sinks        s/^    \*told = now;/    (void)told;/
+told-twice     src/memory/report.c   behaviour_sinks        s/^    \*reported = now;/    (void)reported;/
 lock-try       src/port/lock.h       unit_port              s/uint32_t expected = 0;/uint32_t expected = 1;/
 lock-sleeper   src/port/lock.c       unit_port              s/exchange_explicit(&l->word, 2, memory/exchange_explicit(\&l->word, 1, memory/
 lock-wake      src/port/lock.h       unit_port              s/^        wq__lock_wake_one(l);/        (void)0;/
 limiter-leak   src/memory/create.c   behaviour_rate_limiting s/^        wq_limiter_destroy(limiter); .. unless.*/        (void)limiter;/
-layer-limiter  src/layer/rate_limiting.c behaviour_layers  s/^        wq_limiter_destroy(limiter); .. unless.*/        (void)limiter;/
+layer-limiter  src/layer/rate_limiting.c behaviour_layers_config s/^        wq_limiter_destroy(limiter); .. unless.*/        (void)limiter;/
 limiter-short  src/config/config.c   behaviour_rate_limiting s/config->size >= end \&\&/config->size >= sizeof(size_t) \&\&/
 limiter-failed src/limit/limiter.c   behaviour_limiter      s/return l \&\& !l->err \&\& key.data/return l \&\& key.data/
 limiter-claim  src/limit/limiter.c   unit_limit_memory      s/^    return !wq_limiter_error(l) \&\&$/    return l \&\&/
 limiter-first  src/limit/combine.c   behaviour_limiter      s/^        } else if (!err) {/        } else {/
-limiter-why    src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained/    if (0 \&\& explained/
-limiter-whose  src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained.*/    if (explained.limiter == l)/
-limiter-other  src/limit/limiter.c   behaviour_last_error   s/^    if (explained.limiter == l \&\& explained/    if (explained/
-limiter-turn   src/limit/limiter.c   behaviour_last_error   s/(&turn, 1, memory/(\&turn, 0, memory/
-destroy-says   src/limit/limiter.c   behaviour_last_error   s/^    wq__fail_restore(&saved);/    (void)saved;/
+limiter-why    src/limit/limiter.c   behaviour_limiter_error s/^    if (explained.limiter == l \&\& explained/    if (0 \&\& explained/
+limiter-whose  src/limit/limiter.c   behaviour_limiter_error s/^    if (explained.limiter == l \&\& explained.*/    if (explained.limiter == l)/
+limiter-other  src/limit/limiter.c   behaviour_limiter_error s/^    if (explained.limiter == l \&\& explained/    if (explained/
+limiter-turn   src/limit/limiter.c   behaviour_limiter_error s/(&turn, 1, memory/(\&turn, 0, memory/
+destroy-says   src/limit/limiter.c   behaviour_limiter_error s/^    wq__fail_restore(&saved);/    (void)saved;/
 own-self       src/limit/own.c       behaviour_limiter      s/^        theirs.destroy(self);/        (void)self;/
 fail-thread    src/error/last.c      behaviour_last_error   s/^static _Thread_local struct wq__sentence last;/static struct wq__sentence last;/
 fail-errno     src/error/last.c      behaviour_last_error   s/^    errno = cause;/    (void)cause;/
-fail-restored  src/error/last.c      behaviour_last_error   s/^    last.number++; .. the number.*/    (void)0;/
+fail-restored  src/error/last.c      behaviour_limiter_error s/^    last.number++; .. the number.*/    (void)0;/
 step-caller    src/workers/work.c    behaviour_last_error   s/config_read("wq_work_one", /config_read("wq_workers_start", /
 step-queue     src/workers/work.c    behaviour_last_error   s/^    if (!q)$/    if (0)/
 layer-bytes    src/config/config.c   behaviour_last_error   s/{c->max_bytes, "max_bytes"}/{false, "max_bytes"}/
 fail-cut       src/error/last.c      behaviour_last_error   s/^        s\[lead\] = .*/        (void)s;/
-sink-why       src/memory/report.c   behaviour_last_error   s/if (err \&\& wq__fail_count() == before)/if (err)/
+sink-why       src/metrics/sinks.c   behaviour_last_error   s/if (err \&\& wq__fail_count() == before)/if (err)/
 clock-step     src/clock/fake.c      behaviour_clock        s/^    alarm_sleepers(f);/    (void)f;/
-refused-key    src/layer/delaying.c  behaviour_layers_full  s/^    if (still_due)$/    if (0)/
-refused-first  src/layer/delaying.c  behaviour_layers_full  s/err == WQ_EFULL || err == WQ_ENOMEM/0/
+refused-key    src/layer/due.c       behaviour_layers_full  s/^    if (still_due)$/    if (0)/
+refused-first  src/layer/due.c       behaviour_layers_full  s/err == WQ_EFULL || err == WQ_ENOMEM/0/
 layer-calls    src/layer/calls.h     behaviour_layers_full  s/if (atomic_load_explicit(\&c->n, memory_order_acquire) != 0)/if (0)/
-due-first      src/layer/delaying.c  behaviour_layers       s/^    (void)hand_over(d);$/    (void)d;/
+due-first      src/layer/adds.c      conformance_layers_delay s/^    (void)wq__delaying_pass_on(a->d);$/    (void)0;/
 woken-waiter   src/clock/fake.c      behaviour_clock        s/!wq__parker_is_woken(w->parker)/true/
+factor         src/limit/delay.c     unit_limit_delay       s/const double middle = low \* high;/const double middle = low * low * factor;/
+factor-least   src/limit/spec.c      behaviour_limiter      s/!(s->factor >= 1 \&\& /!(s->factor > 0 \&\& /
+spec-twice     src/limit/spec.c      behaviour_limiter_spec s/^    if (twice)/    if (0)/
+spec-max-wait  src/limit/spec.c      behaviour_limiter_spec s/^    if (whole->parts \&\& ((/    if (0 \&\& ((/
+spec-own       src/limit/own.c       behaviour_limiter_spec s/^    l->no_spec = .*/    (void)l;/
+shared-fence   tests/support/store_sessions.c shared_faults s/^                   loan->item.fence == fence$/                   true/
+shared-revive  tests/support/memory_store.c unit_store_sessions /^renew_session(/,/^}/s/^    store_end_expired(store, now);/    (void)store;/
+shared-giveup  src/shared/lease.c    shared_lease           s/^    if (!err \&\& sent_ns < s->valid_until_ns) {/    if (!err) {/
+shared-renewal src/shared/lease.c    shared_lease           s/const int64_t until = wq__span_add(sent_ns, e->lease_ns);/const int64_t until = wq__span_add(now, e->lease_ns);/
+shared-opening src/shared/lease.c    shared_lease           /^wq__shared_begin_session(/,/^}/s/wq__span_add(sent_ns, e->lease_ns);/wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, e->lease_ns);/
+shared-reply   src/shared/combine.c  shared_lease           s/^    s->valid_until_ns = wq__span_add(sent_ns, s->engine->lease_ns);/    s->valid_until_ns = wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, s->engine->lease_ns);/
+shared-doubt   src/shared/combine.c  shared_faults          s/^        s->in_doubt |= err \&\& err != WQ_EAWAY;/        (void)0;/
+shared-known   src/shared/combine.c  shared_faults          s/if (h->state != WQ__HOLD_TAKEN \&\& !h->lost)/if (0)/
+shared-sure    src/shared/combine.c  shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
+shared-expire  src/shared/combine.c  shared_lease           s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
+shared-shut    src/shared/finish.c   shared_handles         s/^    (void)begin_all(s, item, &result, result, &one, 1);/    if (atomic_load(\&s->closed)) return WQ_ESHUTDOWN; &/
+shared-judge   src/shared/finish.c   shared_faults          s/if (e->err == WQ_ELOST \&\& hold->in_doubt \&\& !hold->lost)/if (0)/
+shared-errs    src/shared/finish.c   shared_faults          s/^            errs\[i\] = endings\[i\].err;/            errs[i] = err;/
+shared-silent  src/shared/lease.c    shared_lease           s/^    s->to_report = true;/    (void)0;/
+shared-twice   src/shared/lease.c    shared_lease           s/^        h->reported = true;/        h->reported = h->item.fence % 2 == 0;/
+shared-reading src/shared/lease.c    shared_lease           s/^    if (hold->reporting)$/    if (0)/
+shared-late    src/shared/lease.c    shared_lease           s/if (err == WQ_ELOST \&\& s->session != session)/if (0)/
+shared-listen  src/shared/sleep.c    shared_handles         s/^    if (!s->listener)$/    if (0)/
+shared-sooner  src/shared/sleep.c    shared_handles         s/^    else if (next_look(s, s->listener_list) < s->listener_until_ns \&\&/    else if (0 \&\&/
+shared-again   src/shared/gets.c     shared_handles         s/} while (why == WQ__WAKE_LISTEN);/} while (0); while (why == WQ__WAKE_LISTEN) why = wq__shared_sleep(s, \&s->getters, deadline_ns);/
+shared-wake    src/shared/sleep.c    shared_handles         /^release_and_wake(/,/^}/s/^    take_getters(s, wake);/    (void)take_getters;/
+shared-drained src/shared/sleep.c    shared_handles         s/^    if (s->seen.ready == 0 \&\& s->holds.lent == s->holds.lost)/    if (0)/
+shared-idle    src/shared/sleep.c    shared_handles         s/^    if (s->seen.ready == 0 \&\& s->seen.held == 0)/    if (0)/
+shared-lost    src/shared/sleep.c    shared_lease           s/^    take_one_in_doubt(s, wake);/    (void)take_one_in_doubt;/
+shared-drain   src/shared/stop.c     shared_handles         s/return s->seen.ready == 0 \&\& s->holds.lent == s->holds.lost;/return s->seen.ready == 0 \&\& s->seen.held == 0;/
+shared-fork    src/shared/create.c   shared_fork            s/return s->forks != wq__forks;/return s->forks > wq__forks;/
+shared-close   tests/support/memory_store.c shared_handles  /^memory_close(/,/^}/s/^        end_session_of(e);/        store_end_expired(store, 0);/
+shared-pause   src/shared/gets.c     shared_handles         s/paused ? wq__shared_run(s, NULL) : try_get(s, out, max, n);/paused ? WQ_OK : try_get(s, out, max, n);/
+shared-fd-lock src/shared/view.c     shared_handles         s/^    int        theirs = -1;/    int theirs = first \&\& e->ops->fd ? e->ops->fd(e) : -1;/
+shared-nul     src/shared/adds.c     shared_handles         s/s->on_drop(s->drop_ctx, (wq_key){copy->bytes, key.len}, /s->on_drop(s->drop_ctx, key, /
+shared-stale   src/shared/holds.c    shared_handles         s/^            enter_new(h, more);/            (void)enter_new, enter_ended(h, more);/
+shared-key     src/shared/holds.c    shared_faults          s/return a->item.fence < b->item.fence;/return a->item.fence > b->item.fence;/
+shared-orphan  src/shared/gets.c     shared_faults          /^try_get(/,/^}/s/^        (void)wq__shared_run(s, NULL);/        (void)s;/
+spec-beyond    src/limit/describe.c  behaviour_limiter_spec s/^    if (exceeds(&l->spec, out->size))/    if (0 * exceeds(\&l->spec, out->size))/
 give-up-copy   src/limit/retry.c     behaviour_rate_limiting s/(wq_key){copy, key.len}/key/
 give-up-later  src/limit/retry.c     behaviour_rate_limiting s/^        return WQ_ENOMEM;/        return wq_limiter_forget(r->limiter, key), WQ_ENOMEM;/
-drop-once      src/workers/work.c    unit_workers_results   s/if (why != WQ_EGIVENUP)/if (true)/
-drop-count     src/memory/limited.c  behaviour_metrics      s/atomic_fetch_add_explicit(&m->dropped, n,/atomic_fetch_add_explicit(\&m->dropped, 0 * n,/
-layer-drops    src/layer/rate_limiting.c behaviour_layers   s/if (err == WQ_EGIVENUP)/if (0)/
-again-now      src/workers/work.c    unit_workers_results   s/return after_ns > 0 ? wq_add_after/return 1 ? wq_add_after/
-drop-twice     src/workers/work.c    unit_workers_results   s/^    if (loan->dropped)$/    if (0)/
-drop-next      src/workers/work.c    unit_workers_results   s/^    loan->dropped = false;/    (void)0;/
-done-lost      src/workers/work.c    unit_workers_results   s/return err \&\& err != WQ_ESTATE \&\&/return 0 \&\& err != WQ_ESTATE \&\&/
-done-foreign   src/workers/work.c    unit_workers_results   s/ \&\& err != WQ_ELOST;/;/
-step-on-loan   src/workers/work.c    unit_workers_results   s/^    if (is_still_on_loan(err))$/    if (0)/
+drop-count     src/memory/limited.c  scenario_metrics       s/atomic_fetch_add_explicit(&m->dropped, n,/atomic_fetch_add_explicit(\&m->dropped, 0 * n,/
+layer-drops    src/layer/rate_limiting.c behaviour_layers_config s/if (err == WQ_EGIVENUP)/if (0)/
+layer-table    include/wq/backend.h  behaviour_layers_verbs s/(q)->backend->size \&\&  /SIZE_MAX \&\&  /
+layer-priority src/layer/due.c       behaviour_layers_verbs s/^        .priority = item->priority,//
+layer-rejected src/layer/due.c       behaviour_layers_verbs s/^    if (item->priority == 0 ||/    if (true ||/
+layer-dropped  src/layer/due.c       behaviour_layers_verbs s/^    d->drops += err == WQ_ESHUTDOWN;/    (void)0;/
+layer-merge    src/layer/adds.c      conformance_layers_full_if_waiting /^add_combined(/,/^}/s/^    if (!waits)/    if (true)/
+layer-joins    src/layer/adds.c      conformance_layers_full_debounce s/^    if (!(info.states & (WQ_STATE_READY | WQ_STATE_DIRTY)))/    if (true)/
+layer-raises   src/layer/adds.c      behaviour_layers_verbs s/^    if (a->how->priority > info->priority)/    if (false)/
+layer-defers   src/layer/adds.c      behaviour_layers_verbs s/^        d->deferred++;/        d->drops++;/
+layer-reserved src/layer/adds.c      behaviour_layers_verbs s/^    } else if (made \&\&/    } else if (false \&\&/
+layer-backoff  src/layer/adds.c      behaviour_layers_verbs s/^        .backoff = a->delays,//
+layer-retries  src/layer/adds.c      behaviour_layers_verbs s/^    if (!err \&\& retry)/    if (false)/
+layer-removed  src/layer/view.c      behaviour_layers_verbs s/^    out->removed -= own.deferred;//
+layer-next     src/layer/view.c      conformance_layers_full_inspect s/^    out->next_ns = earlier(out->next_ns, own.next_ns);//
+layer-due      src/layer/view.c      behaviour_layers_verbs s/own->states & due ? 0 : own->wait_ns/own->wait_ns/
+layer-twice    src/layer/view.c      behaviour_layers_verbs s/ == WQ_OK \&\& info.states)/ == WQ_OK \&\& false)/
+layer-states   src/layer/view.c      behaviour_layers_verbs s/each(inner, ANY_STATE, visit/each(inner, w->states, visit/
+layer-fd       src/layer/due.c       conformance_layers_full_fd s/^    if (d->watch.beacon)/    if (false)/
+layer-fd-inner src/layer/view.c      conformance_layers_full_fd s/err = wq__beacon_include(&d->beacon, inner_fd);/err = inner_fd < 0 ? WQ_EIO : WQ_OK;/
+layer-fd-pause src/layer/due.c       conformance_layers_full_pause s/d->paused ? WQ_FOREVER : //
+layer-remove   src/layer/withdraw.c  behaviour_layers_verbs /^remove_key(/,/^}/s/^        return err;/        (void)0;/
+layer-refused  src/layer/withdraw.c  behaviour_layers_verbs s/^    if (d->refused \&\&/    if (false \&\&/
+layer-late     src/layer/withdraw.c  behaviour_layers_verbs /^await_done(/,/^}/s/^    if (!err)/    if (false)/
+layer-offered  src/layer/withdraw.c  behaviour_layers_verbs s/is_being_offered(d, key); round/is_being_offered(d, key) \&\& false; round/
+layer-waits    src/layer/delaying.c  behaviour_layers_verbs s/wq__calls_in_progress(&d->waits)/false/
+layer-failures src/layer/rate_limiting.c behaviour_layers_verbs s/^    mine.requeues = .*//
+layer-requeues src/layer/rate_limiting.c conformance_layers_full_inspect s/^        out->requeues = requeues;/        (void)requeues;/
+layer-undo     src/layer/rate_limiting.c behaviour_layers_verbs s/^        undo(l, keys, n);/        (void)0;/
+layer-undo-all src/layer/rate_limiting.c conformance_layers_full_add_with s/^            undo(l, keys, i);/            (void)0;/
+layer-shorter  src/layer/rate_limiting.c conformance_layers_full_add_with s/after_ns < delay_ns ? after_ns : delay_ns/false ? after_ns : delay_ns/
+again-now      src/front/finish.c    unit_workers_results   s/return after_ns > 0 ? wq_add_after/return 1 ? wq_add_after/
+done-lost      src/workers/work.c    unit_workers_results   /^ends_loan(/,/^}/s/^    case WQ_ELOST:$//
+done-foreign   src/workers/work.c    unit_workers_results   /^ends_loan(/,/^}/s/^    case WQ_ESTATE:$//
+step-on-loan   src/workers/work.c    unit_workers_results   s/^        leave_on_loan(&s, item, err);/        (void)0;/
+left-on-loan   src/workers/work.c    unit_workers_results   s/^            leave_on_loan(s, item, err);/            (void)0;/
+drop-eio       src/workers/work.c    behaviour_workers_failing s/if (err == WQ_EIO || err == WQ_EAWAY)/if (0)/
+drop-lost      src/workers/work.c    behaviour_workers_failing s/return err == WQ_EGIVENUP || err == WQ_EDROPPED/return err == WQ_EGIVENUP || err == WQ_EDROPPED || err == WQ_ELOST/
+drop-unsupp    src/workers/work.c    unit_workers_results   /^is_unsupported(/,/^}/s/return (err == WQ_ENOTSUP/return false \&\& (err == WQ_ENOTSUP/
+drop-copy      src/workers/work.c    behaviour_workers_failing s/^    if (!r->copy)$/    if (0)/
+settle-once    src/workers/work.c    behaviour_workers_failing s/^    bool    stopping = false;/    bool    stopping = true;/
+settle-done    src/workers/work.c    behaviour_workers_failing s/repeat_settling(s, \*item, wq_result_done(), err);/(void)0;/
+settle-phase   src/workers/work.c    behaviour_workers_failing s/^    set_phase(s->worker, WQ__WORKING);/    (void)0;/
+lost-count     src/workers/work.c    behaviour_workers_failing s/(!\*item \&\& \*err != WQ_ELOST)/!*item/
+lost-once      src/workers/watchdog.c behaviour_workers_failing s/w->hold_ends = left_ns > 0;/w->hold_ends = true;/
+lost-early     src/workers/watchdog.c behaviour_workers_failing s/^    if (left_ns <= 0)$/    if (1)/
+lost-in-use    src/workers/watchdog.c behaviour_workers_failing s/^    while (w->in_use)$/    while (0)/
+stop-within    src/workers/pool.c    behaviour_workers_stop s/return ended ? WQ_OK : WQ_ETIMEDOUT;/return ended ? WQ_OK : WQ_OK;/
+next-lost      src/front/finish.c    behaviour_workers_failing s/return err == WQ_ELOST \&\& !\*item ? q->backend->get/return false ? q->backend->get/
+verb-size      include/wq/backend.h  behaviour_backend      s/(q)->backend->size \&\&/SIZE_MAX \&\&/
+scheme-slash   src/front/open.c      behaviour_open         s/^           s\[n\] == .\..)$/           s[n] == 46 || s[n] == 47)/
+scheme-limiter src/front/open.c      behaviour_open         /^refuse(/,/^}/s/^    wq_limiter_destroy(.*/    (void)config;/
+finish-foreign src/memory/finish.c   scenario_finish        s/^    if (!is_on_loan(m, \*item)) {/    if (0 \&\& !is_on_loan(m, *item)) {/
+finish-drops   src/memory/finish.c   scenario_finish        s/^        (void)wq__memory_count_drops(\&m->base, 1);/        (void)m;/
+drop-once      src/core/result.h     scenario_finish        s/return err == WQ_EDROPPED ||/return err == WQ_EGIVENUP || err == WQ_EDROPPED ||/
+back-shutdown  src/memory/finish.c   scenario_finish        s/return give_back(m, item, how.priority);/return wq__memory_shutting_down(\&m->base) ? WQ_ESHUTDOWN : give_back(m, item, how.priority);/
 nowait-limit   src/front/adds.c      behaviour_bad_input    s/!err \&\& how->nowait \&\& how->max_block_ns/false/
 bucket-back    src/limit/tokens.c    unit_bucket            s/return now > level->last_ns ? now : level->last_ns;/return now;/
-removing       src/core/core.c       behaviour_remove_wait  s/^    if (rec->flags & WQ__REMOVING) {/    if (0) {/
-remove-mark    src/memory/waits.c    behaviour_remove_wait  s/^    (void)wq__core_remove_at_done(&m->core, w->key, w->hash, true);/    (void)0;/
-remove-last    src/memory/waits.c    behaviour_remove_wait  s/if (err \&\& !is_being_removed(m, w->key))/if (err)/
-remove-keeps   src/memory/waits.c    behaviour_remove_wait  s/if (err \&\& !is_being_removed(m, w->key))/if (0)/
-remove-over    src/memory/waits.c    behaviour_remove_wait  s/if (!r->waiter->over \&\& wq__same_key/if (wq__same_key/
-remove-list    src/memory/waits.c    behaviour_remove_wait  /^leave_list/,/^}/s/^    \*link = r->next;/    (void)r->next;/
-remove-notsup  src/memory/waits.c    behaviour_remove_wait  s/if (removed == WQ_ENOTSUP)/if (0)/
-remove-quiet   src/memory/memory.h   behaviour_remove_wait  s/: INT64_MIN;/: 0;/
-flush-unwant   src/core/core.c       behaviour_flush        s/^    end_run(c, ready ? .*/    (void)ready;/
-flush-done     src/core/core.c       behaviour_flush        s/^    end_run(c, turn);/    (void)turn;/
-flush-dirty    src/core/core.c       behaviour_flush        s/^    wq__rec_set_next_turn(rec, wq__flush_mark(&c->flush));/    (void)0;/
-flush-ready    src/core/core.c       unit_flush             s/^        wq__rec_set_turn(rec, wq__flush_mark(&c->flush));/        (void)0;/
-flush-back     src/core/core.c       unit_flush             s/^    wq__rec_set_turn(rec, wq__rec_next_turn(rec));/    (void)0;/
+removing       src/core/core.c       scenario_remove_wait   s/^    if (rec->flags & WQ__REMOVING) {/    if (0) {/
+remove-mark    src/memory/waits.c    scenario_remove_wait   s/^    (void)wq__core_remove_at_done(&m->core, w->key, w->hash, true);/    (void)0;/
+remove-last    src/memory/waits.c    scenario_remove_wait   s/if (err \&\& !is_being_removed(m, w->key))/if (err)/
+remove-keeps   src/memory/waits.c    scenario_remove_wait   s/if (err \&\& !is_being_removed(m, w->key))/if (0)/
+remove-over    src/memory/waits.c    behaviour_waits        s/if (!r->waiter->over \&\& wq__same_key/if (wq__same_key/
+remove-list    src/memory/waits.c    behaviour_waits        /^leave_list/,/^}/s/^    \*link = r->next;/    (void)r->next;/
+remove-notsup  src/memory/waits.c    behaviour_order_calls  s/if (removed == WQ_ENOTSUP)/if (0)/
+remove-quiet   src/memory/memory.h   scenario_remove_wait   s/: INT64_MIN;/: 0;/
+flush-unwant   src/core/core.c       scenario_flush         s/^    end_run(c, ready ? .*/    (void)ready;/
+flush-done     src/core/core.c       scenario_flush         s/^    end_run(c, epoch);/    (void)epoch;/
+flush-dirty    src/core/core.c       scenario_flush         s/^    wq__rec_set_next_epoch(rec, wq__flush_mark(&c->flush));/    (void)0;/
+flush-ready    src/core/core.c       unit_flush             s/^        wq__rec_set_epoch(rec, wq__flush_mark(&c->flush));/        (void)0;/
+flush-back     src/core/core.c       unit_flush             s/^    wq__rec_set_epoch(rec, wq__rec_next_epoch(rec));/    (void)0;/
 flush-asked    src/core/flush.c      unit_flush             s/^        f->close_next = true;/        (void)f;/
 flush-close    src/core/flush.c      unit_flush             s/^        if (f->close_next)/        if (0)/
-flush-inbox    src/memory/waits.c    behaviour_flush        /^prepare(/,/^}/s/wq__gate_catch_up(m)/WQ_OK/
-flush-holder   src/memory/waits.c    behaviour_flush        s/return wq__core_holds_any(&m->core, wq__slot_serial()) ? WQ_ESTATE : WQ_OK;/return WQ_OK;/
-key-holder     src/memory/waits.c    behaviour_flush        s/               ? WQ_ESTATE/               ? WQ_OK/
-key-removed    src/core/core.c       behaviour_flush        s/^        errand->wanted = errand->wanted .*/        (void)errand;/
-key-begun      src/core/core.c       behaviour_flush        s/^    errand->fence = fence;/    (void)fence;/
-idle-over      src/memory/waits.c    behaviour_flush        s/while (!w->over \&\& !is_over(m, w)) {/while (!is_over(m, w)) {/
-wait-told      src/memory/gate.c     behaviour_flush        /^wq__gate_await_waiter/,/^}/{/tell_inside/d;s/^    wq__sleeper_enter(/    (void)wq__gate_tell_inside(m); &/;}
-wait-wake      src/memory/gate.c     behaviour_flush        s/^        wake = wq__waits_take(m, wake);/        (void)wq__waits_take;/
-wait-destroy   src/memory/waits.c    behaviour_flush        s/w->over = m->destroying || is_over(m, w);/w->over = is_over(m, w);/
+flush-inbox    src/memory/waits.c    scenario_flush         /^wait_for_all(/,/^}/s/wq__gate_catch_up(m)/WQ_OK/
+flush-holder   src/memory/waits.c    scenario_flush         s/if (!err \&\& wq__core_holds_any(&m->core, wq__thread_mark_serial()))/if (0)/
+key-holder     src/memory/waits.c    scenario_flush         s/               ? WQ_ESTATE/               ? WQ_OK/
+key-removed    src/core/core.c       scenario_flush         s/^        flush->pending = flush->pending .*/        (void)flush;/
+key-begun      src/core/core.c       scenario_flush         s/^    flush->fence = fence;/    (void)fence;/
+idle-over      src/memory/waits.c    behaviour_waits        s/while (!w->over \&\& !is_over(m, w)) {/while (!is_over(m, w)) {/
+wait-told      src/memory/gate.c     behaviour_waits        /^wq__gate_await_waiter/,/^}/{/report_inside/d;s/^    wq__sleeper_enter(/    (void)wq__gate_report_inside(m); &/;}
+wait-wake      src/memory/gate.c     scenario_flush         s/^        wake = wq__waits_take(m, wake);/        (void)wq__waits_take;/
+wait-destroy   src/memory/waits.c    scenario_flush         s/w->over = m->destroying || is_over(m, w);/w->over = is_over(m, w);/
 pause-work     src/memory/gate.c     unit_pause             s/^    if (wq__core_is_paused(&m->core))/    if (0)/
 removed-inbox  src/memory/gets.c     unit_waits             s/    if (lack \&\& m->removers)/    if (0)/
 idle-inbox     src/memory/waits.c    unit_waits             s/return w->what == IDLE \&\& wq__core_idle(&m->core);/return 0 * (w->what + m->blocked);/
-pause-deadline src/memory/gate.c     behaviour_pause        s/^                    wq__core_is_paused(&m->core)$/                    0/
-lane-named     src/core/room.c       behaviour_bounds       s/len > most \&\& unnamed_in_lane(s, g->at\[i\])/len > most \&\& (most == 0 || unnamed_in_lane(s, g->at[i]))/
-age-at-done    src/core/core.c       behaviour_ageing       s/^    begin_age(c, rec, now);$/    (void)now;/
+pause-deadline src/memory/gate.c     scenario_pause         s/^                    wq__core_is_paused(&m->core)$/                    0/
+lane-named     src/core/capacity.c       scenario_bounds        s/len > most \&\& unnamed_in_lane(s, g->at\[i\])/len > most \&\& (most == 0 || unnamed_in_lane(s, g->at[i]))/
+age-at-done    src/core/core.c       scenario_ageing        s/^    begin_age(c, rec, now);$/    (void)now;/
 pause-beacon   src/memory/gate.c     unit_pause             s/ \&\& !wq__core_is_paused(&m->core);/;/
-pause-offers   src/core/ready.h      behaviour_pause        s/^    if (r->special & WQ__PAUSED)/    if (0)/
-pause-plain    src/memory/stop.c     behaviour_pause        s/const unsigned other = WQ__PAUSED | /const unsigned other = /
-pause-end      src/memory/stop.c     behaviour_pause        /^stop_adds/,/^}/s/^    wq__core_pause(&m->core, false);/    (void)0;/
-pause-late     src/memory/stop.c     behaviour_pause        s/m->core.shutting_down ? WQ_ESHUTDOWN : WQ_OK;/WQ_OK;/
+pause-offers   src/core/ready.h      scenario_pause         s/^    if (r->special & WQ__PAUSED)/    if (0)/
+pause-plain    src/memory/stop.c     scenario_pause         s/const unsigned other = WQ__PAUSED | /const unsigned other = /
+pause-end      src/memory/stop.c     scenario_pause         /^stop_adds/,/^}/s/^    wq__core_pause(&m->core, false);/    (void)0;/
+pause-late     src/memory/stop.c     scenario_pause         s/if (paused \&\& m->core.shutting_down)/if (0)/
 pause-metric   src/metrics/registry.c behaviour_registry    s/^    now->paused += counts->paused;/    (void)0;/
 overdue-never  src/core/ready.c      model_model            s/^    return r->special & WQ__AGEING \&\&$/    return 0 \&\&/
 overdue-oldest src/core/ready.c      model_model            s/const wq__ref           ref = r->oldest;/const wq__ref           ref = r->newest;/
 overdue-raise  src/core/ready.c      model_model            s/^    rec->level = level;$/& if (r->special \& WQ__AGEING) { take_out_by_age(r, rec); append_by_age(r, ref, rec); }/
-flush-fresh    src/core/core.c       model_model            s/(c->prefix | turn \* (WQ__TURN \/ 3))/(c->prefix + 0 * turn)/
-flush-removed  src/core/core.c       model_model            s/^    end_run(c, ready ? wq__rec_turn(rec) : wq__rec_next_turn(rec));/    (void)ready;/
+flush-fresh    src/core/core.c       model_model            s/(c->prefix | epoch \* (WQ__EPOCH \/ 3))/(c->prefix + 0 * epoch)/
+flush-removed  src/core/core.c       model_model            s/^    end_run(c, ready ? wq__rec_epoch(rec) : wq__rec_next_epoch(rec));/    (void)ready;/
 flush-fourth   src/core/flush.c      model_model            s/^        if (f->close_next)$/        if (0)/
-flush-early    src/core/flush.h      model_model            s/return turn < f->first;/return turn <= f->first;/
+flush-early    src/core/flush.h      model_model            s/return epoch < f->first;/return epoch <= f->first;/
 remove-late    src/core/core.c       model_model            /^settle_requests(/,/^}/s/if (rec->flags & WQ__REMOVING) {/if (0) {/
 remove-off     src/core/core.c       model_model            /^wq__core_remove_at_done(/,/^}/s/wq__rec_clear(/wq__rec_set(/
 pause          src/core/ready.h      model_model            s/^    if (r->special & WQ__PAUSED)$/    if (0)/
-bytes-bound    src/core/room.c       model_model            s/if (c->max_bytes \&\& c->bytes > c->max_bytes)/if (0)/
-bytes-enough   src/core/room.c       model_model            s/^            sum.bytes += l->at\[i\].bytes;/            sum.bytes += c->bytes;/
-victim-named   src/core/room.c       model_model            s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__PICKED)/while (0)/
-victim-lowest  src/core/room.c       model_model            s/l->at\[i\].priority < l->at\[s->current\].priority/l->at[i].priority > l->at[s->current].priority/
-flush-expected src/core/due.c        behaviour_waiting_flush s/!wq__rec_is_expected(rec)/rec->flags \& WQ__BACKOFF/
+bytes-bound    src/core/capacity.c       model_model            s/if (c->max_bytes \&\& c->bytes > c->max_bytes)/if (0)/
+bytes-enough   src/core/capacity.c       model_model            s/^            sum.bytes += l->at\[i\].bytes;/            sum.bytes += c->bytes;/
+victim-named   src/core/capacity.c       model_model            s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__NAMED)/while (0)/
+victim-lowest  src/core/capacity.c       model_model            s/l->at\[i\].priority < l->at\[s->current\].priority/l->at[i].priority > l->at[s->current].priority/
+flush-expected src/core/due.c        scenario_waiting       s/!wq__rec_covers_add(rec)/rec->flags \& WQ__BACKOFF/
 hasten-order   src/core/due.c        model_model            s/const wq__ref ref = wq__heap_first(&c->waiting)->ref;/const wq__ref ref = c->waiting.entries[c->waiting.len - 1].ref;/
 hasten-again   src/core/due.c        model_model            s/c->waiting.entries\[i\].at = wq__span_add(now, WQ__OFFER_AGAIN_NS);/c->waiting.entries[i].at = now;/
-merged-join    src/core/add.c        model_model            /^join_deadline(/,/^}/s/^    c->tally.merged++;/    (void)0;/
-merged-put-off src/core/add.c        model_model            /^put_off(/,/^}/s/^    c->tally.merged++;/    (void)0;/
+merged-join    src/core/add.c        model_model            /^count_merged_and_keep(/,/^}/s/^    c->tally.merged++;/    (void)0;/
+merged-defer   src/core/add.c        model_model            /^defer_to(/,/^}/s/^    c->tally.merged++;/    (void)0;/
 merged-over    src/core/add.c        model_model            /^take_over(/,/^}/s/^    c->tally.merged++;/    (void)0;/
-merged-done    src/core/core.c       model_model            /^come_back(/,/^}/s/^        c->tally.merged++;/        (void)0;/
+merged-done    src/core/core.c       model_model            /^requeue_dirty(/,/^}/s/^        c->tally.merged++;/        (void)0;/
 respect-pace   src/core/add.c        model_model            s/if (wq__core_respects_backoff(c, rec))/if (0)/
 key-nul        src/core/core.c       model_model            s/^    at\[key.len\] = .*/    (void)at;/
+finish-prio    src/core/result.h     scenario_finish        s/result.prioritized ? result.priority : item->priority,/result.priority,/
+finish-forget  src/memory/finish.c   scenario_finish        s/if (!err || err == WQ_ESHUTDOWN)/if (0)/
+shared-next    src/shared/finish.c   conformance_shared_finish s/^    s->drops += ended .*/    (void)ended;/
+shared-retry   src/shared/finish.c   conformance_shared_finish /^is_retry(/,/^}/s/^    default:/    default: return false;/
+shared-nul     src/shared/adds.c     conformance_shared_behaviour_keys s/^    copy->bytes\[key.len\] = .*/    (void)0;/
+shared-ages    src/shared/create.c   conformance_shared_behaviour_metrics s/\.ages = config->ages || metrics,/.ages = config->name || metrics,/
+shared-stats   src/shared/combine.c  conformance_shared_behaviour_threads s/= put_stats_last(s->posts);/= put_stats_last(NULL) ? NULL : s->posts;/
+listen-stop    src/shared/sleep.c    shared_races           s/if (s->interrupts != interrupts) .*/if (0 * interrupts)/
+listen-later   src/shared/stop.c     shared_races           s/s->getters.len + s->changing == 0/s->getters.len == 0/
+doubt-again    src/shared/combine.c  shared_races           s/^    s->in_doubt |= err != WQ_OK;/    s->in_doubt = err != WQ_OK;/
+fd-lock        src/shared/view.c     shared_races           s/^        theirs = wq__engine_fd(e);/        wq__shared_enter(s); & wq__lock_release(\&s->lock);/
+destroy-get    src/shared/gets.c     shared_races           s/^    if (!s->destroying)$/    if (1)/
+get-many-n     src/shared/gets.c     shared_races           /^wq__shared_get_many(/,/^}/s/^    if (!err)$/    if (1)/
+destroy-report src/shared/gets.c     shared_races           /^get(/,/^}/{s/^        report_latencies(s, out, \*n);/        (void)report_latencies;/;s/^    wq__shared_end_blocking(s);/& if (!err) wq__shared_report_latency(s, hold_of(out[0])->waited_ns);/;}
+cancel-run     src/shared/call.h     shared_races           /^wq__engine_run(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
+cancel-renew   src/shared/call.h     shared_races           /^wq__engine_renew(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
+cancel-recon   src/shared/call.h     shared_races           /^wq__engine_reconcile(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
+cancel-wait    src/shared/call.h     shared_races           /^wq__engine_wait(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
+cancel-kick    src/shared/call.h     shared_races           /^wq__engine_kick(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
+cancel-fd      src/shared/call.h     shared_races           /^wq__engine_fd(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
+cancel-close   src/shared/call.h     shared_races           /^wq__engine_close(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
+lost-drain     src/shared/stop.c     shared_races           /^is_drained(/,/^}/s/s->holds.lent == s->holds.lost/s->holds.lent == 0/
+lost-wake      src/shared/sleep.c    shared_races           s/ \&\& s->holds.lent == s->holds.lost)/ \&\& s->holds.lent == 0)/
+lost-batch     src/shared/combine.c  shared_races           /^lead(/,/^}/{/^    wake_posts(answered, self);/d;s/^    wq__shared_report_changes(s);/& wake_posts(answered, self);/;}
+finish-trips   src/shared/finish.c   shared_races           /^finish_many(/,/^}/s/^    if (n > AT_HAND)$/    for (; !errs \&\& n > 1; n--) (void)finish_all(s, items + n - 1, results, all, NULL, at_hand, 1); &/
+shared-conn    src/shared/view.c     shared_handles         s/out->connects = s->session + 1;/out->connects = 1;/
+shared-said    src/shared/combine.c  shared_combine         s/^        repeat_sentence(s, self.err);/        (void)repeat_sentence;/
+finish-stale   src/memory/finish.c   behaviour_finish       s/if (!wq__core_may_be_lent(\*item)) {/if (0) {/
 '
 
 scratch=build/mutants
-labels='unit|behaviour|model|fault|conformance'
+labels='unit|behaviour|model|fault|shared|conformance'
 
 # Prints the rows that are asked for.
 rows() {
@@ -228,7 +342,18 @@ rows() {
     done
 }
 
-# Does every row change its file, and is there a row for every name?
+# Is this a test program? A build of any other fails, as if the compiler noticed
+# the mutant.
+is_program() {
+    case $1 in
+    scenario_*) [ -f "tests/scenarios/${1#*_}.scenario" ] ;;
+    conformance_*) [ -f tests/conformance/test_conformance.c ] ;;
+    *) [ -f "tests/${1%%_*}/test_${1#*_}.c" ] ;;
+    esac
+}
+
+# Fails unless every row changes its file and names a test program, and every
+# name has a row.
 check_rows() {
     for name; do
         if [ -z "$(rows "$name")" ]; then
@@ -238,9 +363,13 @@ check_rows() {
     done
     rows "$@" | {
         status=0
-        while read -r name file _ change; do
+        while read -r name file program change; do
             if sed "$change" "$file" | cmp -s - "$file"; then
                 echo "mutants: $name: changes nothing in $file" >&2
+                status=1
+            fi
+            if ! is_program "$program"; then
+                echo "mutants: $name: there is no test program $program" >&2
                 status=1
             fi
         done
@@ -260,7 +389,7 @@ run_tests() {
         >"$scratch/log" 2>&1
 }
 
-# Succeeds if no test fails. The stress tests take longest, and come last.
+# Succeeds if no test fails. The stress tests take longest and run last.
 passes_all() {
     build all && run_tests -L "$labels" && run_tests -L stress
 }
@@ -273,7 +402,7 @@ fi
 check_rows "$@"
 [ -z "$check" ] || exit 0
 
-# With new times, since a run that was ended may have left a mutant built.
+# With new timestamps: an interrupted run may have left a mutant built.
 rm -rf "$scratch/tree"
 mkdir -p "$scratch/tree"
 scripts/files.sh | tar -cf - -T - | tar -xmf - -C "$scratch/tree"
@@ -284,7 +413,7 @@ cmake -S "$scratch/tree" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Debug \
     -DWQ_DEBUG=ON -DWQ_TEST_SHARED=ON -DWQ_EXAMPLES=OFF -DWQ_BENCH=OFF \
     -DWQ_COMMAND=OFF -DWQ_TEST_TIMEOUT=30 >/dev/null
 passes_all || {
-    echo "mutants: the tests fail without any" >&2
+    echo "mutants: the tests fail without a mutant" >&2
     tail "$scratch/log" >&2
     exit 1
 }
@@ -311,7 +440,7 @@ rows "$@" | {
         fi
         echo "| $name | \`$file\` | ${killer:-the compiler} |" \
             "$(($(date +%s) - begin)) |"
-        cp "$file" "$scratch/tree/$file" # with a new time: it is built again
+        cp "$file" "$scratch/tree/$file" # with a new timestamp, so that it is built again
     done
     exit $status
 }

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What does the dashboard look like? Draws its panels, as
-# docs/grafana/wq-dashboard.json places them, with the metrics of a controller
-# that works for some seconds (examples/metrics_live.c).
+# What does the dashboard look like? Draws the panels of
+# docs/grafana/wq-dashboard.json with the metrics of a controller that runs for
+# some seconds (examples/metrics_live.c).
 #
 #     picture.sh [SECONDS] >docs/grafana/wq-dashboard.svg
 #
-# Rates and quantiles are taken over half a second, as Grafana takes them over
+# Rates and quantiles are computed over half a second, as Grafana does over
 # $__rate_interval.
 set -eu
 cd "$(dirname "$0")/.."
@@ -76,7 +76,7 @@ function shown(m, k, i,    from) {
     return quantile(m, k, i, from)
 }
 
-# As histogram_quantile(): along a straight line within a bucket.
+# Like histogram_quantile(): by linear interpolation within a bucket.
 function quantile(m, q, i, from,    b, total, rank, below, here, low) {
     total = delta(m, "+Inf", i, from)
     if (total == 0)

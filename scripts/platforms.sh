@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Do the tests pass on other machines, and with another C library? Builds each
-# platform with its preset in build/<platform>, runs the tests here, natively or
-# by qemu, and ends with a line for each platform.
+# platform with its preset in build/<platform>, runs its tests on this machine,
+# natively or by qemu, and prints a summary line for each platform.
 #
 #     platforms.sh PLATFORM...    names of the table below
 #
@@ -10,9 +10,9 @@
 #   CTEST_ARGS=...   further arguments for ctest, such as -R or --timeout
 #
 # cmocka is compiled for each platform from Debian's source package, which
-# apt-get loads to build/cmocka: no rights are needed, and nothing on this
-# machine changes. A platform whose tools are not there is skipped with a line
-# that says so; with CI=true that is an error.
+# apt-get downloads to build/cmocka: this needs no root rights and installs
+# nothing. A platform whose tools are missing is skipped and reported; with
+# CI=true that is an error.
 #
 # Exit status: 0 every platform passed or was skipped, 1 some failed, 2 an
 # argument is not a platform.
@@ -28,7 +28,7 @@ s390x    s390x-linux-gnu-gcc    qemu-s390x
 armel    arm-linux-gnueabi-gcc  qemu-arm
 musl     musl-gcc
 '
-# The others test the source, or tools of this machine.
+# Tests with other labels test the source, or tools of this machine.
 labels='^(unit|behaviour|model|fault|conformance|stress|consumer)$'
 
 cmocka=$PWD/build/cmocka
@@ -36,7 +36,7 @@ mkdir -p "$cmocka"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Runs a command; prints what it said only if it fails.
+# Runs a command; prints its output only if it fails.
 quietly() {
     "$@" >"$log" 2>&1 || {
         cat "$log"
@@ -48,7 +48,7 @@ cmd() {
     command -v "$1" >/dev/null
 }
 
-# Prints the first command that `platform` needs and that is not there.
+# missing PLATFORM: prints the first command it needs that is not installed.
 missing() {
     echo "$table" | awk -v name="$1" '$1 == name { $1 = ""; print }' |
         tr ' ' '\n' | while read -r command; do
@@ -115,7 +115,7 @@ build_cmocka() {
         quietly cmake --install "$into/build"
 }
 
-# Prints what ctest's report says: tests, passed, skipped, failed.
+# count REPORT: prints the numbers of ctest's report.
 count() {
     skipped=$(grep -c '\*\*\*Skipped' "$1" || true)
     awk -v skipped="$skipped" '/ tests failed out of / {
@@ -128,7 +128,7 @@ count() {
 try() {
     lacking=$(missing "$1")
     if [ "$lacking" ]; then
-        result=skipped verdict="no $lacking"
+        result=skipped verdict="$lacking is not installed"
         [ "${CI:-}" != true ]
         return
     fi
@@ -151,13 +151,13 @@ try() {
     # shellcheck disable=SC2086 # arguments are words
     ctest --preset "$1" -j"$JOBS" -L "$labels" ${CTEST_ARGS:-} \
         >"$report" 2>&1 || status=1
-    # Passed tests are not worth a line each.
+    # Leave out the lines of tests that passed.
     grep -vE '^ +Start +[0-9]+:| Passed +[0-9.]+ sec$' "$report" || true
     verdict="$(count "$report"), $(($(date +%s) - start)) s"
     return $status
 }
 
-[ $# -gt 0 ] || set -- "" # is not a platform
+[ $# -gt 0 ] || set -- "" # not a platform: an error below
 for platform; do
     echo "$table" | grep -q "^$platform " || {
         echo "platforms.sh: '$platform' is not a platform; use one of:" \

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* catalogue.c: which sides and rows are there, and what is wq to reach? */
+/* catalogue.c: which sides and rows are there, and which targets has wq? */
 #include "driver.h"
 
-#define GO "not built; scripts/bench.sh does, where there is a Go toolchain"
+#define GO "not built; scripts/bench.sh builds it with a Go toolchain"
 
 const struct peer peers[] = {
     {"wq", "bench_wq", NULL, "not built"},
     {"client-go", "bench_go", "client-go", GO},
     {"controller-runtime", "bench_go", "controller-runtime", GO},
-    {"glib", "bench_glib", NULL, "not built: needs GLib's headers"},
+    {"glib", "bench_glib", NULL, "not built; needs the headers of GLib"},
     {"naive", "bench_naive", NULL, "not built"},
     {"floor", "bench_floor", NULL, "not built"},
     {"ring", "bench_ring", NULL, "not built"},

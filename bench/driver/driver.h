@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* driver.h: what the parts of wq_bench share.
+/* driver.h: what do the parts of wq_bench share?
  *
- *   catalogue   which sides, rows and demands are there?
- *   options     what was asked for?
- *   run         run a side's program and read what it prints
- *   figures     keep what was measured; medians
- *   machine     where was it measured, and with what?
- *   report      tables, for people; json: the same for programs; plot: pictures
+ *   catalogue   the sides, rows and demands
+ *   options     the command line
+ *   run         runs a side's program and reads its output
+ *   figures     stores the figures; medians
+ *   machine     the machine and the versions that were measured
+ *   report      tables for people; json: for programs; plot: pictures
  */
 #ifndef WQ_BENCH_DRIVER_H
 #define WQ_BENCH_DRIVER_H
@@ -22,9 +22,9 @@ enum { MOST_ROUNDS = 101, MOST_SIDES = 8, MOST_ROWS = 40, MOST_SHOWN = 3 };
 /* A queue that is measured. */
 struct peer {
     const char *name;
-    const char *program; /* beside wq_bench */
-    const char *arg;     /* its first argument; NULL: none, the row comes */
-    const char *absent;  /* why the program may not be there */
+    const char *program; /* in the directory of wq_bench */
+    const char *arg;     /* argument before the row; NULL: none */
+    const char *absent;  /* why the program may be missing */
 };
 
 enum group { ONE_THREAD, CROWDS, WAITING, LIMITERS, MEMORY, GROUPS };
@@ -33,36 +33,36 @@ enum group { ONE_THREAD, CROWDS, WAITING, LIMITERS, MEMORY, GROUPS };
 enum kind { PER_KEY, TIMES, BYTES, PROCESSOR, KINDS };
 
 struct row {
-    const char *name; /* as wq_bench --rows knows it */
+    const char *name; /* for wq_bench --rows */
     enum group  group;
     enum kind   kind;
     const char *title;
-    const char *program; /* as the programs know it; NULL: by `name` */
-    int         cpus;    /* on so many processors only; 0: on all */
+    const char *program; /* for the programs; NULL: `name` */
+    int         cpus;    /* restrict it to so many processors; 0: all */
 };
 
 /* A figure that rows of one kind have. */
 struct shown {
     const char *figure; /* as the programs print it */
     const char *suffix; /* to the row's title */
-    const char *unit;   /* what the table says */
-    double      scale;  /* of the table's unit, in the program's */
+    const char *unit;   /* in the table */
+    double      scale;  /* the table's unit in units of the program */
 };
 
-enum ask {
+enum relation {
     AT_LEAST, /* theirs / ours */
     AT_MOST,  /* ours / theirs */
-    NO_MORE,  /* ours, whatever theirs may be */
+    NO_MORE,  /* ours alone */
 };
 
-/* What wq is to reach. */
+/* A target for wq. */
 struct demand {
-    const char *what;
-    const char *row, *figure;
-    enum ask    ask;
-    double      bound;
-    const char *side; /* who is compared with; NULL: client-go */
-    const char *base; /* in which row; NULL: the same */
+    const char   *what;
+    const char   *row, *figure;
+    enum relation relation;
+    double        bound;
+    const char   *side; /* the side to compare with; NULL: client-go */
+    const char   *base; /* that side's row; NULL: the same */
 };
 
 extern const struct peer   peers[];
@@ -81,15 +81,15 @@ const char *group_file(enum group g); /* for its picture */
 struct options {
     size_t      rounds;
     const char *rows;         /* a pattern; NULL: all */
-    const char *sides;        /* names with commas between; NULL: all */
-    const char *json;         /* where to; NULL: nowhere */
-    const char *plots;        /* into which directory; NULL: nowhere */
-    bool        quick;        /* only show that it works */
-    bool        features;     /* what do features cost? Instead of all else */
-    char        command[400]; /* what was asked for, in words */
+    const char *sides;        /* names separated by commas; NULL: all */
+    const char *json;         /* file to write; NULL: none */
+    const char *plots;        /* directory to write to; NULL: none */
+    bool        quick;        /* small counts, to show that it works */
+    bool        features;     /* print the cost of features instead */
+    char        command[400]; /* the arguments as text */
 };
 
-/* Exits with 2 if they make no sense. */
+/* Exits with 2 on a usage error. */
 struct options read_options(int argc, char **argv);
 bool           wants_row(const struct options *o, const struct row *r);
 bool           wants_peer(const struct options *o, const struct peer *p);
@@ -98,14 +98,14 @@ bool           wants_peer(const struct options *o, const struct peer *p);
 
 enum ran { RAN, RAN_NOT, RAN_BADLY };
 
-/* Where a program is: beside this one. */
+/* The path of a program, which is in the directory of this one. */
 enum { MOST_PATH = 4000 };
 void program_path(char path[MOST_PATH], const char *program);
 bool is_there(const struct peer *p);
 
-/* Run a program with up to three arguments (NULL: no more), and give what it
- * prints to `line`, name and rest, line by line. RAN_NOT: it said that it has
- * no such row. On `cpus` processors only, if that is not 0. */
+/* Run a program with up to three arguments (NULL ends them), on `cpus`
+ * processors (0: all), and call `line` with the name and the value of each line
+ * it prints. RAN_NOT: the program does not have that row. */
 enum ran run_program(const char *program, const char *const args[3], int cpus,
                      void (*line)(void *ctx, const char *name,
                                   const char *value),
@@ -114,7 +114,7 @@ enum ran run_program(const char *program, const char *const args[3], int cpus,
 /* ---- figures ------------------------------------------------------------ */
 
 struct spread {
-    size_t n; /* how many rounds; 0: none of the rest is valid */
+    size_t n; /* rounds; if 0, the rest is not valid */
     double median, least, most;
 };
 
@@ -124,12 +124,13 @@ double        figure_of(size_t row, size_t shown, size_t peer, size_t round);
 /* The same by name. */
 struct spread spread_at(const char *row, const char *figure, const char *side);
 
-/* Was it reached? `ratio` says how far. False in *known: not measured. */
-bool reached(const struct demand *d, double *ratio, bool *known);
+/* The next demand, from *at on, whose figures were measured; NULL: no more.
+ * *ratio is what was reached, and *yes whether that is enough. */
+const struct demand *next_demand(size_t *at, double *ratio, bool *yes);
 
-/* ---- what comes of it --------------------------------------------------- */
+/* ---- results ------------------------------------------------------------ */
 
-void find_out_machine(void);
+void read_machine(void);
 /* The i-th fact: name and value; NULL: no more. */
 const char *machine_fact(size_t i, const char **value);
 

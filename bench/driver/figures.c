@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c: what was measured, and what does it come to? */
+/* figures.c: which figures were measured, and what are their medians? */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,19 +65,34 @@ spread_at(const char *row, const char *figure, const char *side)
     return (struct spread){.n = 0};
 }
 
-bool
-reached(const struct demand *d, double *ratio, bool *known)
+/* False: not measured. */
+static bool
+compare(const struct demand *d, double *ratio)
 {
     const struct spread ours = spread_at(d->row, d->figure, "wq");
     struct spread       theirs = {.n = 1, .median = 1};
 
-    if (d->ask != NO_MORE)
+    if (d->relation != NO_MORE)
         theirs = spread_at(d->base ? d->base : d->row, d->figure,
                            d->side ? d->side : "client-go");
-    *known = ours.n && theirs.n;
-    if (!*known)
+    if (!ours.n || !theirs.n)
         return false;
-    *ratio = d->ask == AT_LEAST ? theirs.median / ours.median
-                                : ours.median / theirs.median;
-    return d->ask == AT_LEAST ? *ratio >= d->bound : *ratio <= d->bound;
+    *ratio = d->relation == AT_LEAST ? theirs.median / ours.median
+                                     : ours.median / theirs.median;
+    return true;
+}
+
+const struct demand *
+next_demand(size_t *at, double *ratio, bool *yes)
+{
+    while (*at < n_demands) {
+        const struct demand *d = &demands[(*at)++];
+
+        if (!compare(d, ratio))
+            continue;
+        *yes =
+            d->relation == AT_LEAST ? *ratio >= d->bound : *ratio <= d->bound;
+        return d;
+    }
+    return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c: what came out, for programs? Every figure of every round. */
+/* json.c: how are results written for programs? Every figure of every round. */
 #include "driver.h"
 
 static void
@@ -44,7 +44,7 @@ print_peer(FILE *f, size_t r, size_t i, size_t p)
     (void)fprintf(f, "]}");
 }
 
-/* True if there was something to print. */
+/* Returns false if there is nothing to print. */
 static bool
 print_figure(FILE *f, size_t r, size_t i, bool first)
 {
@@ -74,22 +74,18 @@ print_figure(FILE *f, size_t r, size_t i, bool first)
 static void
 print_demands(FILE *f)
 {
-    bool first = true;
+    const struct demand *d;
+    double               ratio;
+    bool                 yes;
+    const char          *comma = "";
 
     (void)fprintf(f, "  \"asked\": [");
-    for (size_t d = 0; d < n_demands; d++) {
-        double     ratio = 0;
-        bool       known;
-        const bool yes = reached(&demands[d], &ratio, &known);
-
-        if (!known)
-            continue;
-        (void)fprintf(f, "%s\n    {\"what\": ", first ? "" : ",");
-        print_text(f, demands[d].what);
+    for (size_t at = 0; (d = next_demand(&at, &ratio, &yes)); comma = ",") {
+        (void)fprintf(f, "%s\n    {\"what\": ", comma);
+        print_text(f, d->what);
         (void)fprintf(f, ", \"%s\": %.1f, \"reached\": %.3f, \"yes\": %s}",
-                      demands[d].ask == AT_LEAST ? "at_least" : "at_most",
-                      demands[d].bound, ratio, yes ? "true" : "false");
-        first = false;
+                      d->relation == AT_LEAST ? "at_least" : "at_most",
+                      d->bound, ratio, yes ? "true" : "false");
     }
     (void)fprintf(f, "\n  ]\n");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* machine.c: where was it measured, and with what? */
+/* machine.c: on which machine, and with which versions? */
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -26,8 +26,8 @@ add_fact(void *ctx, const char *name, const char *value)
     n_facts++;
 }
 
-/* What stands behind the colon in the line of `file` that begins with `key`, or
- * the whole first line if there is no key. */
+/* The text after the colon in the line of `file` that begins with `key`, or the
+ * first line if `key` is NULL. */
 static void
 first_line(const char *file, const char *key, char value[200])
 {
@@ -47,7 +47,7 @@ first_line(const char *file, const char *key, char value[200])
         (void)fclose(f);
 }
 
-/* How long is "6.1" of a release such as 6.1.0-18-amd64? */
+/* The length of "6.1" in a release such as 6.1.0-18-amd64. */
 static int
 major_and_minor(const char *release)
 {
@@ -91,7 +91,7 @@ add_compiler(void)
 }
 
 void
-find_out_machine(void)
+read_machine(void)
 {
     static const char *const version[3] = {"--version"};
     char                     wq[40];
@@ -103,7 +103,7 @@ find_out_machine(void)
     add_fact(NULL, "wq", wq);
     for (size_t p = 0; p < n_peers; p++) {
         if (!is_there(&peers[p]) || (p && peers[p].arg && peers[p - 1].arg))
-            continue; /* the Go program tells for both of its sides */
+            continue; /* the Go program reports both of its sides */
         (void)run_program(peers[p].program, version, 0, add_fact, NULL);
     }
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: how long does a key take, here and elsewhere?
+/* main.c: how long does a key take, with wq and with other queues?
  *
  * Every row runs on every side in turn, round after round, and every round
- * begins with another side: whatever else the machine does hits all alike.
- * Printed are medians with the smallest and the largest, ratios of medians,
- * which survive a change of machine best, and what was asked for beside what
- * was reached. Exits with 1 if a side failed, for then no figure is valid; a
- * figure that is not as good as asked is no failure.
+ * begins with another side, so that other load on the machine affects all sides
+ * alike. The program prints medians with minimum and maximum, ratios of
+ * medians, which depend least on the machine, and the demands with what was
+ * reached. It exits with 1 if a side failed, since no figure is valid then; a
+ * demand that was not reached is not a failure.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 /* Whose figures are being read. */
 struct place {
     size_t row, peer;
-    bool   any; /* there were some */
+    bool   any; /* at least one was read */
 };
 
 static void
@@ -69,15 +69,15 @@ run_round(const struct options *o, size_t round)
 }
 
 static void
-say_who_is_absent(const struct options *o)
+report_missing_sides(const struct options *o)
 {
     for (size_t p = 0; p < n_peers; p++)
         if (wants_peer(o, &peers[p]) && !is_there(&peers[p]))
-            (void)fprintf(stderr, "wq_bench: without %s (%s)\n", peers[p].name,
-                          peers[p].absent);
+            (void)fprintf(stderr, "wq_bench: skipping side %s: %s\n",
+                          peers[p].name, peers[p].absent);
 }
 
-/* wq's own program answers that one. */
+/* bench_wq measures them. */
 static int
 features(const struct options *o)
 {
@@ -96,11 +96,12 @@ main(int argc, char **argv)
 
     if (o.features)
         return features(&o);
-    say_who_is_absent(&o);
-    find_out_machine();
+    report_missing_sides(&o);
+    read_machine();
     for (size_t round = 0; round < o.rounds; round++)
         if (!run_round(&o, round)) {
-            (void)fprintf(stderr, "wq_bench: no figure is valid\n");
+            (void)fprintf(stderr,
+                          "wq_bench: a side failed; no figure is valid\n");
             return 1;
         }
     report(stdout, &o, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c: what was asked for? */
+/* options.c: what is on the command line? */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,11 @@ static const char usage[] =
     "  --rounds N      measure everything N times, in turn (5)\n"
     "  --rows PATTERN  only rows whose name matches: 'fill-*'\n"
     "  --sides LIST    only these: wq,client-go\n"
-    "  --json FILE     write all figures there\n"
-    "  --plots DIR     write pictures and results.md there\n"
-    "  --quick         only show that it works; the figures mean nothing\n"
-    "  --features      what do features of wq cost? Instead of the rows\n";
+    "  --json FILE     write all figures to FILE\n"
+    "  --plots DIR     write pictures and results.md to DIR\n"
+    "  --quick         small counts, to show that it works; the figures mean "
+    "nothing\n"
+    "  --features      print the cost of features of wq instead of the rows\n";
 
 static void
 refuse(const char *what, const char *text)
@@ -34,7 +35,7 @@ parse_rounds(const char *text)
     return n;
 }
 
-/* What was said, for whoever wants to say it again. */
+/* Keep the arguments, for the report. */
 static void
 remember(struct options *o, const char *word)
 {
@@ -53,7 +54,7 @@ check_names(const struct options *o)
     for (size_t r = 0; r < n_rows; r++)
         wanted_rows += wants_row(o, &rows[r]);
     if (!wanted_rows)
-        refuse("no row is called", o->rows);
+        refuse("no row matches", o->rows);
     for (const char *s = o->sides; s && *s; s += strspn(s, ",")) {
         const size_t len = strcspn(s, ",");
         bool         known = false;
@@ -84,7 +85,7 @@ read_options(int argc, char **argv)
         }
         const char *value = argv[++i];
         if (!value)
-            refuse("unknown, or lacks a value:", word);
+            refuse("unknown option, or value missing:", word);
         remember(&o, value);
         if (!strcmp(word, "--rounds"))
             o.rounds = parse_rounds(value);

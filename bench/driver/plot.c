@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* plot.c: what came out, as pictures? A bar chart a group, drawn by gnuplot.
+/* plot.c: how are results drawn? One bar chart per group, by gnuplot.
  *
- * The scale is logarithmic: figures of one picture lie far apart. There is no
- * background and text is grey, so that a picture can be read on a light page
- * and on a dark one.
+ * The scale is logarithmic, since the figures of a chart differ by orders of
+ * magnitude. There is no background and text is grey, so that a chart can be
+ * read on a light page and on a dark one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 
 #include "driver.h"
 
-/* Of Okabe and Ito: told apart by colour-blind readers, too. */
+/* The palette of Okabe and Ito, which colour-blind readers can distinguish. */
 static const char *const colours[] = {"#e69f00", "#0072b2", "#56b4e9",
                                       "#009e73", "#cc79a7", "#999999",
                                       "#d55e00"};
 _Static_assert(sizeof colours / sizeof colours[0] <= MOST_SIDES, "colours");
 
-/* Pictures hold rows of one unit only: ns for each key, or bytes. */
+/* A chart has rows of one unit: ns per key, or bytes. */
 static bool
 drawn(size_t r, enum group g)
 {
@@ -34,7 +34,7 @@ has_bars(enum group g, size_t peer)
     return false;
 }
 
-/* gnuplot's block of data: a line a row, a column a side. */
+/* gnuplot's data block: one line per row, one column per side. */
 static void
 print_data(FILE *f, enum group g)
 {
@@ -134,7 +134,8 @@ write_plots(const struct options *o)
     bool       ok = true;
 
     if (!can)
-        (void)fprintf(stderr, "wq_bench: no gnuplot, no pictures\n");
+        (void)fprintf(stderr,
+                      "wq_bench: gnuplot not found; writing no pictures\n");
     for (int g = 0; can && g < GROUPS; g++)
         for (size_t p = 0; p < n_peers; p++)
             if (has_bars((enum group)g, p)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c: what came out, for people? Tables in Markdown, which can be read
- * without being rendered, too. */
+/* report.c: how are results written for people? Markdown tables, which are also
+ * readable as plain text. */
 #include <string.h>
 
 #include "driver.h"
@@ -94,25 +94,18 @@ print_group(FILE *f, enum group g, bool with_pictures)
 static void
 print_demands(FILE *f)
 {
-    bool any = false;
+    const char          *head = "## Asked, and reached\n\n"
+                                "| what | asked | reached | |\n"
+                                "|---|--:|--:|---|\n";
+    const struct demand *d;
+    double               ratio;
+    bool                 yes;
 
-    for (size_t d = 0; d < n_demands; d++) {
-        double     ratio = 0;
-        bool       known;
-        const bool yes = reached(&demands[d], &ratio, &known);
-
-        if (!known)
-            continue;
-        if (!any)
-            (void)fprintf(f, "## Asked, and reached\n\n"
-                             "| what | asked | reached | |\n"
-                             "|---|--:|--:|---|\n");
-        any = true;
-        const char *x = demands[d].ask == NO_MORE ? "" : "x";
-        (void)fprintf(f, "| %s | at %s %.1f%s | %.2f%s | %s |\n",
-                      demands[d].what,
-                      demands[d].ask == AT_LEAST ? "least" : "most",
-                      demands[d].bound, x, ratio, x, yes ? "yes" : "**no**");
+    for (size_t at = 0; (d = next_demand(&at, &ratio, &yes)); head = "") {
+        const char *x = d->relation == NO_MORE ? "" : "x";
+        (void)fprintf(f, "%s| %s | at %s %.1f%s | %.2f%s | %s |\n", head,
+                      d->what, d->relation == AT_LEAST ? "least" : "most",
+                      d->bound, x, ratio, x, yes ? "yes" : "**no**");
     }
     (void)fprintf(f, "\n");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: how is one row of one side measured? By a process of its own, so that
- * nobody finds memory warm that another has left, and a crash is seen. */
+/* run.c: how is one row of one side measured? In a process of its own, so that
+ * no row profits from the memory of another, and a crash is noticed. */
 #include <errno.h>
 #include <sched.h>
 #include <spawn.h>
@@ -34,8 +34,9 @@ is_there(const struct peer *p)
 
 /* ---- on few processors -------------------------------------------------- */
 
-/* A process inherits the processors of who starts it: for a moment, we have
- * only the first `n` of ours. Go, too, then counts as many. */
+/* A child inherits the processors of its parent: restrict this process to the
+ * first `n` of its own while it starts the child. Go then counts as many,
+ * too. */
 static void
 confine(cpu_set_t *ours, int n)
 {
@@ -55,8 +56,8 @@ confine(cpu_set_t *ours, int n)
 
 /* ---- a process ---------------------------------------------------------- */
 
-/* Starts `path` with its output in a pipe, whose other end it returns; NULL if
- * that fails. */
+/* Start `path`; returns the read end of a pipe from its standard output, or
+ * NULL. */
 static FILE *
 start(const char *path, const char *const args[3], pid_t *pid)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* common.c: keys, time, chance and figures, the same for every row and side. */
+/* common.c: keys, time, random numbers and figures for all rows and sides. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -26,7 +26,7 @@ bench_need(bool has)
 
 /* ---- keys --------------------------------------------------------------- */
 
-/* Not by printf: the row that measures memory makes its keys as it goes. */
+/* Without printf(), which would allocate in the rows that measure memory. */
 void
 bench_write_key(char text[KEY_LEN + 1], size_t i)
 {
@@ -63,7 +63,7 @@ bench_key_number(wq_key key)
     return n;
 }
 
-/* ---- time and chance ---------------------------------------------------- */
+/* ---- time and random numbers -------------------------------------------- */
 
 double
 bench_now_ns(void)
@@ -94,9 +94,19 @@ bench_random(uint64_t *state)
 /* ---- figures ------------------------------------------------------------ */
 
 void
-bench_say(const char *name, double value)
+bench_print(const char *name, double value)
 {
     printf("%s %.3f\n", name, value);
+}
+
+void
+bench_print_timed(const struct side *s, void *(*create)(void), size_t n,
+                  double (*time)(const struct side *s, void *q, size_t n))
+{
+    bench_make_keys(n);
+    void *q = create();
+    bench_print("ns", time(s, q, n));
+    s->destroy(q);
 }
 
 static int
@@ -106,11 +116,18 @@ ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double
+bench_median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, ascending);
+    return values[n / 2];
+}
+
 void
-bench_say_spread(double *ns, size_t n)
+bench_print_spread(double *ns, size_t n)
 {
     qsort(ns, n, sizeof *ns, ascending);
-    bench_say("p50_ns", ns[n / 2]);
-    bench_say("p99_ns", ns[n * 99 / 100]);
-    bench_say("max_ns", ns[n - 1]);
+    bench_print("p50_ns", ns[n / 2]);
+    bench_print("p99_ns", ns[n * 99 / 100]);
+    bench_print("max_ns", ns[n - 1]);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* crowds.c: what does a key cost when many threads want it?
+/* crowds.c: what does a key cost when many threads use the queue?
  *
- * Timed is all of it: from before the first thread starts until the last one
- * has gone after the shutdown.
+ * The time is measured from before the first thread starts until the last one
+ * has ended after the shutdown.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ struct crew {
     void              *queue;
     size_t             from, to; /* a producer's keys */
     size_t             got;      /* a consumer's count */
-    double            *added;    /* when each key was added; NULL: not asked */
-    double            *waited;   /* from then until its get */
+    double            *added;  /* when each key was added; NULL: not measured */
+    double            *waited; /* from then until its get */
 };
 
 static void *
@@ -37,7 +37,7 @@ static void *
 consume(void *arg)
 {
     struct crew *c = arg;
-    size_t       got = 0; /* apart from those of the others until the end */
+    size_t       got = 0; /* local, so that threads do not share a cache line */
 
     for (void *item; c->side->get(c->queue, &item); got++) {
         if (c->added) {
@@ -80,7 +80,7 @@ time_crowd(const struct crew *all, size_t n)
         got += crews[i].got;
     }
     const double took = bench_now_ns() - begin;
-    must(got == each * n, "counting what came out");
+    must(got == each * n, "number of keys handed out");
     return took / (double)got;
 }
 
@@ -92,7 +92,7 @@ crowd(const struct side *s, size_t n)
     bench_make_keys(keys);
     void             *q = s->create();
     const struct crew all = {.side = s, .queue = q, .to = keys};
-    bench_say("ns", time_crowd(&all, n));
+    bench_print("ns", time_crowd(&all, n));
     s->destroy(q);
 }
 
@@ -110,8 +110,8 @@ fair(const struct side *s, size_t n)
     void             *q = s->create();
     const struct crew all = {
         .side = s, .queue = q, .to = keys, .added = added, .waited = waited};
-    bench_say("ns", time_crowd(&all, n));
-    bench_say_spread(waited, keys);
+    bench_print("ns", time_crowd(&all, n));
+    bench_print_spread(waited, keys);
     s->destroy(q);
     free(added);
     free(waited);
@@ -155,7 +155,7 @@ ping_pong(const struct side *s, size_t n)
     }
     s->shutdown(far.here);
     pthread_join(partner, NULL);
-    bench_say("ns", (bench_now_ns() - begin) / (double)trips);
+    bench_print("ns", (bench_now_ns() - begin) / (double)trips);
     s->destroy(far.here);
     s->destroy(far.there);
 }
@@ -170,7 +170,7 @@ time_pool(const struct side *s, void *q, size_t keys)
 
     for (size_t i = 0; i < keys; i++)
         s->add(q, bench_key(i));
-    must(s->pool_drain(pool) == keys, "counting what was worked on");
+    must(s->pool_drain(pool) == keys, "number of keys worked on");
     return (bench_now_ns() - begin) / (double)keys;
 }
 
@@ -195,7 +195,7 @@ time_loop(const struct side *s, void *q, size_t keys)
         got += crews[i].got;
     }
     const double took = bench_now_ns() - begin;
-    must(got == keys, "counting what was worked on");
+    must(got == keys, "number of keys worked on");
     return took / (double)keys;
 }
 
@@ -203,12 +203,8 @@ time_loop(const struct side *s, void *q, size_t keys)
 static void
 pool(const struct side *s, size_t n)
 {
-    const size_t keys = bench_scaled(n);
-
-    bench_make_keys(keys);
-    void *q = s->create();
-    bench_say("ns", s->pool ? time_pool(s, q, keys) : time_loop(s, q, keys));
-    s->destroy(q);
+    bench_print_timed(s, s->create, bench_scaled(n),
+                      s->pool ? time_pool : time_loop);
 }
 
 const struct row rows_crowds[] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: which row, of the one side this program has?
+/* main.c: which row of its side does this program run?
  *
  *     bench_SIDE ROW [--quick]    print the figures of one row
- *     bench_SIDE --version        say which one, if it is not wq's own
- *     bench_wq --features         what do features cost? See sides/features.c
+ *     bench_SIDE --version        print the side's version, if it is not wq's
+ *     bench_wq --features         print the cost of features (sides/features.c)
  *
- * --quick shrinks the counts to prove that the program works; its figures mean
+ * --quick reduces the counts, to show that the program works; its figures mean
  * nothing.
  */
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c: how many bytes does a key take, its own included?
  *
- * Keys are made one by one and not kept: the queue's copy is the only one.
- * Counted is what malloc has given out; and, beside it, by how much the process
- * has grown as the kernel sees it.
+ * Keys are made one by one and not kept: the queue's copy is the only one. The
+ * figures are the bytes that malloc() has allocated, and the growth of the
+ * process as the kernel counts it.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -13,17 +13,17 @@
 
 #define HOUR INT64_C(3600000000000)
 
-/* A C library other than glibc does not define the second macro, so both do not
- * fit into one condition. */
+/* Only glibc defines the second macro, so that both cannot be in one
+ * condition. */
 #if defined(__GLIBC__)
 #define HAVE_MALLINFO2 __GLIBC_PREREQ(2, 33)
 #else
 #define HAVE_MALLINFO2 0
 #endif
 
-/* Only glibc tells; elsewhere there is no such row. */
+/* Only glibc reports it; without glibc there is no such row. */
 static double
-given_out(void)
+allocated(void)
 {
 #if HAVE_MALLINFO2
     const struct mallinfo2 m = mallinfo2();
@@ -54,13 +54,13 @@ measure(const struct side *s, size_t n,
     char         text[KEY_LEN + 1];
     void        *q = s->create();
 
-    const double bytes = given_out(), rss = resident();
+    const double bytes = allocated(), rss = resident();
     for (size_t i = 0; i < keys; i++) {
         bench_write_key(text, i);
         add(s, q, (wq_key){text, KEY_LEN});
     }
-    bench_say("bytes", (given_out() - bytes) / (double)keys);
-    bench_say("rss_bytes", (resident() - rss) / (double)keys);
+    bench_print("bytes", (allocated() - bytes) / (double)keys);
+    bench_print("rss_bytes", (resident() - rss) / (double)keys);
     s->destroy(q);
 }
 

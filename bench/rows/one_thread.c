@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* one_thread.c: what does a key cost when nobody else is there? */
+/* one_thread.c: what does a key cost when one thread uses the queue? */
 #include <stdlib.h>
 
 #include "bench.h"
 
 enum { CYCLES = 1000000, SMALL_FILL = 100000, LEVELS = 5 };
-
-static void
-get_and_done(const struct side *s, void *q)
-{
-    void *item;
-    must(s->get(q, &item), "get");
-    s->done(q, item);
-}
 
 static double
 time_cycles(const struct side *s, void *q, size_t n)
@@ -22,7 +14,7 @@ time_cycles(const struct side *s, void *q, size_t n)
     const double begin = bench_now_ns();
     for (size_t i = 0; i < total; i++) {
         s->add(q, bench_key(i % n));
-        get_and_done(s, q);
+        bench_get_and_done(s, q);
     }
     return (bench_now_ns() - begin) / (double)total;
 }
@@ -31,10 +23,7 @@ time_cycles(const struct side *s, void *q, size_t n)
 static void
 cycle(const struct side *s, size_t n)
 {
-    bench_make_keys(n);
-    void *q = s->create();
-    bench_say("ns", time_cycles(s, q, n));
-    s->destroy(q);
+    bench_print_timed(s, s->create, n, time_cycles);
 }
 
 /* the same with metrics on */
@@ -42,13 +31,10 @@ static void
 metered(const struct side *s, size_t n)
 {
     bench_need(s->create_metered);
-    bench_make_keys(n);
-    void *q = s->create_metered();
-    bench_say("ns", time_cycles(s, q, n));
-    s->destroy(q);
+    bench_print_timed(s, s->create_metered, n, time_cycles);
 }
 
-/* add `n` keys, then get and done them all; few of them several times over */
+/* add `n` keys, then get and done of them all; repeated if `n` is small */
 static void
 fill_and_drain(const struct side *s, size_t n)
 {
@@ -64,13 +50,13 @@ fill_and_drain(const struct side *s, size_t n)
         for (size_t i = 0; i < keys; i++)
             s->add(q, bench_key(i));
         for (size_t i = 0; i < keys; i++)
-            get_and_done(s, q);
+            bench_get_and_done(s, q);
     }
-    bench_say("ns", (bench_now_ns() - begin) / (double)(keys * laps));
+    bench_print("ns", (bench_now_ns() - begin) / (double)(keys * laps));
     s->destroy(q);
 }
 
-/* add keys that are READY already, `n` of them, in scattered order */
+/* add keys that are READY already, `n` of them, in random order */
 static void
 duplicate_add(const struct side *s, size_t n)
 {
@@ -85,23 +71,16 @@ duplicate_add(const struct side *s, size_t n)
     const double begin = bench_now_ns();
     for (size_t i = 0; i < total; i++)
         s->add(q, bench_key(i * 7919 % keys));
-    bench_say("ns", (bench_now_ns() - begin) / (double)total);
+    bench_print("ns", (bench_now_ns() - begin) / (double)total);
 
     for (size_t i = 0; i < keys; i++)
-        get_and_done(s, q);
+        bench_get_and_done(s, q);
     s->destroy(q);
 }
 
-/* fill with `n` keys of five priorities in turn, then drain. They must leave in
- * order: the first comes at the highest priority. */
-static void
-priorities(const struct side *s, size_t n)
+static double
+time_priorities(const struct side *s, void *q, size_t keys)
 {
-    const size_t keys = bench_scaled(n);
-
-    bench_need(s->add_priority);
-    bench_make_keys(keys);
-    void  *q = s->create();
     size_t first = 0;
 
     const double begin = bench_now_ns();
@@ -114,22 +93,25 @@ priorities(const struct side *s, size_t n)
             first = bench_key_number(s->key(item));
         s->done(q, item);
     }
-    bench_say("ns", (bench_now_ns() - begin) / (double)keys);
+    const double took = bench_now_ns() - begin;
     must(first == LEVELS - 1, "order by priority");
-    s->destroy(q);
+    return took / (double)keys;
 }
 
-/* fill, then drain by a loop that says done and asks for the next at one go; a
- * side that cannot says done and get */
+/* fill with `n` keys of five priorities in turn, then drain. They must leave in
+ * order: the first one has the highest priority. */
 static void
-next(const struct side *s, size_t n)
+priorities(const struct side *s, size_t n)
 {
-    const size_t keys = bench_scaled(n);
-    void        *item = NULL;
-    size_t       got = 0;
+    bench_need(s->add_priority);
+    bench_print_timed(s, s->create, bench_scaled(n), time_priorities);
+}
 
-    bench_make_keys(keys);
-    void *q = s->create();
+static double
+time_next(const struct side *s, void *q, size_t keys)
+{
+    void  *item = NULL;
+    size_t got = 0;
 
     const double begin = bench_now_ns();
     for (size_t i = 0; i < keys; i++)
@@ -139,10 +121,18 @@ next(const struct side *s, size_t n)
             ;
     else
         for (; got < keys; got++)
-            get_and_done(s, q);
-    bench_say("ns", (bench_now_ns() - begin) / (double)keys);
-    must(got == keys, "counting what came out");
-    s->destroy(q);
+            bench_get_and_done(s, q);
+    const double took = bench_now_ns() - begin;
+    must(got == keys, "number of keys handed out");
+    return took / (double)keys;
+}
+
+/* fill, then drain by `next`, which is a done and a get in one call; a side
+ * without it calls get and done */
+static void
+next(const struct side *s, size_t n)
+{
+    bench_print_timed(s, s->create, bench_scaled(n), time_next);
 }
 
 static void
@@ -171,7 +161,7 @@ one_batch(const struct side *s, void *q, size_t at)
     s->done_batch(q, items);
 }
 
-/* 32 adds, 32 gets, 32 dones, over and over; three calls where a side can */
+/* 32 adds, 32 gets, 32 dones, repeated; three calls if the side has batches */
 static void
 batches(const struct side *s, size_t n)
 {
@@ -189,7 +179,7 @@ batches(const struct side *s, size_t n)
         else
             single_batch(s, q, at);
     }
-    bench_say("ns", (bench_now_ns() - begin) / (double)(laps * BATCH));
+    bench_print("ns", (bench_now_ns() - begin) / (double)(laps * BATCH));
     s->destroy(q);
 }
 

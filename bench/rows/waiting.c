@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* waiting.c: what do deadlines and sleep cost, and how exact are they?
  *
- * All on the real clock. A fake one would measure the clock: client-go's has a
- * lock of its own, and can miss a step.
+ * All rows use the real clock. With a fake one they would measure the clock:
+ * client-go's has a lock of its own, and can miss a step.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,23 +16,15 @@
 
 enum { WAKES = 500, TIMERS = 1000 };
 
-static void
-get_and_done(const struct side *s, void *q)
-{
-    void *item;
-    must(s->get(q, &item), "get");
-    s->done(q, item);
-}
-
 /* ---- add_after ---------------------------------------------------------- */
 
 /* add_after of `n` keys, and get and done of them all.
  *
- * All deadlines lie in one millisecond, in random order, and that millisecond
- * lies so far ahead that all keys wait together before the first is due.
- * Counted is the time of the adds, and the time from the first deadline to the
- * last done; the time in between, in which nothing happens, is not. Should the
- * adds take longer than that, there is no time in between and all of it counts.
+ * All deadlines are in one millisecond, in random order, so far in the future
+ * that all keys are WAITING before the first is due. The row counts the time of
+ * the adds and the time from the first deadline to the last done, but not the
+ * idle time in between. If the adds take so long that there is no idle time,
+ * the row counts all of it.
  */
 static void
 after(const struct side *s, size_t n)
@@ -55,13 +47,13 @@ after(const struct side *s, size_t n)
     const double added = bench_now_ns();
     bench_sleep_ns((int64_t)(first - added));
     for (size_t i = 0; i < keys; i++)
-        get_and_done(s, q);
+        bench_get_and_done(s, q);
     const double end = bench_now_ns();
 
     const double fired = end - (added > first ? added : first);
-    bench_say("ns", (added - begin + fired) / (double)keys);
-    bench_say("add_ns", (added - begin) / (double)keys);
-    bench_say("fire_ns", fired / (double)keys);
+    bench_print("ns", (added - begin + fired) / (double)keys);
+    bench_print("add_ns", (added - begin) / (double)keys);
+    bench_print("fire_ns", fired / (double)keys);
     s->destroy(q);
 }
 
@@ -90,7 +82,7 @@ late(const struct side *s, size_t n)
         lateness[k] = bench_now_ns() - due[i];
         s->done(q, item);
     }
-    bench_say_spread(lateness, n);
+    bench_print_spread(lateness, n);
     s->destroy(q);
     free(due);
     free(lateness);
@@ -101,7 +93,7 @@ late(const struct side *s, size_t n)
 struct sleeper {
     const struct side *side;
     void              *queue;
-    double            *added; /* when each key was; NULL: nobody asks */
+    double            *added; /* when each key was added; NULL: not measured */
     double            *took;  /* from then until its get returned */
 };
 
@@ -119,8 +111,8 @@ sleep_and_get(void *arg)
     return NULL;
 }
 
-/* How long until a consumer that sleeps has the key? It is given 2 ms to fall
- * asleep first. */
+/* How long until a sleeping consumer has the key? It gets 2 ms to fall asleep
+ * first. */
 static void
 wake(const struct side *s, size_t n)
 {
@@ -140,7 +132,7 @@ wake(const struct side *s, size_t n)
     }
     s->shutdown(sleeper.queue);
     pthread_join(consumer, NULL);
-    bench_say_spread(took, times);
+    bench_print_spread(took, times);
     s->destroy(sleeper.queue);
     free(added);
     free(took);
@@ -155,9 +147,9 @@ cpu_us(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-/* What does a queue do with nothing to do? One consumer sleeps in it, one key
- * is due in an hour; counted is the processor's time, of the whole process, in
- * a second. */
+/* How much processor time does an idle queue use? One consumer sleeps in it,
+ * one key is due in an hour; the figure is the processor time of the whole
+ * process in a second. */
 static void
 idle(const struct side *s, size_t n)
 {
@@ -172,15 +164,15 @@ idle(const struct side *s, size_t n)
     bench_sleep_ns(100 * MS);
     const double before = cpu_us();
     bench_sleep_ns(ms * MS);
-    bench_say("cpu_us", cpu_us() - before);
+    bench_print("cpu_us", cpu_us() - before);
     s->shutdown(sleeper.queue);
     pthread_join(consumer, NULL);
     s->destroy(sleeper.queue);
 }
 
-/* What does a key cost that finds its consumer asleep? `n` keys a second for a
- * second, each at its time. The figure is the processor time of the whole
- * process for each key: the producer's naps are the same on every side. */
+/* What does a key cost whose consumer is asleep? `n` keys per second for a
+ * second, at equal intervals. The figure is the processor time of the whole
+ * process per key: the producer's sleeps are the same on every side. */
 static void
 trickle(const struct side *s, size_t n)
 {
@@ -199,7 +191,7 @@ trickle(const struct side *s, size_t n)
         bench_sleep_ns((int64_t)(at - bench_now_ns()));
         s->add(sleeper.queue, bench_key(i));
     }
-    bench_say("cpu_us", (cpu_us() - before) / (double)keys);
+    bench_print("cpu_us", (cpu_us() - before) / (double)keys);
     s->shutdown(sleeper.queue);
     pthread_join(consumer, NULL);
     s->destroy(sleeper.queue);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* features.c: what does a feature cost, or save?
  *
- * Each row is the same work done twice, without and with something, in turn,
- * round after round; the ratio of the medians is what it costs. One thread.
+ * Each row does the same work without and with a feature, in turn, round after
+ * round; the ratio of the medians is the cost. One thread.
  */
 #include "bench.h"
 
@@ -14,14 +14,6 @@
 enum { KEYS = 100000, LAPS = 10, MOST = 101 };
 
 static wq_registry *registry;
-
-static wq_queue *
-make(const wq_config *config)
-{
-    wq_queue *q;
-    must(wq_create(config, &q) == WQ_OK, "wq_create");
-    return q;
-}
 
 static void
 add(wq_queue *q, size_t i)
@@ -66,20 +58,20 @@ cycles(wq_queue *q)
 static wq_queue *
 plain(void)
 {
-    return make(NULL);
+    return bench_create(NULL);
 }
 
 static wq_queue *
 measured(void)
 {
-    return make(
+    return bench_create(
         WQ_CONFIG(.name = "bench", .metrics = wq_registry_sink(registry)));
 }
 
 static wq_queue *
 bounded(void)
 {
-    return make(WQ_CONFIG(.max_len = KEYS));
+    return bench_create(WQ_CONFIG(.max_len = KEYS));
 }
 
 /* ---- fill and drain ----------------------------------------------------- */
@@ -93,29 +85,31 @@ fifo(wq_queue *q)
     }
 }
 
-static void
-one_priority(wq_queue *q)
+/* Inlined, so that `levels` is a constant. */
+static inline void
+fill_with_priorities(wq_queue *q, size_t levels)
 {
     for (int lap = 0; lap < LAPS; lap++) {
         for (size_t i = 0; i < KEYS; i++) {
             const wq_key key = bench_key(i);
-            must(!wq_add_with(q, WQ_ADD(.priority = 0), &key, 1), "add");
+            must(
+                !wq_add_with(q, WQ_ADD(.priority = (int)(i % levels)), &key, 1),
+                "wq_add_with");
         }
         drain(q);
     }
 }
 
 static void
+one_priority(wq_queue *q)
+{
+    fill_with_priorities(q, 1);
+}
+
+static void
 five_priorities(wq_queue *q)
 {
-    for (int lap = 0; lap < LAPS; lap++) {
-        for (size_t i = 0; i < KEYS; i++) {
-            const wq_key key = bench_key(i);
-            must(!wq_add_with(q, WQ_ADD(.priority = (int)(i % 5)), &key, 1),
-                 "wq_add_with");
-        }
-        drain(q);
-    }
+    fill_with_priorities(q, 5);
 }
 
 static void
@@ -149,37 +143,21 @@ batches(wq_queue *q)
 
 /* ---- rows --------------------------------------------------------------- */
 
+/* Without the feature: a plain queue and `base`. With it: `create` and `run`. */
 static const struct feature {
     const char *name, *without, *with;
-    struct {
-        wq_queue *(*create)(void);
-        void (*run)(wq_queue *q);
-    } side[2];
+    void (*base)(wq_queue *q);
+    wq_queue *(*create)(void);
+    void (*run)(wq_queue *q);
 } rows[] = {
-    {"add, get, done: metrics",
-     "off",
-     "on",
-     {{plain, cycles}, {measured, cycles}}},
-    {"add, get, done: bound",
-     "none",
-     "max_len",
-     {{plain, cycles}, {bounded, cycles}}},
-    {"fill and drain 100 k: order",
-     "FIFO",
-     "5 priorities",
-     {{plain, fifo}, {plain, five_priorities}}},
-    {"fill and drain 100 k: add",
-     "wq_add",
-     "wq_add_with",
-     {{plain, fifo}, {plain, one_priority}}},
-    {"fill and drain 100 k: loop",
-     "get, done",
-     "wq_next",
-     {{plain, fifo}, {plain, next}}},
-    {"fill and drain 100 k: keys at a time",
-     "1",
-     "32",
-     {{plain, fifo}, {plain, batches}}},
+    {"add, get, done: metrics", "off", "on", cycles, measured, cycles},
+    {"add, get, done: bound", "none", "max_len", cycles, bounded, cycles},
+    {"fill and drain 100 k: order", "FIFO", "5 priorities", fifo, plain,
+     five_priorities},
+    {"fill and drain 100 k: add", "wq_add", "wq_add_with", fifo, plain,
+     one_priority},
+    {"fill and drain 100 k: loop", "get, done", "wq_next", fifo, plain, next},
+    {"fill and drain 100 k: keys at a time", "1", "32", fifo, plain, batches},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -188,26 +166,15 @@ static double figures[ROWS][2][MOST];
 static void
 run_side(size_t r, size_t s, size_t round)
 {
-    wq_queue *q = rows[r].side[s].create();
+    wq_queue *q = s ? rows[r].create() : plain();
 
     const double begin = bench_now_ns();
-    rows[r].side[s].run(q);
+    if (s)
+        rows[r].run(q);
+    else
+        rows[r].base(q);
     figures[r][s][round] = (bench_now_ns() - begin) / (KEYS * LAPS);
     wq_destroy(q);
-}
-
-static int
-ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double
-median(double *f, size_t n)
-{
-    qsort(f, n, sizeof *f, ascending);
-    return f[n / 2];
 }
 
 void
@@ -220,12 +187,13 @@ bench_features(size_t rounds)
             for (size_t s = 0; s < 2; s++)
                 run_side(r, (s + round) % 2, round);
 
-    printf("ns per key, medians of %zu rounds; the ratio is what the second "
-           "costs\n\n| row | without | with | ratio |\n|---|---|---|---|\n",
+    printf("ns per key, medians of %zu rounds; the ratio is the cost "
+           "of the second\n\n| row | without | with | ratio "
+           "|\n|---|---|---|---|\n",
            rounds);
     for (size_t r = 0; r < ROWS; r++) {
-        const double a = median(figures[r][0], rounds);
-        const double b = median(figures[r][1], rounds);
+        const double a = bench_median(figures[r][0], rounds);
+        const double b = bench_median(figures[r][1], rounds);
         printf("| %-36s | %s: %.0f | %s: %.0f | %.2f |\n", rows[r].name,
                rows[r].without, a, rows[r].with, b, b / a);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* floor.c: what can nobody do without?
+/* floor.c: what does a queue cost at least?
  *
- * The same bytes hashed and copied as by a queue that copies its keys, into one
- * long line, and one lock taken and released for each add, get and done. No key
- * is looked for, none is merged, nobody is woken: it is no queue, but what a
- * queue could cost at the least. One thread only.
+ * It hashes and copies the same bytes as a queue that copies its keys, into one
+ * array, and takes and releases one lock for each add, get and done. It looks
+ * up no key, merges none and wakes no thread: not a queue, but a lower bound
+ * for one. One thread only.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,11 +19,11 @@ struct slot {
 };
 
 struct line {
-    pthread_mutex_t mutex; /* guards all below, as if anybody came */
-    struct wq__core core;  /* for its hash alone */
+    pthread_mutex_t mutex; /* guards all below, although there is one thread */
+    struct wq__core core;  /* for its hash only */
     struct slot    *slots;
-    size_t          mask;       /* there are so many, and one more */
-    size_t          head, tail; /* taken, and added, since the beginning */
+    size_t          mask;       /* number of slots - 1 */
+    size_t          head, tail; /* keys taken and added so far */
 };
 
 static void *
@@ -40,7 +40,7 @@ create(void)
     return l;
 }
 
-/* A slot keeps its number, of which more bits count now. */
+/* Slot numbers stay; the mask covers one more bit. */
 static void
 grow(struct line *l)
 {
@@ -108,9 +108,6 @@ destroy(void *q)
 
 const struct side bench_side = {
     .only = " cycle fill-1k fill-100k fill-1m ",
-    .create = create,
-    .add = add,
-    .get = get,
-    .done = done,
+    SIDE_VERBS,
     .destroy = destroy,
 };

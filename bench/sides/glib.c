@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* glib.c: what would a C programmer write today?
  *
- * A GAsyncQueue for the order and the sleeping; a GHashTable, under a mutex,
- * for what is known of each key, so that it is queued once and held once.
+ * A GAsyncQueue keeps the order and blocks; a GHashTable, under a mutex, keeps
+ * the state of each key, so that it is READY once and HELD once.
  */
 #include <glib.h>
 
 #include "bench.h"
 
 struct entry {
-    bool ready; /* in the queue, or to be put there at done */
+    bool ready; /* in the queue, or to be pushed at done */
     bool held;  /* by a worker */
     char key[]; /* with its NUL */
 };
@@ -20,7 +20,8 @@ struct queue {
     GAsyncQueue *order;   /* of entries */
 };
 
-/* What is queued last: whoever gets it puts it back for the next, and goes. */
+/* The last entry of the queue: a thread that pops it pushes it again for the
+ * next thread, and ends. */
 static struct entry end;
 
 static void *
@@ -123,10 +124,7 @@ destroy(void *self)
 const struct side bench_side = {
     .version = "GLib " G_STRINGIFY(GLIB_MAJOR_VERSION) "." G_STRINGIFY(
         GLIB_MINOR_VERSION) "." G_STRINGIFY(GLIB_MICRO_VERSION),
-    .create = create,
-    .add = add,
-    .get = get,
-    .done = done,
+    SIDE_VERBS,
     .key = key,
     .shutdown = shutdown,
     .destroy = destroy,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* naive.c: the obvious C version: the same core under one mutex, with one
- * condition variable, signalled on every add. */
+/* naive.c: the obvious version in C: the same core under one mutex, with one
+ * condition variable that every add signals. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -94,10 +94,7 @@ destroy(void *q)
 }
 
 const struct side bench_side = {
-    .create = create,
-    .add = add,
-    .get = get,
-    .done = done,
+    SIDE_VERBS,
     .key = key,
     .shutdown = shutdown,
     .destroy = destroy,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ring.c: how fast can bytes get from one thread to another at all?
  *
- * A ring for one producer and one consumer: the key is copied into a cell, and
- * the cell is handed over by one store. No key is hashed or merged, nobody
- * sleeps: who has to wait spins, and now and then gives its processor away.
+ * A ring for one producer and one consumer: the producer copies the key into a
+ * cell and hands the cell over by one store. No key is hashed or merged, and no
+ * thread sleeps: a thread that waits spins, and yields now and then.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,15 +14,15 @@
 enum { CELLS = 4096, SPINS = 100 };
 
 struct ring {
-    /* How many were added: a release store, after the cell was written; the
-     * consumer's acquire load then sees the cell. */
+    /* Keys added: a release store after the cell was written; the consumer's
+     * acquire load then sees the cell. */
     _Alignas(64) atomic_size_t tail;
-    size_t seen_head; /* the producer's last look at `head` */
-    /* How many were taken: a release store, after the cell was read; the
-     * producer's acquire load then may write it anew. */
+    size_t seen_head; /* `head` as the producer last read it */
+    /* Keys taken: a release store after the cell was read; after its acquire
+     * load the producer may overwrite the cell. */
     _Alignas(64) atomic_size_t head;
-    size_t seen_tail; /* the consumer's last look at `tail` */
-    /* No more to come: a release store after the last `tail`. */
+    size_t seen_tail; /* `tail` as the consumer last read it */
+    /* Shut down: a release store after the last `tail`. */
     _Alignas(64) atomic_bool ended;
     _Alignas(64) char cells[CELLS][KEY_LEN + 1];
 };
@@ -99,10 +99,7 @@ shutdown(void *q)
 
 const struct side bench_side = {
     .only = " 1x1 ",
-    .create = create,
-    .add = add,
-    .get = get,
-    .done = done,
+    SIDE_VERBS,
     .shutdown = shutdown,
     .destroy = free,
 };

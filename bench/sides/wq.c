@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wq.c: the library, as a user calls it. */
+/* wq.c: the library as a user calls it. */
 #include <wq/limiter.h>
 #include <wq/metrics.h>
 #include <wq/workers.h>
@@ -11,8 +11,8 @@
 /* For create_metered(); lives as long as the program. */
 static wq_registry *registry;
 
-static void *
-make(const wq_config *config)
+wq_queue *
+bench_create(const wq_config *config)
 {
     wq_queue *q;
     must(wq_create(config, &q) == WQ_OK, "wq_create");
@@ -22,21 +22,21 @@ make(const wq_config *config)
 static void *
 create(void)
 {
-    return make(NULL);
+    return bench_create(NULL);
 }
 
 static void *
 create_metered(void)
 {
     must(wq_registry_create(&registry) == WQ_OK, "wq_registry_create");
-    return make(
+    return bench_create(
         WQ_CONFIG(.name = "bench", .metrics = wq_registry_sink(registry)));
 }
 
 static void *
 create_limited(void)
 {
-    return make(WQ_CONFIG(.limiter = wq_limiter_exponential(1, 1)));
+    return bench_create(WQ_CONFIG(.limiter = wq_limiter_exponential(1, 1)));
 }
 
 static void
@@ -207,10 +207,7 @@ pool_drain(void *p)
 }
 
 const struct side bench_side = {
-    .create = create,
-    .add = add,
-    .get = get,
-    .done = done,
+    SIDE_VERBS,
     .key = key,
     .shutdown = shutdown,
     .destroy = destroy,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# 32-bit x86. A 64-bit kernel of the same family usually runs the programs
-# itself, through their own loader; where it does not, qemu does.
+# 32-bit x86. A 64-bit x86 kernel usually runs the programs directly, with their
+# own loader; otherwise qemu runs them.
 set(CMAKE_SYSTEM_PROCESSOR i386)
 set(triplet i686-linux-gnu)
 set(qemu qemu-i386)

@@ -1,17 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What does `wq run` look like at work? Services report that they have changed,
-# in bursts; a handler restarts them, and fails now and then. After some seconds
-# it says what became of all that.
+# A ten-second demo of `wq run`: services report changes in bursts; a handler
+# restarts them, and fails now and then. At the end it prints a table.
 #
-#     demo.sh [BURSTS]    one every 0.6 s; 7 if not said
+#     demo.sh [BURSTS]    one every 0.6 s; 7 by default
 set -eu
 bursts=${1:-7}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
-# A burst: 12 services report ten times each, in an order that looks random.
+# A burst: 12 services report ten times each, in mixed order.
 report() {
     awk -v seed="$1" 'BEGIN {
         n = split("api auth billing cache cron db dns mail queue search web " \
@@ -30,7 +29,7 @@ reports() {
     done
 }
 
-# db needs three attempts, dns asks for more time once, mail cannot be helped.
+# db succeeds at the third attempt, dns at the second, mail never.
 cat >restart <<'HANDLER'
 #!/bin/sh
 sleep 0.1
@@ -42,8 +41,8 @@ esac
 HANDLER
 chmod +x restart
 
-# Reads the events and counts, for each key and for all.
-tell() {
+# Counts the events, for each key and for all, and prints them.
+print_table() {
     awk '
     function field(name,    s) {
         if (!match($0, "\"" name "\":\"?[^,\"}]*"))
@@ -76,31 +75,31 @@ tell() {
             line(names[i], names[i])
         line("all", "")
         printf "\n%d reports became %d runs, %d of them retries; the same " \
-               "service\nwas never restarted by two at once (at most: %d).\n", \
+               "service\nwas never restarted twice at a time (at most: %d).\n", \
                adds[""], runs[""], count["", "retry"], most
         exit most != 1
     }' events
 }
 
-cat <<'SAY'
+cat <<'TEXT'
 Twelve services report changes in bursts; four slots restart them:
 
     reports | wq run -P4 --debounce=50ms --backoff=100ms,1s \
         --no-retry-codes=65 -- ./restart {}
 
-db fails twice before it works, dns asks for more time once, mail cannot be
-helped. Some seconds, please.
+db fails twice before it succeeds, dns exits with 75 (try again) once, mail
+always fails. This takes some seconds.
 
-SAY
+TEXT
 progress=auto
 [ -t 2 ] || progress=always
 status=0
 reports | wq run -P4 --debounce=50ms --backoff=100ms,1s --no-retry-codes=65 \
     --progress="$progress" --json=events -- ./restart {} || status=$?
-tell
+print_table
 if [ "$status" -eq 123 ]; then
-    echo "Exit status 123: mail failed for good, every time."
+    echo "Exit status 123: mail failed and was not retried."
 else
-    echo "Exit status $status: not what this was made to show." >&2
+    echo "Exit status $status: expected 123." >&2
     exit 1
 fi

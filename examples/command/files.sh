@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How are many files worked on, and how does one go on after a failure?
+# How are many files processed, and how does one continue after a failure?
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -9,7 +9,7 @@ mkdir music
 touch music/a.flac 'music/b c.flac' music/broken.flac
 cat >encode <<'HANDLER'
 #!/bin/sh
-case $1 in *broken*) [ -e mended ] || exit 65 ;; esac
+case $1 in *broken*) [ -e repaired ] || exit 65 ;; esac
 touch "${1%.flac}.ogg"
 echo "$1" >>encoded
 HANDLER
@@ -25,9 +25,9 @@ encode_all() {
 
 status=0
 encode_all || status=$?
-[ "$status" -eq 123 ] # a key failed for good
+[ "$status" -eq 123 ] # a key failed and was not retried
 [ "$(wc -l <encoded)" -eq 2 ]
-touch mended
-encode_all # the one that failed, and no other
+touch repaired
+encode_all # only the file that failed
 [ "$(sort encoded | uniq -d)" = "" ]
 [ -e 'music/b c.ogg' ] && [ -e music/broken.ogg ]

@@ -12,6 +12,6 @@ printf '%s\n' nginx redis nginx nginx | wq run -- echo restart
 # end: first
 
 printf 'restart %s\n' nginx redis | cmp - out
-cmp - err <<'SAID'
+cmp - err <<'EXPECTED'
 wq: 2 keys, 2 ok, 0 failed, 0 left; 4 adds (50% deduplicated); 0 retries
-SAID
+EXPECTED

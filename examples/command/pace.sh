@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What comes first, and how fast?
+# Which keys run first, and how fast?
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -14,7 +14,7 @@ pace() {
     # end: priority
 }
 
-# The first key starts at once; what came meanwhile is put in order.
+# The first key starts at once; the others are ordered by priority.
 pace >out
 [ "$(tail -n 1 out)" = later ]
 sort out | tr '\n' ' ' | grep -qx 'later nightly page '

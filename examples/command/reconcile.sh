@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How does a controller look in shell? It brings hosts to what is wanted.
+# What does a controller in shell look like? It converges hosts.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -11,18 +11,18 @@ touch hosts/alpha hosts/beta
 # begin: handler
 cat >converge <<'HANDLER'
 #!/bin/sh
-# Compare what is with what should be, and act. It does not matter why we were
-# called, or how often.
-[ -e "hosts/$1" ] || exit 0 # it is gone: nothing to do
+# Compare the actual state with the desired one, and act. It does not matter why
+# or how often this runs.
+[ -e "hosts/$1" ] || exit 0 # it was removed: nothing to do
 echo converged >"hosts/$1"
-# Look again in a while, and let somebody else know.
+# Run again in a while, and add another key.
 echo requeue-after=100ms >&"$WQ_RESULT_FD"
 [ "$1" = summary ] || echo add=summary >&"$WQ_RESULT_FD"
 HANDLER
 chmod +x converge
 # end: handler
 
-# For the test it ends when six runs went well.
+# The test ends after six successful runs.
 wq() {
     shift
     command wq run --halt=soon,success=6 --json=events "$@"

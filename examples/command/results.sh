@@ -14,11 +14,11 @@ cat out/1/alpha/stdout
 grep '"event":"finished"' events
 # end: results
 
-# Those two may have come in either order.
+# The two runs may finish in either order.
 grep -v event all | sort >sorted
-cmp - sorted <<SAID
+cmp - sorted <<EXPECTED
 alpha	up 3 days
 beta	up 3 days
 up 3 days
-SAID
+EXPECTED
 [ "$(grep -c '"outcome":"ok"' all)" -eq 2 ]

@@ -9,7 +9,7 @@ cd "$dir"
 # begin: handler
 cat >push <<'HANDLER'
 #!/bin/sh
-# Exit codes: 0 done, 65 never, 75 not now, anything else: it failed.
+# Exit codes: 0 success, 65 do not retry, 75 retry later, other: failure.
 case $1:$WQ_ATTEMPT in
 busy:1 | busy:2) exit 75 ;;
 flaky:1) exit 1 ;;
@@ -31,12 +31,12 @@ status=0
 pushing >out 2>err || status=$?
 [ "$status" -eq 123 ]
 sort out >sorted
-cmp - sorted <<'SAID'
+cmp - sorted <<'EXPECTED'
 busy: attempt 3
 flaky: attempt 2
 good: attempt 1
-SAID
-cmp - err <<'SAID'
+EXPECTED
+cmp - err <<'EXPECTED'
 wq: wrong: failed: exit 65 (attempt 1)
-wq: 4 keys, 3 ok, 1 failed, 0 left; 4 adds; 3 retries (2 asked for)
-SAID
+wq: 4 keys, 3 ok, 1 failed, 0 left; 4 adds; 3 retries (2 requested)
+EXPECTED

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How is it stopped, and what becomes of keys that were not run?
+# How is wq stopped, and what happens to keys that did not run?
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 cat >push <<'HANDLER'
 #!/bin/sh
-[ "$1" != 3 ] || kill -TERM "$PPID" # somebody presses Ctrl-C, more or less
+[ "$1" != 3 ] || kill -TERM "$PPID" # like a user who presses Ctrl-C
 echo "$1" >>pushed
 HANDLER
 chmod +x push

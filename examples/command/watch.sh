@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How does one react to files that change? Needs inotifywait (inotify-tools).
+# How can a program react to files that change? Needs inotifywait
+# (inotify-tools).
 set -eu
 command -v inotifywait >/dev/null || {
-    echo "skipped: no inotifywait"
+    echo "skipped: inotifywait is not installed"
     [ "${CI:-}" = true ] && exit 1
     exit 77
 }
@@ -13,7 +14,7 @@ cd "$dir"
 mkdir src
 cat >build-one <<'HANDLER'
 #!/bin/sh
-[ "$1" != src/stop ] || kill "$PPID" # the test is over
+[ "$1" != src/stop ] || kill "$PPID" # ends the test
 echo "$1" >>built
 HANDLER
 chmod +x build-one
@@ -36,7 +37,7 @@ for _ in 1 2 3 4 5; do # an editor that saves often
 done
 until grep -q a.c built 2>/dev/null && grep -q b.c built; do sleep 0.05; done
 echo >src/stop
-# inotifywait notices with the next event that nobody reads any more.
+# inotifywait ends at the next event, when it finds no reader.
 until [ -e ended ]; do
     echo >src/end
     sleep 0.05

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.h: how does your own queue get behind the wq_queue API?
+/* backend.h: how to put a queue of your own behind the wq_queue API.
  *
- * A wq_queue is a struct that begins with `struct wq_queue` and has a table of
- * verbs. The in-memory queue is one; a file, a server or a wrapper around
- * another queue can be others. Callers use all of them in the same way.
+ * A backend implements a queue: a struct that begins with `struct wq_queue`,
+ * and a table of functions, its verbs. The in-memory queue is one backend; a
+ * file, a server or a wrapper around another queue can be others. Callers use
+ * all of them in the same way.
  *
  *     struct my_queue { wq_queue base; int socket; ... };
  *
@@ -20,9 +21,9 @@
  *     }
  *
  * Before it calls a verb, the library refuses NULL queues, items, keys and
- * out-parameters, empty and too long keys, negative timeouts. What a verb must
- * do is written at the function of the same name in wq.h and inspect.h.
- * Timeouts are relative nanoseconds, WQ_FOREVER for none. Every verb may be
+ * out-parameters, empty keys, keys that are too long, and negative timeouts. A
+ * verb must do what wq.h and inspect.h say about the function of the same name.
+ * Timeouts are relative nanoseconds; WQ_FOREVER is no limit. Every verb may be
  * called from any thread.
  */
 #ifndef WQ_BACKEND_H
@@ -45,17 +46,19 @@ extern "C" {
  *
  *     return wq_fail(WQ_EIO, "my_open: %s: %s", path, engine_message());
  *
- * For functions of a backend, a sink or a limiter that make or start something.
- * The text is that of printf(); cut after 255 bytes, not within a UTF-8
- * character. wq_last_error() may be among the arguments, to say more than the
- * sentence before. errno stays as it is. No newline at the end.
+ * For functions of a backend, a sink or a limiter that create or start
+ * something. The arguments are those of printf(). A text of more than 255 bytes
+ * is cut, not within a UTF-8 character. Do not end it with a newline.
+ * wq_last_error() may be among the arguments, to extend the sentence before.
+ * errno does not change.
  * Threads: any.  Blocks: never.  Since: 0.1.  [E-04]
  */
 WQ_API wq_err wq_fail(wq_err err, const char *format, ...) WQ_PRINTF(2, 3);
 
-/* The verbs. `size` is sizeof(wq_backend) of the header the backend was
- * compiled with; later releases append verbs. A required verb must not be NULL;
- * a function whose verb is missing returns WQ_ENOTSUP.
+/* The verbs. `size` is sizeof(wq_backend) of the header that the backend was
+ * compiled with; later releases append verbs. A required verb must not be NULL.
+ * If an optional verb is NULL, its function returns WQ_ENOTSUP unless stated
+ * otherwise.
  */
 typedef struct wq_backend {
     size_t      size;
@@ -71,24 +74,26 @@ typedef struct wq_backend {
     void (*shutdown)(wq_queue *q);
     bool (*shutting_down)(const wq_queue *q);
 
-    /* Or NULL. */
+    /* Optional. */
     wq_err (*done_key)(wq_queue *q, wq_key key);
-    wq_err (*drain)(wq_queue *q, int64_t timeout_ns); /* shuts down, blocks.
-                       NULL: callers shut down and wait for their workers */
-    void (*interrupt)(wq_queue *q);                   /* NULL: no effect */
+    /* Shuts down, then blocks. NULL: callers must shut down and wait for their
+     * workers. */
+    wq_err (*drain)(wq_queue *q, int64_t timeout_ns);
+    void (*interrupt)(wq_queue *q); /* NULL: no effect */
     wq_err (*add_after)(wq_queue *q, wq_key key, int64_t delay_ns);
     wq_err (*add_rate_limited)(wq_queue *q, wq_key key);
     wq_err (*forget)(wq_queue *q, wq_key key);
     wq_err (*num_requeues)(wq_queue *q, wq_key key, unsigned *out);
-    /* add_rate_limited() counts a key that it gives up itself. */
+    /* Not called for a key that add_rate_limited() gives up: that verb must
+     * count it. */
     wq_err (*count_drops)(wq_queue *q, uint64_t n);
-    /* `how` has this release's size, and its values are checked; so are the
-     * keys, of which there is at least one. */
+    /* The library has checked `how`, which has this release's size, and the
+     * keys. n is at least 1. */
     wq_err (*add_with)(wq_queue *q, const wq_add_options *how,
                        const wq_key *keys, size_t n);
     wq_err (*remove)(wq_queue *q, wq_key key);
     wq_err (*cancel_after)(wq_queue *q, wq_key key);
-    /* NULL: the library calls get() and done() instead, one by one. */
+    /* These three; NULL: the library calls get() and done(), one by one. */
     wq_err (*get_many)(wq_queue *q, wq_item **out, size_t max,
                        int64_t timeout_ns, size_t *n);
     wq_err (*done_many)(wq_queue *q, wq_item **items, size_t n);
@@ -99,13 +104,28 @@ typedef struct wq_backend {
     wq_err (*depths)(wq_queue *q, wq_depth *out, size_t max, size_t *n);
     wq_err (*key_info)(wq_queue *q, wq_key key, wq_key_info *out);
     wq_err (*each)(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
-    const char *(*queue_name)(wq_queue *q); /* NULL: it has none */
+    const char *(*queue_name)(wq_queue *q); /* NULL: no name */
     wq_err (*remove_wait)(wq_queue *q, wq_key key, int64_t timeout_ns);
     wq_err (*flush)(wq_queue *q, int64_t timeout_ns);
     wq_err (*flush_key)(wq_queue *q, wq_key key, int64_t timeout_ns);
     wq_err (*wait_idle)(wq_queue *q, int64_t timeout_ns);
     wq_err (*pause)(wq_queue *q);
     wq_err (*resume)(wq_queue *q);
+    /* wq_finish_many(): sets errs[i], and items[i] to NULL if its loan has
+     * ended, or if it is not on loan. Returns what the function returns. n is
+     * at least 1; `results` and `errs` may be NULL. NULL: the library calls
+     * forget, the adds and done; then an item that is not on loan is noticed
+     * only after the add. */
+    wq_err (*finish)(wq_queue *q, wq_item **items, const wq_result *results,
+                     wq_err *errs, size_t n);
+    /* *item is not NULL. A key that was lost: the verb may return WQ_ELOST
+     * with *item NULL before the get; the library then calls get. NULL: the
+     * library calls finish, then get. */
+    wq_err (*next_with)(wq_queue *q, wq_result result, int64_t timeout_ns,
+                        wq_item **item);
+    int64_t (*hold_left)(wq_queue *q, const wq_item *item); /* NULL: forever */
+    wq_err (*renew)(wq_queue *q);                           /* NULL: WQ_OK */
+    wq_err (*revive)(wq_queue *q, wq_key key);
 } wq_backend;
 
 /* The part of a queue that the library sees. First member of a backend's own
@@ -115,10 +135,20 @@ struct wq_queue {
     const wq_backend *backend; /* set by wq_backend_init() */
 };
 
-/* Put `backend`, which must outlive the queue, behind `q`.
+/* Has the backend of `q` this optional verb? Its table may be that of an older
+ * release, and end before the verb: use this before you call an optional verb
+ * of another queue directly. [O-09]
+ */
+#define WQ_HAS_VERB(q, verb)                                                   \
+    (offsetof(wq_backend, verb) + sizeof(q)->backend->verb <=                  \
+         (q)->backend->size &&                                                 \
+     (q)->backend->verb)
+
+/* Make `backend` the backend of `q`. It must outlive the queue.
  *
- * Returns WQ_OK; WQ_EINVAL if either is NULL, `size` does not fit any release
- * up to this one, or a required verb is missing: wq_last_error() says which.
+ * Returns WQ_OK; WQ_EINVAL if either is NULL, `size` is less than the required
+ * verbs need or more than this release knows, or a required verb is missing:
+ * wq_last_error() says which.
  * Since: 0.1.  [O-09]
  */
 WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
@@ -126,51 +156,94 @@ WQ_API WQ_NODISCARD wq_err wq_backend_init(wq_queue         *q,
 
 /* Layers: they add delays and rate limits to a backend that has none.
  *
- * wq_delaying_wrap() adds wq_add_after() to a backend that has only the
- * required verbs; wq_rate_limiting_wrap() then adds wq_add_rate_limited(),
- * wq_forget() and wq_num_requeues(). This is the counterpart of injecting a
- * queue in client-go's configs. On success `inner` belongs to the new queue:
- * use and destroy only that one. On error it is the caller's as before. The
- * second takes the limiter of the config over in every case, as wq_create()
- * does; the first does not look at it, so one config serves both.
+ * The delaying layer (wq_delaying_wrap()) adds wq_add_after() to a backend that
+ * has only the required verbs. The rate-limiting layer
+ * (wq_rate_limiting_wrap()) adds wq_add_rate_limited(), wq_forget() and
+ * wq_num_requeues() to a backend that has delays. They correspond to the custom
+ * queues in client-go's configs. On success `inner` belongs to the new queue:
+ * use and destroy only the new queue. On error `inner` still belongs to the
+ * caller. The rate-limiting layer takes ownership of the limiter of the config
+ * in every case, as wq_create() does; the delaying layer ignores the limiter,
+ * so that both can be given the same config.
  *
- * Both layers pass on: add, get, done, done_key, len, shutdown, shutting_down,
- * drain, interrupt, count_drops; the second also add_after, and it counts the
- * keys that it gives up in `inner`. wq_get_many(), wq_done_many()
- * and wq_next() go one by one through get and done. All other verbs return
- * WQ_ENOTSUP, whether `inner` has them or not: add_with, remove, cancel_after,
- * remove_wait, flush, flush_key, wait_idle, pause, resume, stats, depths,
- * key_info, each; fd (-1 and ENOSYS). wq_delaying_wrap() also returns
- * WQ_ENOTSUP for add_rate_limited and forget. A layer has no queue_name.
+ * The other verbs do what `inner` does: a layer passes them on, and returns
+ * WQ_ENOTSUP (wq_fd(): -1 with errno ENOSYS) if `inner` has no such verb.
+ * wq_cancel_after() of the delaying layer needs no verb of `inner`; wq_each()
+ * needs `each` and `key_info`. The delaying layer returns WQ_ENOTSUP for
+ * wq_add_rate_limited() and wq_forget(), whether `inner` has them or not.
  *
- * The first adds due keys to `inner` at the start of its verbs, all but
- * interrupt, shutting_down and count_drops, and that must not block. A backend
- * whose add can block must have add_with, and that must return WQ_EFULL at once
- * for `nowait`. A backend without add_with, or whose add_with returns
- * WQ_ENOTSUP for that, is given the key by add: then these verbs block
- * for as long as add does. The layers themselves have no add_with: do not put
- * delays around a layer around a queue that blocks. A due key that `inner`
- * refuses is offered again by later verbs, and every 10 ms while a get sleeps;
- * a shutdown drops it, and may drop one that another thread is just offering.
+ * The delaying layer stores the deadlines; `inner` gets no adds with a delay.
+ * What the layer combines:
  *
- * wq_destroy() of a layer needs a `shutdown` of `inner` that ends every blocked
- * add, get and drain, and a `destroy` that waits for them, as wq.h says.
+ *   wq_add_with()     An add without a delay goes to `inner`, with its options;
+ *                     a delay sets a deadline of the layer. A key with a
+ *                     deadline that MERGE or REPLACE ends is not refused if
+ *                     `inner` is full: it is due. With debounce_ns or a
+ *                     `waiting` policy other than KEEP, one key in a call. A
+ *                     debounce, and a delay with MERGE or REPLACE, need
+ *                     `key_info`, REPLACE also `remove`; if another thread
+ *                     gets the key at that moment, it may run once more than
+ *                     necessary. No throttle_ns, no rate_limited. If `inner`
+ *                     has no add_with: no priority; without a delay one key, no
+ *                     `nowait`, max_block_ns or `results`. All these:
+ *                     WQ_ENOTSUP, and wq_last_error() says why.
+ *   wq_remove(), wq_remove_wait(), wq_cancel_after()
+ *                     They also remove the deadline. wq_remove_wait() also
+ *                     removes a deadline that is set between the done and its
+ *                     return. wq_remove() and wq_cancel_after() do not stop a
+ *                     thread that is adding the due key to `inner`.
+ *   wq_read_key(), wq_each(), wq_dump()
+ *                     Each key with the states of both. A key that moves from
+ *                     one to the other during a walk may be visited twice or
+ *                     not at all.
+ *   wq_read_stats()   `waiting`, `next_ns`, `merged`, `retries`, `deferred` and
+ *                     `drops` of both; not one snapshot. `known` counts a key
+ *                     twice if both know it. `drops` also counts READY keys
+ *                     that lose a deadline at a shutdown.
+ *   wq_fd()           Also readable when a deadline of the layer has passed.
  *
- * Of `config` (NULL: all defaults) they use the allocator and the clock, which
- * must be the clock by which the inner queue measures its timeouts. Timeouts
- * are durations: if a fake clock is stepped after a layer has read it and
- * before the inner queue sleeps, that sleep misses the step. The second layer
- * also uses `limiter`, `max_retries` and `on_drop`. They start no thread. A
- * get that sleeps in an inner queue without `interrupt` notices a new, earlier
- * deadline within 10 ms.
+ * `inner` does not know the WAITING keys of the layer: max_len, max_bytes,
+ * wq_stats.groups, wq_read_depths() and metrics do not count them, adds with a
+ * delay are never refused, a key that `inner` displaces keeps its deadline, and
+ * the age of a key begins when the layer adds it to `inner`. wq_flush() and
+ * wq_wait_idle() do not wait for due keys that `inner` refuses.
+ *
+ * The rate-limiting layer keeps the failures: wq_read_key(), wq_each() and
+ * wq_dump() show those of its limiter. It counts the keys that it gives up in
+ * `inner`. wq_add_with() with rate_limited takes several keys only if `inner`
+ * is a delaying layer; those without a delay are due then, even if the queue is
+ * full. Only around a delaying layer is a retry WQ_STATE_BACKOFF; in any other
+ * queue it is WAITING.
+ *
+ * Every verb of the delaying layer, except interrupt, shutting_down,
+ * count_drops and queue_name, first adds due keys to `inner`; this must not
+ * block. So a backend whose add can block must have add_with, and add_with must
+ * return WQ_EFULL at once for `nowait`. If `inner` has no add_with, or add_with
+ * returns WQ_ENOTSUP for `nowait`, the layer calls add, and its verbs block for
+ * as long as add does. If `inner` refuses a due key, the key is WAITING with a
+ * wait_ns of 0: later verbs offer it again, and so does a get that sleeps,
+ * every 10 ms; a shutdown drops it, and may drop a key that another thread is
+ * offering at that moment.
+ *
+ * wq_destroy() of a layer requires that `shutdown` of `inner` ends every
+ * blocked add, get and drain, that `destroy` ends every other blocked call, and
+ * that it waits for all of them, as wq.h says.
+ *
+ * Of `config` (NULL: all defaults) both layers use the allocator and the clock,
+ * which must be the clock by which the inner queue measures its timeouts. The
+ * rate-limiting layer also uses `limiter`, `max_retries` and `on_drop`. The
+ * layers start no thread. A get that sleeps in an inner queue without
+ * `interrupt` notices a new, earlier deadline within 10 ms. A layer passes
+ * timeouts as durations: if a fake clock is stepped after the layer has read it
+ * and before the inner queue sleeps, that sleep misses the step.
  *
  * Returns WQ_OK; else wq_last_error() names the field and the reason:
  *   WQ_EINVAL   NULL inner or out; a bad config; a limiter that has an owner;
  *   WQ_ENOTSUP  the config sets `order`, `waiting`, `retry`, `name`, `metrics`,
  *               `ages`, `max_len`, `max_bytes`, `group`, `max_ready_ns` or
- *               `real_time`; for the second: `inner` has no add_after;
- *   WQ_ENOMEM, WQ_EIO  as wq_create(); the second also: the error of a failed
- *               limiter.
+ *               `real_time`; rate-limiting layer: `inner` has no add_after;
+ *   WQ_ENOMEM, WQ_EIO  as wq_create(); rate-limiting layer: also the error of a
+ *               failed limiter.
  * Threads: any.  Blocks: never.  Since: 0.1.  [D-17 O-18 O-19]
  */
 WQ_API WQ_NODISCARD wq_err wq_delaying_wrap(wq_queue        *inner,

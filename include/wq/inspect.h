@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.h: what is a queue doing, and why is my key stuck?
+/* inspect.h: the state of a queue and of its keys.
  *
  * Stats of the whole queue, key info of one key, a walk over all keys, and a
  * dump of everything in JSON lines. All of it is for people and dashboards:
- * other threads change the queue before the caller reads the answer. Do not
- * look first whether a key must be added: add it, and the queue merges it if
- * need be.
+ * other threads may change the queue before the caller reads the result. Do not
+ * check first whether a key must be added: add it, and the queue merges the add
+ * if the key is READY already.
  *
- * Ages (how long has this key been READY, how long HELD?) cost a reading of the
- * clock at every add, get and done. A queue with metrics (metrics.h) keeps them
- * anyway, any other queue does with wq_config.ages. Ages that are not kept are
+ * Ages (for how long a key has been READY or HELD) cost one reading of the
+ * clock at every add, get and done. A queue with metrics (metrics.h) always
+ * keeps them, any other queue with wq_config.ages. Ages that are not kept are
  * -1.
  */
 #ifndef WQ_INSPECT_H
@@ -23,8 +23,9 @@ extern "C" {
 
 /* ------------------------------------------------------ the whole queue -- */
 
-/* The stats of a queue. The first group is about this moment, the second counts
- * since the queue was created and never goes down.
+/* The stats of a queue. uint64_t fields count since the queue was created and
+ * never go down; all others describe this moment. At every moment, in a queue
+ * that is not shared,
  *
  *     adds = gets + removed + displaced + deferred + ready + dirty
  */
@@ -36,25 +37,25 @@ typedef struct wq_stats {
     size_t  held;          /* HELD keys */
     size_t  dirty;         /* of these, how many are DIRTY */
     size_t  waiting;       /* WAITING keys, whatever their other states */
-    size_t  known;         /* all keys, also those left alone after a throttled
-                              run: what max_len bounds */
+    size_t  known;         /* all keys that the queue knows, also those in a
+                              cooldown: what max_len bounds */
     size_t  sleeping;      /* threads that sleep in a get */
     int64_t next_ns;       /* until the earliest deadline; WQ_FOREVER: none */
     int64_t unfinished_ns; /* the sum of the HELD keys' ages; -1: not kept */
     int64_t longest_ns;    /* the largest of these ages; -1: not kept */
-    bool    shutting_down;
+    bool    shutting_down; /* see wq_shutting_down() */
 
     uint64_t adds;    /* keys that became READY or DIRTY; a deadline counts when
                          it passes. client-go's adds */
     uint64_t merged;  /* adds that needed no run of their own: the key was
-                         READY or DIRTY already, or one deadline serves several
-                         of them (for example debounced adds) */
+                         READY or DIRTY already, or one deadline covers several
+                         adds (for example debounced ones) */
     uint64_t retries; /* calls of wq_add_after() and wq_add_rate_limited(), and
                          adds with a delay: client-go's retries */
     uint64_t gets;    /* keys handed out */
     uint64_t dones;   /* loans that ended */
     uint64_t removed; /* READY or DIRTY keys that wq_remove() removed */
-    uint64_t displaced; /* READY keys that made room for other keys
+    uint64_t displaced; /* READY keys dropped to admit new keys
                            (WQ_OVERFLOW_DROP_OLDEST) */
     uint64_t deferred;  /* READY or DIRTY keys that were put off to a deadline
                            (WQ_IF_WAITING_REPLACE, WQ_RETRY_RESPECT) */
@@ -63,12 +64,21 @@ typedef struct wq_stats {
     bool     paused;    /* see wq_pause() */
     size_t   bytes;     /* of all known keys, if there is a max_bytes; else 0 */
     size_t   groups;    /* groups of the known keys; 0: the queue has none */
-    size_t   offered;   /* READY keys that can be handed out now: none while
+    size_t   offered;   /* READY keys that can be handed out now: 0 while
                            paused, no more than group_max_held allows */
     uint64_t drops;     /* keys that needed work and left without it, each once:
                            displaced, WAITING at a shutdown, given up
-                           (wq_config.max_retries), dropped by a worker pool or
-                           wq_work_one(), counted by wq_count_drops() */
+                           (wq_config.max_retries), dropped by wq_finish(), a
+                           worker pool or wq_work_one(), counted by
+                           wq_count_drops() */
+    /* Shared queues; 0 in others. */
+    size_t   dead;     /* DEAD keys: see wq_revive() */
+    size_t   holders;  /* handles that hold a key */
+    uint64_t lost;     /* loans of this handle that were lost */
+    uint64_t expired;  /* holds of others that this handle found expired, and
+                          whose keys it gave back */
+    uint64_t connects; /* sessions of this handle in the store: one, and one
+                          more each time that it has lost its holds */
 } wq_stats;
 
 /* Read the stats into *out, as far as out->size reaches: one consistent
@@ -80,9 +90,8 @@ typedef struct wq_stats {
  * Returns WQ_OK;
  *   WQ_EINVAL   NULL, or a wrong `size` (rules: see wq_create());
  *   WQ_ENOTSUP  not supported by the backend.
- * Threads: any.  Blocks: never.  Cost: O(1), plus O(n) of the throttled keys
- * that are left alone until a time before the earliest deadline.  Since: 0.1.
- * [O-30]
+ * Threads: any.  Blocks: never.  Cost: O(1), plus O(n) of the keys whose
+ * cooldown ends before the earliest deadline.  Since: 0.1.  [O-30]
  */
 WQ_API wq_err wq_read_stats(wq_queue *q, wq_stats *out);
 
@@ -97,21 +106,22 @@ typedef struct wq_depth {
  * always in use, others are while a key has them.
  *
  * Returns WQ_OK; WQ_EINVAL: NULL (`out` may be NULL if `max` is 0); WQ_ENOTSUP.
- * Threads: any.  Blocks: never.  Cost: O(n) of the most priorities that were in
- * use at one time since 0 was the only one.  Since: 0.1.  [O-31]
+ * Threads: any.  Blocks: never.  Cost: O(n) of the most priorities in use at
+ * one time since priority 0 was last the only one.  Since: 0.1.  [O-31]
  */
 WQ_API wq_err wq_read_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
 
 /* -------------------------------------------------------------- one key -- */
 
-/* The states of a key; none: the queue does not know the key, or leaves it
- * alone after a throttled run. */
+/* The states of a key. A key that the queue does not know has none, nor has a
+ * key that only has a cooldown. */
 enum wq_state {
-    WQ_STATE_READY = 1,   /* the next gets hand it out */
-    WQ_STATE_HELD = 2,    /* a worker has it, from get until done */
-    WQ_STATE_DIRTY = 4,   /* HELD, and it becomes READY at done */
-    WQ_STATE_WAITING = 8, /* it has a deadline */
-    WQ_STATE_BACKOFF = 16 /* WAITING, by wq_add_rate_limited() */
+    WQ_STATE_READY = 1,    /* a get can hand it out */
+    WQ_STATE_HELD = 2,     /* a worker holds it, from get until done */
+    WQ_STATE_DIRTY = 4,    /* HELD, and it becomes READY at done */
+    WQ_STATE_WAITING = 8,  /* it has a deadline */
+    WQ_STATE_BACKOFF = 16, /* WAITING; a failure set the deadline */
+    WQ_STATE_DEAD = 32     /* not handed out until wq_revive(); alone */
 };
 
 /* Key info: what the queue knows about a key. */
@@ -127,8 +137,8 @@ typedef struct wq_key_info {
     int64_t  held_ns;  /* HELD: for how long; -1: not HELD, or not kept */
     int64_t  wait_ns;  /* WAITING: until its deadline; -1: not WAITING */
     uint64_t fence;    /* HELD: of this hand-out; else 0 */
-    wq_key   group;    /* its group: a part of the caller's key, or of the one
-                          that is visited; NULL: the queue has no groups */
+    wq_key   group;    /* its group: a part of the caller's key, or of the key
+                          that is visited; data is NULL: no groups */
 } wq_key_info;
 
 /* Read the key info of `key` into *out, as far as out->size reaches. A key that
@@ -146,20 +156,21 @@ WQ_API wq_err wq_read_key(wq_queue *q, wq_key key, wq_key_info *out);
 /* ------------------------------------------------------------- all keys -- */
 
 /* A callback that wq_each() calls for a key; false ends the walk. `key` and
- * `info` are valid until it returns. It runs without the lock: it may call the
- * queue, remove the key, block. */
+ * `info` are valid until it returns. It is called without a lock: it may call
+ * the queue, remove the key, and block. */
 typedef bool (*wq_visit)(void *ctx, wq_key key, const wq_key_info *info);
 
 /* Call visit(ctx, ...) for every key that has one of `states` (enum wq_state,
  * or'ed; 0: every key that has one).
  *
- * The queue is not stopped: the walk takes a bounded number of keys at a time,
- * copies them, and visits the copies without the lock. So it is not a snapshot.
- * A key that the queue knows from the beginning of the walk to its end is taken
- * exactly once, and is visited if it has one of the states at that moment. A
- * key that the queue learns or forgets meanwhile may be visited or not; one
- * that it forgets and learns again may be visited twice. Adds that could not be
- * merged for lack of memory are not seen. The order is unspecified.
+ * Other threads can use the queue meanwhile: the walk copies a bounded number
+ * of keys at a time, and visits the copies without the lock. So it is not a
+ * snapshot. A key that the queue knows from the beginning of the walk to its
+ * end is copied exactly once, and is visited if it has one of the states at
+ * that moment. A key that enters or leaves the queue meanwhile may be visited
+ * or not; one that leaves and enters again may be visited twice. Adds that
+ * could not be merged for lack of memory are not visited. The order is
+ * unspecified.
  *
  * Returns WQ_OK      also when visit() ended it;
  *         WQ_EINVAL  NULL queue or visit, unknown states;
@@ -171,15 +182,16 @@ typedef bool (*wq_visit)(void *ctx, wq_key key, const wq_key_info *info);
  */
 WQ_API wq_err wq_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
 
-/* A callback that takes text: write `len` bytes, return WQ_OK or an error
- * (WQ_EIO). */
+/* A callback that writes `len` bytes of text, and returns WQ_OK or an error
+ * (for example WQ_EIO). */
 typedef wq_err (*wq_write)(void *ctx, const char *text, size_t len);
 
-/* A wq_write() for stdio: `file` is a FILE *. WQ_EIO when fwrite() fails. */
+/* A wq_write for stdio: `file` is a FILE *. WQ_EIO if fwrite() fails. */
 WQ_API wq_err wq_write_file(void *file, const char *text, size_t len);
 
-/* Write everything, for debugging: one JSON object a line. The first has the
- * stats of the queue, each other one the key info of a key, by wq_each():
+/* Write the stats of the queue and the key info of all its keys, for debugging:
+ * one JSON object a line. The first has the stats, each other one the key info
+ * of a key that wq_each() visits:
  *
  *     {"queue":"pods","ready":2,"held":1,"dirty":0,"waiting":1,...}
  *     {"key":"default/nginx","states":["READY"],"priority":0,"ready_ns":1500}

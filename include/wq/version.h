@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* version.h: which release is this? The only place a version is written.
+/* version.h: the version of the library. It is written here and nowhere else.
  *
- * The build reads these three numbers for the SONAME (its major), for wq.pc
- * and for the CMake package. Semantic versioning: the major changes when a
- * program built against an older header could misbehave.
+ * The build reads these three numbers for the SONAME (the major version), for
+ * wq.pc and for the CMake package. Semantic versioning: the major version
+ * changes when a program built against an older header could misbehave.
  */
 #ifndef WQ_VERSION_H
 #define WQ_VERSION_H
@@ -12,7 +12,7 @@
 #define WQ_VERSION_MINOR 1
 #define WQ_VERSION_PATCH 0
 
-/* A version as one number that compares the way versions do. */
+/* A version as one number: a later version is a larger number. */
 #define WQ_VERSION_ENCODE(major, minor, patch)                                 \
     (1000000 * (major) + 1000 * (minor) + (patch))
 #define WQ_VERSION                                                             \

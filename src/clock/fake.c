@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* fake.c: a clock that moves only when it is told to; see <wq/clock.h>.
+/* fake.c: a clock that moves only when a test moves it; see <wq/clock.h>.
  *
- * A thread that sleeps until a deadline on this clock stands in a list; moving
- * the clock gives an alarm to those that are due. Whether the deadline has come
- * is looked at, and the list entered, under the lock under which time moves: a
- * move is either seen before sleeping, or finds the sleeper. A sleeper leaves
- * the list under that lock too, so an alarm never meets one that is gone.
+ * A thread that sleeps until a deadline on this clock is in a list; moving the
+ * clock sends an alarm to those that are due. A thread compares its deadline
+ * and enters the list under the lock under which the time moves: so it sees a
+ * move before it sleeps, or the move finds it in the list. A sleeper also
+ * leaves the list under that lock, so an alarm never uses a parker that is
+ * gone.
  *
- * Watches stand in a list of their own for as long as they have a deadline, and
- * their beacons are lit or dimmed by every move: going back dims one again.
+ * Watches are in a list of their own while they have a deadline. Every move
+ * lights or dims their beacons: moving back dims one again.
  *
  * A thread that another one woke (wq__unpark()) leaves the list only when it
- * runs again. It is not counted any more: whoever counts the sleepers wants to
- * know which threads have nothing left to do.
+ * runs again. It does not count as a sleeper any more: tests count the threads
+ * that have nothing left to do.
  *
- * Cost: a move looks at every sleeper and watch, a sleeper that comes and a
- * count at every sleeper. Clocks of tests have few.
+ * Cost: O(sleepers + watches) for a move, O(sleepers) to fall asleep or to
+ * count. Tests have few.
  */
 #include "clock/clock.h"
 
@@ -26,23 +27,23 @@
 #include "port/lock.h"
 #include "port/park.h"
 
-/* A thread that sleeps: until a deadline, or until there are enough of
- * those. */
+/* A thread that sleeps until a deadline, or until enough threads do. */
 struct waiter {
     struct waiter     *prev, *next;
     struct wq__parker *parker; /* the thread's own */
     int64_t            deadline_ns;
     bool               due;    /* taken off the list by the clock */
-    size_t             wanted; /* for the second kind */
+    size_t             wanted; /* second kind: how many threads must sleep */
 };
 
 struct fake {
-    wq_clock          base; /* first: a wq_clock is the beginning of its kind */
-    struct wq__lock   lock; /* guards all below; under it only beacons' locks */
+    wq_clock base; /* first: a wq_clock is the beginning of its kind */
+    /* Guards all below; only locks of beacons are taken under it. */
+    struct wq__lock   lock;
     int64_t           now_ns;
     struct waiter    *sleepers;  /* until a deadline */
     struct waiter    *observers; /* in wq_clock_fake_wait_for_waiters() */
-    struct wq__watch *watches;   /* those with a deadline; the queues' own */
+    struct wq__watch *watches; /* those with a deadline; owned by the queues */
 };
 
 static struct fake *
@@ -69,9 +70,9 @@ delist(struct waiter **first, struct waiter *w)
         w->next->prev = w->prev;
 }
 
-/* How many threads sleep: a sleeper that was woken before its deadline stays in
- * the list until it runs, but it sleeps no more. Its parker is there as long as
- * it is in the list. */
+/* How many threads sleep. A sleeper that was woken before its deadline stays in
+ * the list until it runs, but does not count. Its parker is valid while it is
+ * in the list. */
 static size_t
 count_sleepers(const struct fake *f)
 {
@@ -82,8 +83,8 @@ count_sleepers(const struct fake *f)
     return n;
 }
 
-/* The count grows only when a sleeper enters the list: a parker that was woken
- * stays so. */
+/* To be called when a sleeper enters the list: only then the count grows, since
+ * a parker that was woken stays so. */
 static void
 alarm_observers(struct fake *f)
 {
@@ -94,7 +95,7 @@ alarm_observers(struct fake *f)
             wq__alarm(w->parker);
 }
 
-/* Who is due sleeps no more, and is not counted and not alarmed again. */
+/* Take the threads that are due off the list, and send each an alarm. */
 static void
 alarm_sleepers(struct fake *f)
 {
@@ -104,7 +105,8 @@ alarm_sleepers(struct fake *f)
             continue;
         delist(&f->sleepers, w);
         w->due = true;
-        wq__alarm(w->parker); /* it needs the lock to leave */
+        /* Its parker is valid: it needs the lock to leave. */
+        wq__alarm(w->parker);
     }
 }
 
@@ -148,7 +150,8 @@ fake_park(wq_clock *clock, struct wq__parker *p, int64_t deadline_ns)
     wq__lock_take(&f->lock);
     if (deadline_ns <= f->now_ns) {
         wq__lock_release(&f->lock);
-        return wq__park(p, 0); /* says whether it was woken; does not sleep */
+        return wq__park(p,
+                        0); /* returns whether it was woken; does not sleep */
     }
     enlist(&f->sleepers, &self);
     alarm_observers(f);
@@ -163,7 +166,7 @@ fake_park(wq_clock *clock, struct wq__parker *p, int64_t deadline_ns)
     return woken;
 }
 
-/* Whether `w` is in the list follows from its deadline. */
+/* A watch is in the list while it has a deadline. */
 static void
 set_listed(struct fake *f, struct wq__watch *w, bool listed)
 {
@@ -200,7 +203,7 @@ fake_destroy(wq_clock *clock)
     free(clock);
 }
 
-/* Moving a clock that cannot be moved is ignored. */
+/* Moves of other clocks are ignored. */
 static bool
 is_fake(const wq_clock *clock)
 {
@@ -231,14 +234,23 @@ wq_clock_fake_create(int64_t now_ns)
     return &f->base;
 }
 
+/* NULL: it is another kind of clock. */
+static struct fake *
+lock_fake(wq_clock *clock)
+{
+    if (!is_fake(clock))
+        return NULL;
+    wq__lock_take(&fake(clock)->lock);
+    return fake(clock);
+}
+
 void
 wq_clock_fake_set(wq_clock *clock, int64_t now_ns)
 {
-    struct fake *f = fake(clock);
+    struct fake *f = lock_fake(clock);
 
-    if (!is_fake(clock))
+    if (!f)
         return;
-    wq__lock_take(&f->lock);
     move_to(f, now_ns);
     wq__lock_release(&f->lock);
 }
@@ -246,11 +258,10 @@ wq_clock_fake_set(wq_clock *clock, int64_t now_ns)
 void
 wq_clock_fake_step(wq_clock *clock, int64_t by_ns)
 {
-    struct fake *f = fake(clock);
+    struct fake *f = lock_fake(clock);
 
-    if (!is_fake(clock))
+    if (!f)
         return;
-    wq__lock_take(&f->lock);
     move_to(f, wq__span_add(f->now_ns, by_ns));
     wq__lock_release(&f->lock);
 }
@@ -258,11 +269,10 @@ wq_clock_fake_step(wq_clock *clock, int64_t by_ns)
 size_t
 wq_clock_fake_waiters(wq_clock *clock)
 {
-    struct fake *f = fake(clock);
+    struct fake *f = lock_fake(clock);
 
-    if (!is_fake(clock))
+    if (!f)
         return 0;
-    wq__lock_take(&f->lock);
     const size_t n = count_sleepers(f);
     wq__lock_release(&f->lock);
     return n;

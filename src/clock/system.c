@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* system.c: the clocks that run by themselves; see <wq/clock.h>. */
+/* system.c: the clocks of the system; see <wq/clock.h>. */
 #include "clock/clock.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "port/stopwatch.h"
 #include "port/time.h"
 
-/* The system's timers look after a deadline by themselves. */
+/* A timer of the system makes the beacon readable. */
 static void
 arm_timer(wq_clock *clock, struct wq__watch *w, int64_t deadline_ns)
 {
@@ -77,7 +77,8 @@ wq_clock_boottime(void)
 
     if (wq__time_has_boottime())
         return &boottime;
-    (void)wq_fail(WQ_ENOTSUP, "wq_clock_boottime: the system has none");
+    (void)wq_fail(WQ_ENOTSUP,
+                  "wq_clock_boottime: the system has no CLOCK_BOOTTIME");
     errno = ENOSYS;
     return NULL;
 }

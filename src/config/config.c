@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* config.c: checking a config; see config.h. One check a statement: each has
- * its own sentence. */
+/* config.c: checking a config; see config.h. Each check is a statement with a
+ * sentence of its own. */
 #include "config/config.h"
 
 #include "config/read.h"
@@ -13,7 +13,7 @@ check_values(const wq_config *c)
     const unsigned known =
         WQ_RETRY_ONCE | WQ_RETRY_FAILURES_ONLY | WQ_RETRY_RESPECT;
 
-    if ((int)c->waiting < WQ_WAITING_DROP || c->waiting > WQ_WAITING_FLUSH_ALL)
+    if ((int)c->waiting < WQ_WAITING_DROP || c->waiting > WQ_WAITING_LEAVE)
         return wq_fail(WQ_EINVAL, "wq_config.waiting is %d: not a wq_waiting",
                        (int)c->waiting);
     if (c->retry & ~known)
@@ -28,8 +28,7 @@ check_values(const wq_config *c)
     return wq__check_not_negative("wq_config.max_ready_ns", c->max_ready_ns);
 }
 
-/* An order of the user's need not know what is the oldest key, or the group of
- * one. */
+/* An order of the user need not know the oldest key, or the group of a key. */
 static wq_err
 check_order(const wq_config *c)
 {
@@ -51,7 +50,7 @@ check_order(const wq_config *c)
     return WQ_OK;
 }
 
-/* Fields that make sense only with others, or not with others. */
+/* Fields that need others, or exclude others. */
 static wq_err
 check_combinations(const wq_config *c)
 {
@@ -60,7 +59,8 @@ check_combinations(const wq_config *c)
                        "wq_config.overflow needs max_len or max_bytes");
     if (c->group_max_held && !c->group)
         return wq_fail(WQ_EINVAL, "wq_config.group_max_held needs group");
-    if (c->group_max_held && c->max_ready_ns) /* the oldest may be blocked */
+    if (c->group_max_held &&
+        c->max_ready_ns) /* the oldest key may be of a blocked group */
         return wq_fail(WQ_ENOTSUP, "wq_config.max_ready_ns cannot be combined "
                                    "with group_max_held");
     return check_order(c);
@@ -117,12 +117,20 @@ wq__config_read(const wq_config *config, struct wq__config *out)
 }
 
 wq_err
+wq__config_refuse(const struct wq__unsupported *fields, size_t n,
+                  const char *what)
+{
+    for (size_t i = 0; i < n; i++)
+        if (fields[i].is_set)
+            return wq_fail(WQ_ENOTSUP, "wq_config.%s is not supported by %s",
+                           fields[i].name, what);
+    return WQ_OK;
+}
+
+wq_err
 wq__config_check_for_layer(const wq_config *c)
 {
-    const struct {
-        bool        is_set;
-        const char *field;
-    } unsupported[] = {
+    const struct wq__unsupported fields[] = {
         {c->order, "order"},         {c->waiting != WQ_WAITING_DROP, "waiting"},
         {c->retry, "retry"},         {c->name && *c->name, "name"},
         {c->metrics, "metrics"},     {c->ages, "ages"},
@@ -131,13 +139,7 @@ wq__config_check_for_layer(const wq_config *c)
         {c->max_bytes, "max_bytes"},
     };
 
-    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
-        if (unsupported[i].is_set)
-            return wq_fail(WQ_ENOTSUP,
-                           "wq_config.%s: a layer does not support "
-                           "it",
-                           unsupported[i].field);
-    return WQ_OK;
+    return wq__config_refuse(fields, sizeof fields / sizeof *fields, "a layer");
 }
 
 wq_limiter *

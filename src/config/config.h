@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* config.h: is this a config a queue can be made of?
+/* config.h: is this config of a queue valid?
  *
  * A checked copy of what the user filled in, with the structs it points to.
  */
@@ -15,16 +15,27 @@ struct wq__config {
 };
 
 /* NULL: all defaults. WQ_EINVAL, WQ_ENOTSUP: wq_last_error() names the field.
- * `out` must not be moved afterwards. */
+ * Do not move `out` afterwards. */
 wq_err wq__config_read(const wq_config *config, struct wq__config *out);
 
-/* WQ_ENOTSUP: a field is set that a layer around another queue cannot serve;
- * wq_last_error() names it. */
+/* A field that some queues do not support. */
+struct wq__unsupported {
+    bool        is_set;
+    const char *name;
+};
+
+/* WQ_ENOTSUP: one of the `n` fields is set; wq_last_error() says that `what`,
+ * a kind of queue, does not support it. */
+wq_err wq__config_refuse(const struct wq__unsupported *fields, size_t n,
+                         const char *what);
+
+/* WQ_ENOTSUP: a field is set that a layer around another queue does not
+ * support; wq_last_error() names it. */
 wq_err wq__config_check_for_layer(const wq_config *config);
 
-/* The limiter of a config that was not checked, for the function that takes it
- * over even if the rest is wrong. NULL: none, or the size leaves no place for
- * one. */
+/* The limiter of a config that was not checked, for a function that takes it
+ * over even if the rest is wrong. NULL: none, or the config is too short to
+ * have one. */
 wq_limiter *wq__config_limiter(const wq_config *config);
 
 #endif

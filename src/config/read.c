@@ -9,7 +9,7 @@
 #include "core/sized.h"
 #include "error/error.h"
 
-/* wq__sized_read() has refused it: why? */
+/* Set the sentence: why has wq__sized_read() refused it? */
 static wq_err
 explain(const void *from, const char *type, const char *macro, size_t known)
 {
@@ -18,8 +18,8 @@ explain(const void *from, const char *type, const char *macro, size_t known)
     memcpy(&size, from, sizeof size);
     if (wq__sized_is_possible(size))
         return wq_fail(WQ_EINVAL,
-                       "%s.size is %zu and a field is set after byte %zu, the "
-                       "last that this release knows",
+                       "%s.size is %zu, and a field after byte %zu is set, "
+                       "which this release does not know",
                        type, size, known);
     return wq_fail(WQ_EINVAL, "%s.size is %zu: use %s%ssizeof(%s)", type, size,
                    macro ? macro : "", macro ? " or " : "", type);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* read.h: how is a struct read that the user filled in, and what is wrong?
+/* read.h: how is a struct read that the user filled in, and what is wrong with
+ * it?
  *
  * core/sized.h with a sentence for wq_last_error(). Cost: O(size).
  */
@@ -14,13 +15,14 @@
 wq_err wq__read_sized(const void *from, const char *type, const char *macro,
                       size_t known, void *out);
 
-/* An allocator with both functions. NULL: `out` becomes malloc and free. */
+/* Read an allocator, which must have both functions. NULL: malloc() and
+ * free(). */
 wq_err wq__read_allocator(const wq_allocator *from, wq_allocator *out);
 
-/* A field or argument, named by `what`, that must not be negative. */
+/* WQ_EINVAL: the field or argument `what` is negative. */
 wq_err wq__check_not_negative(const char *what, int64_t value);
 
-/* A rate, named by `what`, that must be a finite number. */
+/* WQ_EINVAL: the rate `what` is not a finite number. */
 wq_err wq__check_finite(const char *what, double rate);
 
 #endif

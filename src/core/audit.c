@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* audit.c: do all laws hold right now?
  *
- * Looks at the whole state from outside, by other ways than the verbs take, and
- * names the first law it finds broken. Laws that speak of what happens over
- * time (L3, L6) are checked by the model in tests/model, which compares every
- * answer; here is what a single moment can show.
+ * Reads the whole state by other ways than the verbs do, and names the first
+ * law that it finds broken. It checks what a single moment can show; the model
+ * in tests/model, which compares every answer, checks the laws about what
+ * happens over time (L3, L6).
  */
 #include "core/core.h"
 
@@ -16,10 +16,10 @@ record(const struct wq__core *c, wq__ref ref)
     return wq__core_rec(c, ref);
 }
 
-/* A record by itself: states that exclude each other, and counts of them. */
+/* What the records of the index add up to. */
 struct census {
-    size_t ready, held, dirty, waiting, quiet, bytes;
-    size_t turns[WQ__TURNS]; /* runs that are owed, by their turn's mark */
+    size_t ready, held, dirty, waiting, cooldowns, bytes;
+    size_t epochs[WQ__EPOCHS]; /* unfinished runs, by their epoch's mark */
 };
 
 static const char *
@@ -34,10 +34,10 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
     n->held += held;
     n->dirty += dirty;
     n->waiting += rec->wait != 0;
-    n->quiet += (rec->flags & WQ__QUIET) != 0;
+    n->cooldowns += (rec->flags & WQ__COOLDOWN) != 0;
     n->bytes += wq__rec_len(rec);
-    n->turns[wq__rec_turn(rec)] += ready || held;
-    n->turns[wq__rec_next_turn(rec)] += dirty;
+    n->epochs[wq__rec_epoch(rec)] += ready || held;
+    n->epochs[wq__rec_next_epoch(rec)] += dirty;
     if (ready && held)
         return "L2: a key is READY and HELD";
     if (dirty && !held)
@@ -46,16 +46,16 @@ check_record(const struct wq__core *c, wq__ref ref, struct census *n)
         return "a record without any state was kept";
     if (rec->flags & (WQ__BACKOFF | WQ__DEBOUNCED) && !wq__rec_waits(rec))
         return "a key has a backoff or a debounce but no deadline";
-    if ((rec->flags & (WQ__EXPECTED | WQ__BACKOFF)) == WQ__EXPECTED)
-        return "a deadline is expected beside a failure that is none";
-    if (rec->flags & WQ__QUIET && !rec->wait)
-        return "a key is to be left alone, for no time";
-    if (rec->flags & WQ__PICKED)
-        return "an add has left its mark";
+    if ((rec->flags & (WQ__COVERS_ADD | WQ__BACKOFF)) == WQ__COVERS_ADD)
+        return "a deadline that is no backoff is marked COVERS_ADD";
+    if (rec->flags & WQ__COOLDOWN && !rec->wait)
+        return "a key in its cooldown has no entry in the heap";
+    if (rec->flags & WQ__NAMED)
+        return "a call left its mark on a record";
     if ((rec->flags & WQ__PREFIX) != c->prefix)
         return "a record has other parts than the others";
     if (rec->flags & WQ__REMOVING && !held)
-        return "a key is to be removed at done, and is not HELD";
+        return "a key is marked REMOVING and is not HELD";
     if (((const char *)wq__rec_bytes(rec))[wq__rec_len(rec)])
         return "no NUL follows a key";
     if (wq__hash(&c->hasher, wq__rec_key(rec)) != rec->hash)
@@ -69,13 +69,13 @@ static const char *
 check_loan(const struct wq__core *c, wq__ref ref)
 {
     const struct wq__rec  *rec = record(c, ref);
-    const uint32_t         slot = rec->next;
+    const uint32_t         number = rec->next;
     const struct wq__loan *loan =
-        slot >= WQ__LOANS_FIRST && slot < c->loans.fresh
-            ? wq__loans_at(&c->loans, slot)
+        number >= WQ__LOANS_FIRST && number < c->loans.fresh
+            ? wq__loans_at(&c->loans, number)
             : NULL;
 
-    if (!loan || loan->rec != ref || loan->item.slot != slot)
+    if (!loan || loan->rec != ref || loan->item.loan != number)
         return "L1: a HELD key and its loan do not name each other";
     if (loan->item.key.data != wq__rec_bytes(rec) ||
         loan->item.key.len != wq__rec_len(rec))
@@ -85,22 +85,23 @@ check_loan(const struct wq__core *c, wq__ref ref)
     return NULL;
 }
 
-/* What each turn owes; while none is closed, all is of the open one. */
+/* The unfinished runs of each epoch; while no epoch is closed, all are of the
+ * open one. */
 static const char *
-check_turns(const struct wq__core *c, const struct census *n)
+check_epochs(const struct wq__core *c, const struct census *n)
 {
     const struct wq__flush *f = &c->flush;
 
-    if (f->turn - f->first >= WQ__TURNS)
-        return "more turns are under way than marks tell apart";
-    for (unsigned mark = 0; mark < WQ__TURNS; mark++) {
+    if (f->epoch - f->first >= WQ__EPOCHS)
+        return "more epochs are under way than two bits can number";
+    for (unsigned mark = 0; mark < WQ__EPOCHS; mark++) {
         const bool closed =
-            ((mark - f->first) % WQ__TURNS) < f->turn - f->first;
+            ((mark - f->first) % WQ__EPOCHS) < f->epoch - f->first;
         if (mark != wq__flush_mark(f) &&
-            n->turns[mark] != (closed ? f->owed[mark] : 0))
+            n->epochs[mark] != (closed ? f->unfinished[mark] : 0))
             return "the runs that a flush waits for were miscounted";
     }
-    if (f->first != f->turn && f->owed[f->first % WQ__TURNS] == 0)
+    if (f->first != f->epoch && f->unfinished[f->first % WQ__EPOCHS] == 0)
         return "a flush waits for nothing";
     return NULL;
 }
@@ -138,16 +139,16 @@ check_index(const struct wq__core *c)
         return "READY keys were miscounted";
     if (n.waiting != c->waiting.len)
         return "L5: WAITING keys and deadlines differ in number";
-    if (n.quiet != c->quiet)
-        return "QUIET keys were miscounted";
+    if (n.cooldowns != c->cooldowns)
+        return "COOLDOWN keys were miscounted";
     if (c->max_len && len > c->max_len)
         return "there are more keys than the bound allows";
     if (c->max_bytes && (n.bytes != c->bytes || n.bytes > c->max_bytes))
         return "keys' bytes were miscounted, or are more than the bound allows";
-    return check_turns(c, &n);
+    return check_epochs(c, &n);
 }
 
-/* The line of a level, from the first to the last. */
+/* The list of a level, from the first key to the last. */
 static const char *
 check_line(const struct wq__core *c, uint32_t number)
 {
@@ -160,7 +161,7 @@ check_line(const struct wq__core *c, uint32_t number)
         if (!(rec->flags & WQ__READY))
             return "L2: the ready list holds a key that is not READY";
         if (rec->level != number)
-            return "L4: a key stands in another priority's line";
+            return "L4: a key is in the list of another priority";
         if (++len > level->len)
             return "L2: a key is in the ready list twice";
         if (last && rec->prev != last)
@@ -172,7 +173,7 @@ check_line(const struct wq__core *c, uint32_t number)
     return NULL;
 }
 
-/* Every group has the keys it counts. */
+/* Every group counts the keys that it has. */
 static const char *
 check_groups(const struct wq__core *c)
 {
@@ -194,7 +195,7 @@ check_groups(const struct wq__core *c)
     return wq__groups_check(g);
 }
 
-/* READY keys by age: each of them once. */
+/* The list of READY keys by age holds each of them once. */
 static const char *
 check_age_list(const struct wq__core *c)
 {
@@ -251,7 +252,7 @@ ready_bytes(const struct wq__core *c)
     return sum;
 }
 
-/* Every level has the keys it counts: READY, DIRTY, WAITING. */
+/* Every level counts its READY, DIRTY and WAITING keys. */
 static const char *
 check_holders(const struct wq__core *c)
 {
@@ -273,11 +274,11 @@ check_holders(const struct wq__core *c)
     if (bytes != ready_bytes(c))
         return "the bytes of the levels' READY keys were miscounted";
     if (holders != len + dirty + waiting)
-        return "a level is held by nobody, or not by somebody";
+        return "the holders of levels were miscounted";
     return wq__levels_check(l);
 }
 
-/* What came in has gone out, or is here. */
+/* Every key that was added has left, or is here. */
 static const char *
 check_tally(const struct wq__core *c)
 {
@@ -291,7 +292,7 @@ check_tally(const struct wq__core *c)
     return NULL;
 }
 
-/* Loans by age. */
+/* The list of loans by age. */
 static const char *
 check_ages(const struct wq__core *c)
 {
@@ -302,57 +303,58 @@ check_ages(const struct wq__core *c)
     const struct wq__loans *l = &c->loans;
     if (!c->ages)
         return l->oldest || l->newest ? "ages are kept without need" : NULL;
-    for (uint32_t slot = l->oldest; slot; len++) {
-        const struct wq__loan *loan = wq__loans_at(l, slot);
+    for (uint32_t number = l->oldest; number; len++) {
+        const struct wq__loan *loan = wq__loans_at(l, number);
         if (loan->older != last || len > l->live)
             return "the list of ages is broken";
         sum += (uint64_t)loan->got;
-        last = slot;
-        slot = loan->newer;
+        last = number;
+        number = loan->newer;
     }
     return len == l->live && last == l->newest && sum == l->got_sum
                ? NULL
                : "the ages of loans were miscounted";
 }
 
-/* What is remembered about a pace fits the states of its key. */
+/* A throttle state fits the states of its key. */
 static const char *
-check_spans(const struct wq__rec *rec, const struct wq__wait *e,
-            const struct wq__pace *pace)
+check_cooldowns(const struct wq__rec *rec, const struct wq__wait *e,
+                const struct wq__throttle_state *state)
 {
-    const bool quiet = rec->flags & WQ__QUIET;
+    const bool cooling = rec->flags & WQ__COOLDOWN;
 
-    if (pace->next_span && !wq__rec_is_wanted(rec))
-        return "next_span is set, and the key is neither READY nor DIRTY";
-    if (pace->wait_span && quiet)
-        return "wait_span is set on a QUIET entry";
-    if (quiet && pace->next_span && e->at != WQ_FOREVER)
+    if (state->next_cooldown && !wq__rec_is_pending(rec))
+        return "next_cooldown is set, and the key is neither READY nor DIRTY";
+    if (state->wait_cooldown && cooling)
+        return "wait_cooldown is set on a COOLDOWN entry";
+    if (cooling && state->next_cooldown && e->at != WQ_FOREVER)
         return "a throttled key will be forgotten before its hand-out";
-    if (quiet && !pace->next_span && e->at != pace->until)
-        return "a key is left alone until another time than remembered";
+    if (cooling && !state->next_cooldown && e->at != state->cooldown_until)
+        return "a cooldown ends at another time than its state says";
     return NULL;
 }
 
-/* An entry that is QUIET, or a series of debounced adds, is of use only with
- * what is remembered. */
+/* A COOLDOWN entry and a debounced deadline need a throttle state. */
 static const char *
-check_pace(const struct wq__core *c, const struct wq__wait *e)
+check_throttle(const struct wq__core *c, const struct wq__wait *e)
 {
     const struct wq__rec *rec = record(c, e->ref);
 
-    if (rec->flags & (WQ__QUIET | WQ__DEBOUNCED) && !e->pace)
-        return "a key has a pace, and nothing is remembered about it";
-    if (rec->flags & WQ__QUIET && e->level)
-        return "a key that is left alone holds a priority";
-    return e->pace ? check_spans(rec, e, wq__slab_at(&c->paces, e->pace))
-                   : NULL;
+    if (rec->flags & (WQ__COOLDOWN | WQ__DEBOUNCED) && !e->throttle)
+        return "a debounced or throttled key has no throttle state";
+    if (rec->flags & WQ__COOLDOWN && e->level)
+        return "a key in its cooldown holds a priority";
+    return e->throttle
+               ? check_cooldowns(rec, e,
+                                 wq__slab_at(&c->throttle_states, e->throttle))
+               : NULL;
 }
 
 static const char *
 check_waiting(const struct wq__core *c)
 {
     const struct wq__heap *h = &c->waiting;
-    size_t                 paces = 0;
+    size_t                 states = 0;
 
     for (size_t i = 0; i < h->len; i++) {
         const struct wq__wait *e = &h->entries[i];
@@ -364,33 +366,28 @@ check_waiting(const struct wq__core *c)
             return "L4: the delay heap is out of order";
         if (e->seq > h->seq)
             return "an arrival number from the future";
-        paces += e->pace != 0;
-        const char *broken = check_pace(c, e);
+        states += e->throttle != 0;
+        const char *broken = check_throttle(c, e);
         if (broken)
             return broken;
     }
     if (h->reserved)
-        return "an add has kept room in the delay heap for itself";
-    if (paces != c->paces.live)
-        return "what is remembered about a pace was lost";
+        return "an add left a reservation in the delay heap";
+    if (states != c->throttle_states.live)
+        return "a throttle state was lost";
     return NULL;
 }
 
 const char *
 wq__core_check(const struct wq__core *c)
 {
-    const char *broken = check_index(c);
-    if (!broken)
-        broken = check_ready(c);
-    if (!broken)
-        broken = check_age_list(c);
-    if (!broken)
-        broken = check_holders(c);
-    if (!broken)
-        broken = check_waiting(c);
-    if (!broken)
-        broken = check_tally(c);
-    if (!broken)
-        broken = check_ages(c);
+    static const char *(*const checks[])(const struct wq__core *) = {
+        check_index,   check_ready, check_age_list, check_holders,
+        check_waiting, check_tally, check_ages,
+    };
+    const char *broken = NULL;
+
+    for (size_t i = 0; !broken && i < sizeof checks / sizeof *checks; i++)
+        broken = checks[i](c);
     return broken;
 }

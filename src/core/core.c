@@ -9,14 +9,14 @@
 #include "core/mem.h"
 #include "core/span.h"
 
-/* What a new record is marked with, and whether a done has to look at more than
- * its record: after every change of the things they depend on. */
+/* Compute `fresh_flags` and `looks_at_done` anew. To be called after every
+ * change of what they depend on. */
 static void
-open_turn(struct wq__core *c)
+open_epoch(struct wq__core *c)
 {
-    const unsigned turn = wq__flush_mark(&c->flush);
+    const unsigned epoch = wq__flush_mark(&c->flush);
 
-    c->fresh_flags = (uint16_t)(c->prefix | turn * (WQ__TURN / 3));
+    c->fresh_flags = (uint16_t)(c->prefix | epoch * (WQ__EPOCH / 3));
     c->looks_at_done = c->ages || c->ready.special & WQ__GROUPED ||
                        wq__flush_is_under_way(&c->flush);
 }
@@ -42,7 +42,7 @@ copy_long_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
     return WQ_OK;
 }
 
-/* Store the bytes of `key` in or beside the new record `rec`. */
+/* Store the bytes of `key` in the new record `rec`, or outside it. */
 static inline wq_err
 copy_key(struct wq__core *c, struct wq__rec *rec, wq_key key)
 {
@@ -65,13 +65,13 @@ free_record(struct wq__core *c, wq__ref ref, struct wq__rec *rec)
 {
     if (wq__rec_is_long(rec))
         free_long_key(c, rec);
-    rec->flags = 0; /* wq__core_walk() looks at freed records, too */
+    rec->flags = 0; /* wq__core_walk() reads freed records, too */
     rec->wait = 0;
     wq__slab_free(&c->recs, ref);
 }
 
-/* A record without any state, with room reserved for it at *place of the
- * index, which was where its key is not found. */
+/* Create a record without any state, and reserve *place of the index for it.
+ * *place is where wq__index_seek() ended without finding the key. */
 __attribute__((always_inline)) static inline wq_err
 make_record(struct wq__core *c, wq_key key, uint32_t hash, size_t *place,
             wq__ref *out, struct wq__rec **out_rec)
@@ -102,16 +102,16 @@ make_record(struct wq__core *c, wq_key key, uint32_t hash, size_t *place,
     return WQ_OK;
 }
 
-/* What only some queues count about a record that comes to be known, and about
- * one that is known no longer. */
+/* Count a new record, and a record that goes, where the queue has groups or a
+ * bound in bytes. */
 static wq_err
-register_record(struct wq__core *c, const struct wq__pick *pick,
+register_record(struct wq__core *c, const struct wq__prepared *prepared,
                 struct wq__rec *rec)
 {
     if (c->ready.special & WQ__GROUPED) {
         const wq_err err =
-            wq__groups_join(&c->ready.groups, pick->group, pick->group_hash,
-                            &wq__rec_member(rec)->group);
+            wq__groups_join(&c->ready.groups, prepared->group,
+                            prepared->group_hash, &wq__rec_member(rec)->group);
         if (err)
             return err;
     }
@@ -130,28 +130,29 @@ deregister_record(struct wq__core *c, struct wq__rec *rec)
 }
 
 wq_err
-wq__core_find_or_make(struct wq__core *c, wq_key key, struct wq__pick *pick)
+wq__core_find_or_make(struct wq__core *c, wq_key key,
+                      struct wq__prepared *prepared)
 {
     struct wq__rec *rec;
     size_t          place;
 
-    pick->ref = wq__index_seek(&c->index, key, pick->hash, &place);
-    pick->made = !pick->ref;
-    if (pick->ref)
+    prepared->ref = wq__index_seek(&c->index, key, prepared->hash, &place);
+    prepared->made = !prepared->ref;
+    if (prepared->ref)
         return WQ_OK;
-    wq_err err = make_record(c, key, pick->hash, &place, &pick->ref, &rec);
+    wq_err err =
+        make_record(c, key, prepared->hash, &place, &prepared->ref, &rec);
     if (err)
         return err;
-    err = register_record(c, pick, rec);
+    err = register_record(c, prepared, rec);
     if (err) {
-        free_record(c, pick->ref, rec);
+        free_record(c, prepared->ref, rec);
         return err;
     }
-    wq__index_insert(&c->index, pick->hash, pick->ref, place);
+    wq__index_insert(&c->index, prepared->hash, prepared->ref, place);
     return WQ_OK;
 }
 
-/* A record that is in no list leaves the index, and is not freed. */
 void
 wq__core_unlist(struct wq__core *c, wq__ref ref)
 {
@@ -185,7 +186,7 @@ wq__core_victim_key(const struct wq__core *c, wq__ref victim)
 }
 
 wq__ref
-wq__core_bury(struct wq__core *c, wq__ref victim)
+wq__core_free_victim(struct wq__core *c, wq__ref victim)
 {
     struct wq__rec *rec = wq__core_rec(c, victim);
     const wq__ref   next = rec->next;
@@ -196,7 +197,7 @@ wq__core_bury(struct wq__core *c, wq__ref victim)
 
 /* ---- add ---------------------------------------------------------------- */
 
-/* A READY or DIRTY record holds on to `level` instead of its own. */
+/* A READY or DIRTY record moves to `level` from its own level. */
 static void
 move_to_level(struct wq__core *c, wq__ref ref, uint32_t level)
 {
@@ -239,7 +240,7 @@ static void
 mark_dirty(struct wq__core *c, struct wq__rec *rec, uint32_t level, int64_t now)
 {
     wq__rec_set(rec, WQ__DIRTY);
-    wq__rec_set_next_turn(rec, wq__flush_mark(&c->flush));
+    wq__rec_set_next_epoch(rec, wq__flush_mark(&c->flush));
     if (c->ages)
         wq__rec_stamp(rec, now);
     rec->level = level;
@@ -276,18 +277,18 @@ make_ready(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
 }
 
 static inline wq_err
-want(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
-     int64_t now, wq_added *what)
+request_run(struct wq__core *c, wq__ref ref, struct wq__rec *rec,
+            uint32_t level, int64_t now, wq_added *what)
 {
-    if (wq__rec_is_wanted(rec)) {
+    if (wq__rec_is_pending(rec)) {
         *what = merge(c, ref, rec, level);
         return WQ_OK;
     }
     if (rec->flags & WQ__HELD) {
         *what = WQ_ADDED_DIRTY;
         mark_dirty(c, rec, level, now);
-    } else { /* if it waits, it goes on doing so */
-        wq__rec_set_turn(rec, wq__flush_mark(&c->flush));
+    } else { /* a deadline stays */
+        wq__rec_set_epoch(rec, wq__flush_mark(&c->flush));
         const wq_err err = make_ready(c, ref, rec, level, now);
         if (err)
             return err;
@@ -297,13 +298,13 @@ want(struct wq__core *c, wq__ref ref, struct wq__rec *rec, uint32_t level,
 }
 
 wq_err
-wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level, int64_t now,
-              wq_added *what)
+wq__core_request_run(struct wq__core *c, wq__ref ref, uint32_t level,
+                     int64_t now, wq_added *what)
 {
-    return want(c, ref, wq__core_rec(c, ref), level, now, what);
+    return request_run(c, ref, wq__core_rec(c, ref), level, now, what);
 }
 
-/* A key that the index does not find belongs at `place`. */
+/* Add a key that is not in the index; `place` is where it belongs. */
 __attribute__((always_inline)) static inline wq_err
 add_absent(struct wq__core *c, wq_key key, uint32_t hash, size_t place,
            uint32_t level, int64_t now)
@@ -340,16 +341,16 @@ admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
     struct wq__rec *rec = wq__core_rec(c, ref);
     if (c->respect && wq__rec_backs_off(rec)) {
         c->tally.merged++;
-        wq__rec_set(rec, WQ__EXPECTED);
+        wq__rec_set(rec, WQ__COVERS_ADD);
         *what = wq__core_keep_deadline(c, ref, level);
         return WQ_OK;
     }
-    return want(c, ref, rec, level, now, what);
+    return request_run(c, ref, rec, level, now, what);
 }
 
 wq_err
-wq__core_admit_to(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
-                  uint32_t level, wq_added *what)
+wq__core_admit_at_level(struct wq__core *c, wq_key key, uint32_t hash,
+                        int64_t now, uint32_t level, wq_added *what)
 {
     assert(!(c->ready.special & WQ__GROUPED) && !c->max_bytes);
     return admit(c, key, hash, now, level, what);
@@ -373,42 +374,43 @@ wq__core_add(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
 
 /* ---- flushes ------------------------------------------------------------ */
 
-/* A run with this mark is not owed any more. */
+/* A run with this mark has ended, or was withdrawn. */
 static void
 end_run(struct wq__core *c, unsigned mark)
 {
     if (!wq__flush_is_under_way(&c->flush))
         return;
-    wq__flush_end_run(&c->flush, mark, wq__core_owed(c));
-    open_turn(c);
+    wq__flush_end_run(&c->flush, mark, wq__core_unfinished_runs(c));
+    open_epoch(c);
 }
 
 uint64_t
 wq__core_begin_flush(struct wq__core *c)
 {
-    const uint64_t turn = wq__flush_begin(&c->flush, wq__core_owed(c));
+    const uint64_t epoch =
+        wq__flush_begin(&c->flush, wq__core_unfinished_runs(c));
 
-    open_turn(c);
-    return turn;
+    open_epoch(c);
+    return epoch;
 }
 
-struct wq__errand
-wq__core_errand(const struct wq__core *c, wq_key key, uint32_t hash)
+struct wq__key_flush
+wq__core_begin_key_flush(const struct wq__core *c, wq_key key, uint32_t hash)
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
 
-    return (struct wq__errand){
+    return (struct wq__key_flush){
         .fence = c->fence,
-        .wanted = ref && wq__rec_is_wanted(wq__core_rec(c, ref)),
+        .pending = ref && wq__rec_is_pending(wq__core_rec(c, ref)),
     };
 }
 
-/* The run that was wanted is the first one that is handed out after the moment of
- * the errand, unless it is taken back before: what is asked then is a later
- * request. */
+/* The pending run of the flush is the first run that is handed out after the
+ * flush began, unless it is withdrawn before: a run that is requested after
+ * that is a later one. */
 bool
-wq__core_is_served(const struct wq__core *c, wq_key key, uint32_t hash,
-                   struct wq__errand *errand)
+wq__core_has_flushed_key(const struct wq__core *c, wq_key key, uint32_t hash,
+                         struct wq__key_flush *flush)
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
     if (!ref)
@@ -416,24 +418,24 @@ wq__core_is_served(const struct wq__core *c, wq_key key, uint32_t hash,
 
     const struct wq__rec *rec = wq__core_rec(c, ref);
     if (!(rec->flags & WQ__HELD))
-        return !(errand->wanted && rec->flags & WQ__READY);
+        return !(flush->pending && rec->flags & WQ__READY);
 
     const uint64_t fence = wq__loans_at(&c->loans, rec->next)->item.fence;
-    if (fence <= errand->fence) {
-        errand->wanted = errand->wanted && rec->flags & WQ__DIRTY;
+    if (fence <= flush->fence) {
+        flush->pending = flush->pending && rec->flags & WQ__DIRTY;
         return false;
     }
-    if (!errand->wanted)
+    if (!flush->pending)
         return true;
-    errand->fence = fence;
-    errand->wanted = false;
+    flush->fence = fence;
+    flush->pending = false;
     return false;
 }
 
-/* ---- taking back -------------------------------------------------------- */
+/* ---- withdrawing -------------------------------------------------------- */
 
 void
-wq__core_unwant(struct wq__core *c, wq__ref ref)
+wq__core_withdraw_run(struct wq__core *c, wq__ref ref)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
     const uint32_t  level = rec->level;
@@ -447,25 +449,26 @@ wq__core_unwant(struct wq__core *c, wq__ref ref)
         c->dirty--;
     }
     wq__levels_release(&c->ready.levels, level);
-    if (rec->wait && wq__core_pace(c, ref))
-        wq__core_pace(c, ref)->next_span = 0;
-    end_run(c, ready ? wq__rec_turn(rec) : wq__rec_next_turn(rec));
+    if (rec->wait && wq__core_throttle_state(c, ref))
+        wq__core_throttle_state(c, ref)->next_cooldown = 0;
+    end_run(c, ready ? wq__rec_epoch(rec) : wq__rec_next_epoch(rec));
 }
 
-/* Nothing is asked for it any more. READY records can be taken out. */
+/* Withdraw all requests. The queue's order, if any, can remove READY
+ * records. */
 static void
-take_back_all(struct wq__core *c, wq__ref ref, int64_t now)
+withdraw_all(struct wq__core *c, wq__ref ref, int64_t now)
 {
     const struct wq__rec *rec = wq__core_rec(c, ref);
 
-    if (wq__rec_is_wanted(rec)) {
-        wq__core_unwant(c, ref);
+    if (wq__rec_is_pending(rec)) {
+        wq__core_withdraw_run(c, ref);
         c->tally.removed++;
     }
     if (wq__rec_waits(rec))
         wq__core_end_deadline(c, ref, now);
     else if (rec->wait)
-        wq__core_settle_quiet(c, ref, now);
+        wq__core_settle_cooldown(c, ref, now);
 }
 
 wq_err
@@ -477,12 +480,12 @@ wq__core_remove(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
 
     const struct wq__rec *rec = wq__core_rec(c, ref);
     const bool            waits = wq__rec_waits(rec);
-    if (!wq__rec_is_wanted(rec) && !waits)
+    if (!wq__rec_is_pending(rec) && !waits)
         return rec->flags & WQ__HELD ? WQ_ESTATE : WQ_ENOTFOUND;
     if (rec->flags & WQ__READY && !wq__ready_can_remove(&c->ready))
         return WQ_ENOTSUP;
 
-    take_back_all(c, ref, now);
+    withdraw_all(c, ref, now);
     wq__core_forget_if_bare(c, ref);
     return WQ_OK;
 }
@@ -515,31 +518,54 @@ wq__core_cancel(struct wq__core *c, wq_key key, uint32_t hash, int64_t now)
 
 /* ---- get ---------------------------------------------------------------- */
 
-/* A run that serves a throttled add is handed out: from now on the key is left
- * alone. */
+/* A run that covers a throttled add is handed out: its cooldown begins. */
 static void
-begin_quiet(struct wq__core *c, wq__ref ref, int64_t now)
+begin_cooldown(struct wq__core *c, wq__ref ref, int64_t now)
 {
-    struct wq__pace *pace = wq__core_pace(c, ref);
+    struct wq__throttle_state *state = wq__core_throttle_state(c, ref);
 
-    if (!pace || !pace->next_span)
+    if (!state || !state->next_cooldown)
         return;
-    pace->until = wq__span_add(now, pace->next_span);
-    pace->next_span = 0;
-    if (wq__core_rec(c, ref)->flags & WQ__QUIET)
-        wq__heap_change(&c->waiting, ref, pace->until);
+    state->cooldown_until = wq__span_add(now, state->next_cooldown);
+    state->next_cooldown = 0;
+    if (wq__core_rec(c, ref)->flags & WQ__COOLDOWN)
+        wq__heap_change(&c->waiting, ref, state->cooldown_until);
 }
 
-/* Who comes after the next one in line, behind `next`, will be looked up in the
- * index when it is done: time enough to have its slot at hand. */
+/* Prefetch the index slot of the key behind `next`. The done of that key will
+ * look it up there; until then the slot arrives in the cache. */
 __attribute__((always_inline)) static inline void
-foresee(const struct wq__core *c, wq__ref next)
+prefetch_next(const struct wq__core *c, wq__ref next)
 {
-    if (!next || !wq__index_is_far(&c->index))
+    if (!next || !wq__index_is_large(&c->index))
         return;
     const wq__ref after = wq__core_rec(c, next)->next;
     if (after)
-        wq__index_foresee(&c->index, wq__core_rec(c, after)->hash);
+        wq__index_prefetch(&c->index, wq__core_rec(c, after)->hash);
+}
+
+wq_err
+wq__core_prepare_get(struct wq__core *c, int64_t now, wq_item *next,
+                     int64_t *waited)
+{
+    struct wq__ready *r = &c->ready;
+
+    assert(!(r->special & (WQ__PLUG_IN | WQ__GROUPED | WQ__AGEING)));
+    if (!wq__ready_offers(r))
+        return WQ_ENOTFOUND;
+    const wq_err err = wq__loans_reserve(&c->loans);
+    if (err)
+        return err;
+
+    const struct wq__rec *rec =
+        wq__core_rec(c, r->levels.at[wq__levels_top(&r->levels)].first);
+    *next = (wq_item){
+        .key = wq__rec_key(rec),
+        .priority = wq__levels_priority(&r->levels, rec->level),
+        .fence = c->fence + 1,
+    };
+    *waited = c->ages ? wq__span_between(wq__rec_since(rec), now) : -1;
+    return WQ_OK;
 }
 
 wq_err
@@ -560,18 +586,18 @@ wq__core_get(struct wq__core *c, int64_t now, wq_item **out)
     assert(!(rec->flags & WQ__HELD)); /* L1 */
     struct wq__loan *loan = wq__loans_begin(&c->loans, ref);
     if (!c->ready.special)
-        foresee(c, rec->next);
+        prefetch_next(c, rec->next);
     else if (c->ready.special & WQ__GROUPED)
         wq__groups_hold(&c->ready.groups, rec);
     wq__rec_set(rec, WQ__HELD);
-    rec->next = loan->item.slot;
+    rec->next = loan->item.loan;
     c->tally.gets++;
     loan->item.key = wq__rec_key(rec);
     loan->item.priority = wq__levels_priority(&c->ready.levels, rec->level);
     loan->item.fence = ++c->fence;
     wq__levels_release(&c->ready.levels, rec->level);
     if (rec->wait)
-        begin_quiet(c, ref, now);
+        begin_cooldown(c, ref, now);
     if (c->ages) {
         loan->waited = wq__span_between(wq__rec_since(rec), now);
         wq__loans_note_age(&c->loans, loan, now);
@@ -582,17 +608,17 @@ wq__core_get(struct wq__core *c, int64_t now, wq_item **out)
 
 /* ---- done --------------------------------------------------------------- */
 
-/* What a DIRTY record becomes when its loan ends. Only a wq_order fails. */
+/* The loan of a DIRTY record ends: it becomes READY. Only a wq_order fails. */
 static wq_err
-come_back(struct wq__core *c, wq__ref ref, int64_t now)
+requeue_dirty(struct wq__core *c, wq__ref ref, int64_t now)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
 
-    if (wq__core_respects_backoff(c, rec)) { /* served when that ends */
+    if (wq__core_respects_backoff(c, rec)) { /* its run covers the add */
         (void)wq__core_keep_deadline(c, ref, rec->level);
         wq__core_defer_to_deadline(c, ref);
-        wq__core_unwant(c, ref);
-        wq__rec_set(rec, WQ__EXPECTED);
+        wq__core_withdraw_run(c, ref);
+        wq__rec_set(rec, WQ__COVERS_ADD);
         c->tally.merged++;
         c->tally.deferred++;
         return WQ_OK;
@@ -601,17 +627,18 @@ come_back(struct wq__core *c, wq__ref ref, int64_t now)
     if (err)
         return err;
     begin_age(c, rec, now);
-    wq__rec_set_turn(rec, wq__rec_next_turn(rec));
+    wq__rec_set_epoch(rec, wq__rec_next_epoch(rec));
     wq__rec_clear(rec, WQ__DIRTY);
     c->ready.levels.at[rec->level].dirty--;
     c->dirty--;
     return WQ_OK;
 }
 
-/* The end of a loan, in queues that do more than end it. `turn`: its run's. */
+/* End a loan in a queue with ages, groups or a flush. `epoch`: that of its
+ * run. */
 static void
-end_loan(struct wq__core *c, struct wq__loan *loan, unsigned turn, int64_t now,
-         int64_t *work)
+end_special_loan(struct wq__core *c, struct wq__loan *loan, unsigned epoch,
+                 int64_t now, int64_t *work)
 {
     struct wq__rec *rec = wq__core_rec(c, loan->rec);
 
@@ -622,12 +649,12 @@ end_loan(struct wq__core *c, struct wq__loan *loan, unsigned turn, int64_t now,
     wq__loans_end(&c->loans, loan);
     if (c->ready.special & WQ__GROUPED)
         wq__groups_release(&c->ready.groups, rec);
-    end_run(c, turn);
+    end_run(c, epoch);
 }
 
-/* What was asked for a HELD record since it was handed out: READY again if it is
- * DIRTY (and no backoff is to be respected); or nothing, if it is to be removed.
- * Only a wq_order fails. */
+/* Settle what was requested of a HELD record since its hand-out: withdraw it if
+ * the key is being removed, else requeue the DIRTY record. Only a wq_order
+ * fails. */
 static wq_err
 settle_requests(struct wq__core *c, wq__ref ref, int64_t now)
 {
@@ -635,19 +662,19 @@ settle_requests(struct wq__core *c, wq__ref ref, int64_t now)
 
     if (rec->flags & WQ__REMOVING) {
         wq__rec_clear(rec, WQ__REMOVING);
-        take_back_all(c, ref, now);
+        withdraw_all(c, ref, now);
         return WQ_OK;
     }
-    return come_back(c, ref, now);
+    return requeue_dirty(c, ref, now);
 }
 
 /* End the loan of a HELD record. */
 static inline wq_err
-take_back(struct wq__core *c, struct wq__loan *loan, int64_t now, int64_t *work)
+end_loan(struct wq__core *c, struct wq__loan *loan, int64_t now, int64_t *work)
 {
     const wq__ref   ref = loan->rec;
     struct wq__rec *rec = wq__core_rec(c, ref);
-    const unsigned  turn = wq__rec_turn(rec);
+    const unsigned  epoch = wq__rec_epoch(rec);
 
     if (rec->flags & (WQ__DIRTY | WQ__REMOVING)) {
         const wq_err err = settle_requests(c, ref, now);
@@ -657,7 +684,7 @@ take_back(struct wq__core *c, struct wq__loan *loan, int64_t now, int64_t *work)
     wq__rec_clear(rec, WQ__HELD);
     c->tally.dones++;
     if (c->looks_at_done)
-        end_loan(c, loan, turn, now, work);
+        end_special_loan(c, loan, epoch, now, work);
     else
         wq__loans_end(&c->loans, loan);
     forget_if_bare(c, ref, rec);
@@ -669,7 +696,7 @@ wq__core_done(struct wq__core *c, const wq_item *item, int64_t now,
               int64_t *work)
 {
     struct wq__loan *loan = wq__loans_find(&c->loans, item);
-    return loan ? take_back(c, loan, now, work) : WQ_ESTATE;
+    return loan ? end_loan(c, loan, now, work) : WQ_ESTATE;
 }
 
 wq_err
@@ -679,8 +706,26 @@ wq__core_done_key(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
     const wq__ref ref = wq__index_find(&c->index, key, hash);
     if (!ref || !(wq__core_rec(c, ref)->flags & WQ__HELD))
         return WQ_ESTATE;
-    return take_back(c, wq__loans_at(&c->loans, wq__core_rec(c, ref)->next),
-                     now, work);
+    return end_loan(c, wq__loans_at(&c->loans, wq__core_rec(c, ref)->next), now,
+                    work);
+}
+
+wq_err
+wq__core_give_back(struct wq__core *c, const wq_item *item, int priority,
+                   int64_t now)
+{
+    const struct wq__loan *loan = wq__loans_find(&c->loans, item);
+    uint32_t               level;
+    wq_added               what;
+
+    if (!loan)
+        return WQ_ESTATE;
+    wq_err err = wq__levels_find(&c->ready.levels, priority, &level);
+    if (err)
+        return err;
+    err = wq__core_request_run(c, loan->rec, level, now, &what);
+    wq__levels_release(&c->ready.levels, level);
+    return err;
 }
 
 bool
@@ -688,15 +733,15 @@ wq__core_are_lent(struct wq__core *c, wq_item *const *items, size_t n)
 {
     size_t i;
 
-    for (i = 0; i < n; i++) { /* a second time, it is marked already */
+    for (i = 0; i < n; i++) { /* an item named twice is marked already */
         const struct wq__loan *loan = wq__loans_find(&c->loans, items[i]);
-        if (!loan || wq__core_rec(c, loan->rec)->flags & WQ__PICKED)
+        if (!loan || wq__core_rec(c, loan->rec)->flags & WQ__NAMED)
             break;
-        wq__rec_set(wq__core_rec(c, loan->rec), WQ__PICKED);
+        wq__rec_set(wq__core_rec(c, loan->rec), WQ__NAMED);
     }
     for (size_t k = 0; k < i; k++)
         wq__rec_clear(wq__core_rec(c, wq__loans_find(&c->loans, items[k])->rec),
-                      WQ__PICKED);
+                      WQ__NAMED);
     return i == n;
 }
 
@@ -710,11 +755,11 @@ wq__core_init(struct wq__core *c, struct wq__hash_key secret,
         .hasher = wq__hasher_of(secret),
         .mem = mem ? *mem : wq__mem_default,
     };
-    c->flush.first = c->flush.turn = 1;
-    open_turn(c);
+    c->flush.first = c->flush.epoch = 1;
+    open_epoch(c);
     wq__slab_init(&c->recs, &c->mem);
     wq__loans_init(&c->loans, &c->mem);
-    wq__slab_init(&c->paces, &c->mem);
+    wq__slab_init(&c->throttle_states, &c->mem);
     wq__index_init(&c->index, &c->mem, &c->recs);
     wq__ready_init(&c->ready, &c->recs, &c->index, &c->hasher, order, &c->mem);
     wq__heap_init(&c->waiting, &c->mem, &c->recs);
@@ -723,14 +768,14 @@ wq__core_init(struct wq__core *c, struct wq__hash_key secret,
 void
 wq__core_fini(struct wq__core *c)
 {
-    wq__ready_fini(&c->ready); /* may still look at keys: before the records */
+    wq__ready_fini(&c->ready); /* may still read keys: before the records */
     for (size_t i = 0; i < c->index.cap; i++)
         if (c->index.slots[i].ref)
             free_record(c, c->index.slots[i].ref,
                         wq__core_rec(c, c->index.slots[i].ref));
     wq__heap_fini(&c->waiting);
     wq__index_fini(&c->index);
-    wq__slab_fini(&c->paces);
+    wq__slab_fini(&c->throttle_states);
     wq__loans_fini(&c->loans);
     wq__slab_fini(&c->recs);
 }
@@ -742,7 +787,7 @@ add_part(struct wq__core *c, enum wq__part part)
 {
     assert(c->recs.live == 0);
     c->prefix = (uint16_t)(c->prefix + part);
-    open_turn(c);
+    open_epoch(c);
 }
 
 void

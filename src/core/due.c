@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* due.c: what becomes of deadlines?
  *
- * A record has at most one entry in the delay heap. It is a deadline, or it is
- * QUIET: then nothing happens when it comes, but that the record is forgotten;
- * it remembers that a throttled key is to be left alone:
+ * A record has at most one entry in the delay heap: a deadline or, with the
+ * flag COOLDOWN, the end of a cooldown. At the end of a cooldown the entry is
+ * removed, and nothing else happens. The time of a COOLDOWN entry is
  *
- *   the next hand-out serves a throttled add
- *                         for ever: the hand-out will tell (core.c)
- *   else                  until the time is over
+ *   WQ_FOREVER           while a run is pending that covers a throttled add:
+ *                        its cooldown begins at the hand-out (core.c)
+ *   the cooldown's end   else
  *
- * Only a run that serves a throttled add is followed by such a time. Other runs
- * neither begin nor prolong it.
+ * Only a run that covers a throttled add is followed by a cooldown. Other runs
+ * neither begin nor extend one.
  */
 #include <assert.h>
 
@@ -21,16 +21,17 @@ static void
 remove_entry(struct wq__core *c, wq__ref ref)
 {
     struct wq__rec *rec = wq__core_rec(c, ref);
-    const wq__ref   pace = wq__core_entry(c, ref)->pace;
+    const wq__ref   state = wq__core_entry(c, ref)->throttle;
 
-    if (pace)
-        wq__slab_free(&c->paces, pace);
-    c->quiet -= (rec->flags & WQ__QUIET) != 0;
-    wq__rec_clear(rec, WQ__QUIET | WQ__BACKOFF | WQ__EXPECTED | WQ__DEBOUNCED);
+    if (state)
+        wq__slab_free(&c->throttle_states, state);
+    c->cooldowns -= (rec->flags & WQ__COOLDOWN) != 0;
+    wq__rec_clear(rec,
+                  WQ__COOLDOWN | WQ__BACKOFF | WQ__COVERS_ADD | WQ__DEBOUNCED);
     wq__heap_remove(&c->waiting, ref);
 }
 
-/* The entry of a deadline lets go of its level, and is none any more. */
+/* The entry stops being a deadline: it releases its level. */
 static void
 strip(struct wq__core *c, wq__ref ref)
 {
@@ -39,19 +40,19 @@ strip(struct wq__core *c, wq__ref ref)
 
     entry->level = 0;
     wq__rec_clear(wq__core_rec(c, ref),
-                  WQ__BACKOFF | WQ__EXPECTED | WQ__DEBOUNCED);
+                  WQ__BACKOFF | WQ__COVERS_ADD | WQ__DEBOUNCED);
     wq__levels_release(&c->ready.levels, level);
 }
 
 void
-wq__core_settle_quiet(struct wq__core *c, wq__ref ref, int64_t now)
+wq__core_settle_cooldown(struct wq__core *c, wq__ref ref, int64_t now)
 {
-    const struct wq__pace *pace = wq__core_pace(c, ref);
+    const struct wq__throttle_state *state = wq__core_throttle_state(c, ref);
 
-    if (pace->next_span)
+    if (state->next_cooldown)
         wq__heap_change(&c->waiting, ref, WQ_FOREVER);
-    else if (pace->until > now)
-        wq__heap_change(&c->waiting, ref, pace->until);
+    else if (state->cooldown_until > now)
+        wq__heap_change(&c->waiting, ref, state->cooldown_until);
     else
         remove_entry(c, ref);
 }
@@ -59,36 +60,36 @@ wq__core_settle_quiet(struct wq__core *c, wq__ref ref, int64_t now)
 void
 wq__core_end_deadline(struct wq__core *c, wq__ref ref, int64_t now)
 {
-    struct wq__pace *pace = wq__core_pace(c, ref);
+    struct wq__throttle_state *state = wq__core_throttle_state(c, ref);
 
     strip(c, ref);
-    if (!pace) {
+    if (!state) {
         remove_entry(c, ref);
         return;
     }
-    pace->wait_span = 0;
-    wq__rec_set(wq__core_rec(c, ref), WQ__QUIET);
-    c->quiet++;
-    wq__core_settle_quiet(c, ref, now);
+    state->wait_cooldown = 0;
+    wq__rec_set(wq__core_rec(c, ref), WQ__COOLDOWN);
+    c->cooldowns++;
+    wq__core_settle_cooldown(c, ref, now);
 }
 
 void
 wq__core_meet_deadline(struct wq__core *c, wq__ref ref, int64_t now)
 {
-    struct wq__pace *pace = wq__core_pace(c, ref);
+    struct wq__throttle_state *state = wq__core_throttle_state(c, ref);
 
-    if (pace && pace->wait_span)
-        pace->next_span = pace->wait_span;
+    if (state && state->wait_cooldown)
+        state->next_cooldown = state->wait_cooldown;
     wq__core_end_deadline(c, ref, now);
 }
 
 void
 wq__core_defer_to_deadline(struct wq__core *c, wq__ref ref)
 {
-    struct wq__pace *pace = wq__core_pace(c, ref);
+    struct wq__throttle_state *state = wq__core_throttle_state(c, ref);
 
-    if (pace && pace->next_span)
-        pace->wait_span = pace->next_span;
+    if (state && state->next_cooldown)
+        state->wait_cooldown = state->next_cooldown;
 }
 
 void
@@ -106,8 +107,8 @@ wq__core_begin_deadline(struct wq__core *c, wq__ref ref, uint32_t level,
 
     if (rec->wait) {
         wq__heap_change(&c->waiting, ref, at);
-        wq__rec_clear(rec, WQ__QUIET);
-        c->quiet--;
+        wq__rec_clear(rec, WQ__COOLDOWN);
+        c->cooldowns--;
     } else {
         wq__heap_push(&c->waiting, ref, at);
     }
@@ -131,7 +132,7 @@ wq__core_keep_deadline(struct wq__core *c, wq__ref ref, uint32_t level)
 
 /* ---- time --------------------------------------------------------------- */
 
-/* The deadline of `ref` has come. False: it was put off. */
+/* The time of the entry of `ref` has come. False: it is still due. */
 static bool
 fall_due(struct wq__core *c, wq__ref ref, int64_t now)
 {
@@ -139,18 +140,18 @@ fall_due(struct wq__core *c, wq__ref ref, int64_t now)
     const int64_t          again = wq__span_add(now, WQ__OFFER_AGAIN_NS);
     wq_added               what;
 
-    if (wq__core_rec(c, ref)->flags & WQ__QUIET) {
+    if (wq__core_rec(c, ref)->flags & WQ__COOLDOWN) {
         remove_entry(c, ref);
         wq__core_forget_if_bare(c, ref);
         return true;
     }
-    if (!wq__core_want(c, ref, entry->level, entry->at, &what)) {
+    if (!wq__core_request_run(c, ref, entry->level, entry->at, &what)) {
         wq__core_meet_deadline(c, ref, now);
         return true;
     }
     if (again > now)
         wq__heap_change(&c->waiting, ref, again);
-    return again > now; /* at the end of time there is no later */
+    return again > now; /* false at the end of time */
 }
 
 void
@@ -164,13 +165,13 @@ wq__core_promote(struct wq__core *c, int64_t now)
 }
 
 static bool
-is_quiet_at(const struct wq__core *c, size_t i)
+is_cooldown_at(const struct wq__core *c, size_t i)
 {
-    return wq__core_rec(c, c->waiting.entries[i].ref)->flags & WQ__QUIET;
+    return wq__core_rec(c, c->waiting.entries[i].ref)->flags & WQ__COOLDOWN;
 }
 
-/* The first deadline at place `i` of the heap or below it: QUIET entries are
- * passed over. As deep as the heap. */
+/* The first deadline at place `i` of the heap or below it, without COOLDOWN
+ * entries. Recursion is as deep as the heap. */
 static int64_t
 first_deadline_from(const struct wq__core *c, size_t i)
 {
@@ -179,7 +180,7 @@ first_deadline_from(const struct wq__core *c, size_t i)
 
     if (i >= c->waiting.len)
         return first;
-    if (!is_quiet_at(c, i))
+    if (!is_cooldown_at(c, i))
         return c->waiting.entries[i].at;
     for (size_t k = 0; k < WQ__HEAP_CHILDREN; k++) {
         const int64_t at = first_deadline_from(c, child + k);
@@ -203,26 +204,28 @@ wq__core_next_deadline(const struct wq__core *c)
 
 /* ---- shutdown ----------------------------------------------------------- */
 
-/* From the end to the front: what a removal moves to a place that was passed
- * comes from one that was passed too, or to the place itself. */
+/* Remove all COOLDOWN entries. The loop runs from the end to the front: a
+ * removal fills a place that was checked with an entry that was checked too, or
+ * fills place i itself, which is therefore checked again. */
 void
 wq__core_shut_down(struct wq__core *c)
 {
     c->shutting_down = true;
-    for (size_t i = c->quiet ? c->waiting.len : 0; i-- > 0;)
-        while (i < c->waiting.len && is_quiet_at(c, i)) {
+    for (size_t i = c->cooldowns ? c->waiting.len : 0; i-- > 0;)
+        while (i < c->waiting.len && is_cooldown_at(c, i)) {
             const wq__ref ref = c->waiting.entries[i].ref;
-            remove_entry(c, ref); /* there will be no add to throttle */
+            remove_entry(c,
+                         ref); /* no add will follow that could be throttled */
             wq__core_forget_if_bare(c, ref);
         }
 }
 
-/* Does nobody work on the key again, if its deadline goes? A run that is owed
- * serves it, too. */
+/* Would the key not run again without its deadline? A pending run also covers
+ * the adds that the deadline covers. */
 static bool
 is_lost(const struct wq__rec *rec)
 {
-    return wq__rec_waits(rec) && !wq__rec_is_wanted(rec);
+    return wq__rec_waits(rec) && !wq__rec_is_pending(rec);
 }
 
 void
@@ -238,33 +241,35 @@ wq__core_drop_waiting(struct wq__core *c)
     }
 }
 
-/* The deadline of `ref` comes now, or is dropped. False: a wq_order refuses the
+/* Request the run of a deadline now, or drop it. False: a wq_order refuses the
  * key. */
 static bool
-hasten_one(struct wq__core *c, wq__ref ref, int64_t now, bool backoffs)
+flush_waiting_key(struct wq__core *c, wq__ref ref, int64_t now, bool backoffs)
 {
     const struct wq__rec *rec = wq__core_rec(c, ref);
     wq_added              what;
 
-    if (!backoffs && !wq__rec_is_expected(rec))
+    if (!backoffs && !wq__rec_covers_add(rec))
         c->tally.drops += is_lost(rec);
-    else if (wq__core_want(c, ref, wq__core_entry(c, ref)->level, now, &what))
+    else if (wq__core_request_run(c, ref, wq__core_entry(c, ref)->level, now,
+                                  &what))
         return false;
     wq__core_stop_waiting(c, ref);
     wq__core_forget_if_bare(c, ref);
     return true;
 }
 
-/* In the order of deadlines. Those that are refused gather at the end of time,
- * in the order they were offered in; when only they are left, one assignment
- * each gives them their time, and the heap stays in order. */
+/* In the order of deadlines. Refused keys get the deadline WQ_FOREVER, so that
+ * they gather at the end of the heap in the order they were offered. When only
+ * they are left, all of them get the same new deadline: the heap stays in
+ * order. */
 void
-wq__core_hasten(struct wq__core *c, int64_t now, bool backoffs)
+wq__core_flush_waiting(struct wq__core *c, int64_t now, bool backoffs)
 {
-    assert(!c->quiet);
+    assert(!c->cooldowns);
     for (size_t n = c->waiting.len; n > 0; n--) {
         const wq__ref ref = wq__heap_first(&c->waiting)->ref;
-        if (!hasten_one(c, ref, now, backoffs))
+        if (!flush_waiting_key(c, ref, now, backoffs))
             wq__heap_change(&c->waiting, ref, WQ_FOREVER);
     }
     for (size_t i = 0; i < c->waiting.len; i++)

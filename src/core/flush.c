@@ -1,58 +1,58 @@
 /* SPDX-License-Identifier: MIT */
-/* flush.c: turns, and what is owed of them; see flush.h. */
+/* flush.c: epochs and their unfinished runs; see flush.h. */
 #include "core/flush.h"
 
 static size_t
-owed_of_closed(const struct wq__flush *f)
+unfinished_of_closed(const struct wq__flush *f)
 {
     size_t sum = 0;
 
-    for (uint64_t turn = f->first; turn != f->turn; turn++)
-        sum += f->owed[turn % WQ__TURNS];
+    for (uint64_t epoch = f->first; epoch != f->epoch; epoch++)
+        sum += f->unfinished[epoch % WQ__EPOCHS];
     return sum;
 }
 
 static void
-close_turn(struct wq__flush *f, size_t owed)
+close_epoch(struct wq__flush *f, size_t unfinished)
 {
-    const size_t of_open = owed - owed_of_closed(f);
+    const size_t of_open = unfinished - unfinished_of_closed(f);
 
-    f->owed[f->turn % WQ__TURNS] = of_open;
-    f->turn++;
+    f->unfinished[f->epoch % WQ__EPOCHS] = of_open;
+    f->epoch++;
     f->close_next = false;
 }
 
-/* Turns finish in order. One that finishes makes room to close another. */
+/* Epochs finish in order. When one has finished, another can be closed. */
 static void
-finish_turns(struct wq__flush *f, size_t owed)
+finish_epochs(struct wq__flush *f, size_t unfinished)
 {
-    while (f->first != f->turn && f->owed[f->first % WQ__TURNS] == 0) {
+    while (f->first != f->epoch && f->unfinished[f->first % WQ__EPOCHS] == 0) {
         f->first++;
         if (f->close_next)
-            close_turn(f, owed);
+            close_epoch(f, unfinished);
     }
 }
 
 uint64_t
-wq__flush_begin(struct wq__flush *f, size_t owed)
+wq__flush_begin(struct wq__flush *f, size_t unfinished)
 {
-    const uint64_t turn = f->turn;
+    const uint64_t epoch = f->epoch;
 
-    if (owed == owed_of_closed(f))
-        return turn - 1; /* the open turn owes nothing */
-    if (turn - f->first < WQ__TURNS - 1)
-        close_turn(f, owed);
+    if (unfinished == unfinished_of_closed(f))
+        return epoch - 1; /* the open epoch has none */
+    if (epoch - f->first < WQ__EPOCHS - 1)
+        close_epoch(f, unfinished);
     else
         f->close_next = true;
-    return turn;
+    return epoch;
 }
 
 void
-wq__flush_end_run(struct wq__flush *f, unsigned mark, size_t owed)
+wq__flush_end_run(struct wq__flush *f, unsigned mark, size_t unfinished)
 {
     if (mark == wq__flush_mark(f))
         return;
-    assert(f->owed[mark] > 0);
-    f->owed[mark]--;
-    finish_turns(f, owed);
+    assert(f->unfinished[mark] > 0);
+    f->unfinished[mark]--;
+    finish_epochs(f, unfinished);
 }

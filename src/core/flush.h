@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* flush.h: has everything been worked on that was asked for before?
+/* flush.h: have all runs ended that were requested before a flush?
  *
- * Every run that is owed, by a READY, HELD or DIRTY key, belongs to a turn: the
- * one that was open when it was asked for. A flush closes the open turn, counts
- * what is owed of it, and is over when neither that turn nor an older one owes
- * anything. What is asked for later belongs to a later turn and does not delay
- * it.
+ * A run is unfinished while its key is READY, HELD or DIRTY. It belongs to an
+ * epoch: the one that was open when it was requested. A flush closes the open
+ * epoch, counts its unfinished runs, and is over when no run of that epoch or
+ * of an older one is unfinished. Runs that are requested later belong to a
+ * later epoch and do not delay it.
  *
- *     turn      1        2        3        4
+ *     epoch     1        2        3        4
  *           finished   closed   closed    open
  *                      ▲                  ▲
- *                      first_             turn
+ *                      first              epoch
  *
- * A run carries the last two bits of its turn (record.h), so at most four turns
- * are under way. When the three before the open one still owe something, a
- * flush does not close the open turn at once but has it closed as soon as the
- * oldest has finished: it then waits for a little more than it has to.
+ * A run stores the last two bits of its epoch (record.h), so at most four
+ * epochs are under way. If the three before the open one are unfinished, a
+ * flush cannot close the open epoch at once: it is closed as soon as the oldest
+ * has finished. Such a flush also waits for the runs that are requested until
+ * then.
  *
- * Nothing is counted while no flush is under way: all runs are of the open turn
- * then. Cost: O(1) a flush; one comparison a done.
+ * Runs are counted only while a flush is under way: otherwise all of them
+ * belong to the open epoch. Cost: O(1) for a flush; one comparison for a done.
  */
 #ifndef WQ_CORE_FLUSH_H
 #define WQ_CORE_FLUSH_H
@@ -28,39 +29,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WQ__TURNS = 4 };
+enum { WQ__EPOCHS = 4 };
 
 struct wq__flush {
-    uint64_t turn; /* the open one; all before `first` have finished */
-    uint64_t
-           first; /* the oldest that is closed and owes something; or `turn` */
-    bool   close_next;      /* close the open one when there is room */
-    size_t owed[WQ__TURNS]; /* runs of the closed turns, by turn % TURNS */
+    uint64_t epoch;      /* the open one */
+    uint64_t first;      /* the oldest that has not finished; or `epoch` */
+    bool     close_next; /* close the open one when another has finished */
+    size_t   unfinished[WQ__EPOCHS]; /* unfinished runs of the closed epochs, by
+                                  epoch % WQ__EPOCHS */
 };
 
 static inline bool
 wq__flush_is_under_way(const struct wq__flush *f)
 {
-    return f->first != f->turn;
+    return f->first != f->epoch;
 }
 
-/* What a run that is asked for now carries. */
+/* The mark that a run stores which is requested now. */
 static inline unsigned
 wq__flush_mark(const struct wq__flush *f)
 {
-    return (unsigned)(f->turn % WQ__TURNS);
+    return (unsigned)(f->epoch % WQ__EPOCHS);
 }
 
-/* `owed`: all runs that are owed now. Returns the turn to wait for. */
-uint64_t wq__flush_begin(struct wq__flush *f, size_t owed);
+/* `unfinished`: all unfinished runs. Returns the epoch to wait for. */
+uint64_t wq__flush_begin(struct wq__flush *f, size_t unfinished);
 
-/* A run with this mark is owed no longer; `owed`: how many still are. */
-void wq__flush_end_run(struct wq__flush *f, unsigned mark, size_t owed);
+/* A run with this mark has ended; `unfinished`: all that have not. */
+void wq__flush_end_run(struct wq__flush *f, unsigned mark, size_t unfinished);
 
 static inline bool
-wq__flush_has_finished(const struct wq__flush *f, uint64_t turn)
+wq__flush_has_finished(const struct wq__flush *f, uint64_t epoch)
 {
-    return turn < f->first;
+    return epoch < f->first;
 }
 
 #endif

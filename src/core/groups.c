@@ -8,11 +8,7 @@
 #include "core/mem.h"
 
 enum {
-#if WQ_DEBUG
-    CAP_FIRST = 2, /* rare paths become daily ones */
-#else
-    CAP_FIRST = 16,
-#endif
+    CAP_FIRST = WQ_DEBUG ? 2 : 16, /* 2: rare paths become daily ones */
     CAP_MAX = 1 << 30,
 };
 
@@ -70,7 +66,7 @@ leave_ring(struct wq__groups *g, wq__ref head)
 
 /* ---- lanes -------------------------------------------------------------- */
 
-/* The link that leads to the lane of `level`; to 0: there is none. */
+/* The link to the group's lane in `level`; it holds 0 if there is none. */
 static wq__ref *
 lane_of(const struct wq__groups *g, struct wq__group *group, uint32_t level)
 {
@@ -109,7 +105,7 @@ extend_lane(struct wq__groups *g, wq__ref head, wq__ref ref)
     m->len++;
 }
 
-/* The second record of the lane that *link leads to becomes its first. */
+/* The second record of the lane at *link becomes its first. */
 static void
 move_head(struct wq__groups *g, wq__ref *link)
 {
@@ -144,9 +140,9 @@ end_lane(struct wq__groups *g, wq__ref *link)
     *link = member(g, head)->other;
 }
 
-/* ---- what is offered ---------------------------------------------------- */
+/* ---- interface ---------------------------------------------------------- */
 
-/* How many keys of the group could be handed out, if nobody is done. */
+/* How many keys of the group could be handed out before the next done. */
 static size_t
 offers_of(const struct wq__groups *g, const struct wq__group *group)
 {
@@ -217,12 +213,12 @@ wq__groups_take_first(struct wq__groups *g, uint32_t level)
     struct wq__level *l = &g->levels->at[level];
     const wq__ref     ref = l->first;
 
-    l->first = member(g, ref)->next; /* its turn is over */
+    l->first = member(g, ref)->next; /* the next lane is next */
     wq__groups_take_out(g, ref);
     return ref;
 }
 
-/* All lanes of a group leave their rings, or come back to them. */
+/* All lanes of a group leave their rings; all lanes enter them again. */
 static void
 block(struct wq__groups *g, const struct wq__group *group)
 {
@@ -322,7 +318,7 @@ enter_bucket(struct wq__groups *g, struct wq__group *group)
     *bucket = group->number;
 }
 
-/* Twice the room: all arrays, or none. No number is spare: it was full. */
+/* Double all arrays, or none. No number is spare: the table was full. */
 static wq_err
 grow(struct wq__groups *g)
 {
@@ -356,7 +352,7 @@ size_of(size_t len)
     return offsetof(struct wq__group, name) + (len ? len : 1);
 }
 
-/* Its place in the table is reserved. */
+/* Create a group; its place in the table is reserved. */
 static wq_err
 make(struct wq__groups *g, wq_key name, uint32_t hash, uint32_t *number)
 {
@@ -419,7 +415,8 @@ wq__groups_part(struct wq__groups *g, struct wq__rec *rec)
     g->live--;
     wq__mem_free(g->mem, group, size_of(group->len));
     if (!g->live && g->cap > CAP_FIRST)
-        free_table(g); /* a few come and go without asking for memory */
+        /* A small table stays: a few groups come and go without allocating. */
+        free_table(g);
 }
 
 void
@@ -454,9 +451,9 @@ check_lane(const struct wq__groups *g, const struct wq__group *group,
         if (!(record(g, ref)->flags & WQ__READY))
             return "L2: a lane holds a key that is not READY";
         if (record(g, ref)->level != record(g, head)->level)
-            return "L4: a key stands in another priority's lane";
+            return "L4: a key is in the lane of another priority";
         if (member(g, ref)->group != group->number)
-            return "a key stands in another group's lane";
+            return "a key is in the lane of another group";
         if (++len > m->len)
             return "L2: a key is in its lane twice";
         if (last && record(g, ref)->prev != last)
@@ -466,12 +463,13 @@ check_lane(const struct wq__groups *g, const struct wq__group *group,
     if (len != m->len || last != m->last)
         return "a lane was cut";
     if (!m->next != wq__groups_is_blocked(g, group))
-        return "a lane is in its ring although its group is blocked, or not";
+        return "a lane of a blocked group is in its ring, or another one is "
+               "not";
     if (m->next &&
         (member(g, m->next)->prev != head || member(g, m->prev)->next != head))
         return "a ring of lanes does not lead back";
     if (m->next && !g->levels->at[record(g, head)->level].first)
-        return "L4: no lane of a ring is next";
+        return "L4: a level does not point to its ring of lanes";
     return NULL;
 }
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* groups.h: whose turn is it, when the keys of several groups are READY?
+/* groups.h: which group is next, when the keys of several groups are READY?
  *
- * In a queue that has groups (wq_config.group) the READY keys of one group and
- * one priority are a lane: a list threaded through their records. The lanes of
- * one priority are a ring. A hand-out takes the first key of the lane that the
- * level points to, and the next lane of the ring is next: groups take turns,
- * however many keys each of them has.
+ * In a queue with groups (wq_config.group) the READY keys of one group and one
+ * priority are a lane: a list that is linked through their records. The lanes
+ * of one priority form a ring. A hand-out takes the first key of the lane that
+ * the level points to, and the level then points to the next lane: groups take
+ * turns (round robin), however many keys each group has.
  *
  *     level ──► lane a ◄─► lane b ◄─► lane c ◄─► (lane a)
  *                 │          │          │
  *                 a/1        b/1        c/1
  *                 a/2                   c/2
  *
- * A lane has no memory of its own: what is known of it stands in its first
- * record (struct wq__member), and moves to the next one when that becomes the
- * first. So making a key READY cannot fail. A group does have memory, taken
- * when the first record of it is made.
+ * A lane has no memory of its own: its first record stores its fields (struct
+ * wq__member), and passes them to the next record when that becomes the first.
+ * So making a key READY cannot fail. A group does have memory, allocated when
+ * its first record is created.
  *
- * A group whose keys are held `max_held` at a time is blocked: its lanes leave
- * their rings until one of these keys is done.
+ * A group with `max_held` HELD keys is blocked: its lanes leave their rings
+ * until one of these keys is done.
  *
- * Cost: O(1) whatever the number of groups; O(priorities among the READY keys of
- * the group) for a key that becomes READY, is handed out or taken back, and for
- * one whose hand-out blocks its group or whose done unblocks it.
+ * Cost: independent of the number of groups. O(priorities among the READY keys
+ * of the group) for a key that becomes READY, is handed out or removed, and for
+ * a hand-out that blocks the group or a done that unblocks it.
  */
 #ifndef WQ_CORE_GROUPS_H
 #define WQ_CORE_GROUPS_H
@@ -38,10 +38,10 @@
 #include "core/slab.h"
 
 struct wq__group {
-    uint32_t number;  /* its place in the table */
-    uint32_t next;    /* the next group with the same bucket; 0: none */
+    uint32_t number;  /* its index in the table */
+    uint32_t next;    /* the next group in the same bucket; 0: none */
     uint32_t hash;    /* of its name */
-    size_t   records; /* keys that belong to it: it lives as long as one does */
+    size_t   records; /* keys that belong to it; it exists while there is one */
     size_t   ready;   /* of these, how many are READY, */
     size_t   held;    /* and HELD */
     wq__ref  lanes;   /* the first record of one of its lanes; 0: none */
@@ -51,9 +51,9 @@ struct wq__group {
 
 struct wq__groups {
     const wq_allocator *mem;      /* not owned */
-    struct wq__slab    *recs;     /* where references lead; not owned */
-    struct wq__levels  *levels;   /* whose rings they are; not owned */
-    size_t              max_held; /* keys of a group that may be held; 0: any */
+    struct wq__slab    *recs;     /* the records; not owned */
+    struct wq__levels  *levels;   /* which own the rings; not owned here */
+    size_t              max_held; /* most HELD keys of a group; 0: any number */
     size_t              offers;   /* READY keys that could be handed out now */
 
     struct wq__group **at; /* owned, and what it points to; by number, NULL:
@@ -61,17 +61,18 @@ struct wq__groups {
     uint32_t          *buckets; /* owned: the first group; 0: none */
     uint32_t          *spare;   /* owned: numbers that were used and are free */
     uint32_t           cap;     /* of all three; a power of two, or 0 */
-    uint32_t           live;    /* groups there are */
+    uint32_t           live;    /* how many groups exist */
     uint32_t           spares;  /* numbers in `spare` */
-    uint32_t           fresh;   /* from this number on, none was used */
+    uint32_t           fresh;   /* numbers from this one on were never used */
 };
 
 void wq__groups_init(struct wq__groups *g, const wq_allocator *mem,
                      struct wq__slab *recs, struct wq__levels *levels);
 void wq__groups_fini(struct wq__groups *g);
 
-/* The number of a group, made if need be, that one more record belongs to.
- * WQ_ENOMEM: nothing changed. `name` may be empty. */
+/* One more record belongs to the group `name`, which may be empty: *number is
+ * its number. Creates the group if it does not exist. WQ_ENOMEM: nothing
+ * changed. */
 wq_err wq__groups_join(struct wq__groups *g, wq_key name, uint32_t hash,
                        uint32_t *number);
 
@@ -81,14 +82,14 @@ void wq__groups_part(struct wq__groups *g, struct wq__rec *rec);
 /* A record that is not READY goes to the end of its lane. */
 void wq__groups_push(struct wq__groups *g, wq__ref ref, struct wq__rec *rec);
 
-/* A READY record goes. */
+/* Remove a READY record from its lane. */
 void wq__groups_take_out(struct wq__groups *g, wq__ref ref);
 
-/* The record whose turn it is in `level`, which has a lane in its ring; it goes,
- * and the next lane is next. */
+/* Remove and return the next record of `level`, which has a lane in its ring;
+ * the lane behind is next then. */
 wq__ref wq__groups_take_first(struct wq__groups *g, uint32_t level);
 
-/* A record that is not READY is HELD, or is not any more. */
+/* A record that is not READY becomes HELD, or stops being HELD. */
 void wq__groups_hold(struct wq__groups *g, struct wq__rec *rec);
 void wq__groups_release(struct wq__groups *g, struct wq__rec *rec);
 
@@ -98,7 +99,7 @@ wq__groups_of(const struct wq__groups *g, struct wq__rec *rec)
     return g->at[wq__rec_member(rec)->group];
 }
 
-/* Is no key of the group handed out until one of them is done? */
+/* Does the group have to wait for a done before its next hand-out? */
 static inline bool
 wq__groups_is_blocked(const struct wq__groups *g, const struct wq__group *group)
 {
@@ -109,7 +110,7 @@ wq__groups_is_blocked(const struct wq__groups *g, const struct wq__group *group)
 wq__ref wq__groups_lane(const struct wq__groups *g, struct wq__group *group,
                         uint32_t level);
 
-/* How many keys it has. */
+/* How many keys that lane has. */
 size_t wq__groups_lane_len(const struct wq__groups *g, struct wq__group *group,
                            uint32_t level);
 

@@ -37,8 +37,7 @@ absorb(struct state *s, uint64_t word)
     s->v0 ^= word;
 }
 
-/* The eight bytes at `p` as the number whose lowest byte comes first, on any
- * host. */
+/* The eight bytes at `p` as a little-endian number, on any host. */
 static inline uint64_t
 load(const unsigned char *p)
 {
@@ -52,9 +51,9 @@ load(const unsigned char *p)
     return word;
 }
 
-/* The last `left` bytes, fewer than eight, of `len` that end before `end`.
- * Where there are eight, they are loaded at once and the others shifted out:
- * copying a number of bytes that varies is a call. */
+/* The last `left` bytes, fewer than eight, of the `len` bytes before `end`. If
+ * there are eight, all are loaded and the others shifted out: copying a
+ * variable number of bytes would be a call. */
 static inline uint64_t
 load_rest(const unsigned char *end, size_t len, size_t left)
 {
@@ -94,7 +93,7 @@ wq__siphash13(uint64_t k0, uint64_t k1, const void *data, size_t len)
 
 /* ---- short keys --------------------------------------------------------- */
 
-/* Where there is no product of 128 bits, SipHash does for all. */
+/* Without products of 128 bits, SipHash hashes all keys. */
 #if defined(__SIZEOF_INT128__)
 #define HAVE_PRODUCTS 1
 __extension__ typedef unsigned __int128 product;
@@ -104,7 +103,7 @@ __extension__ typedef unsigned __int128 product;
 
 #if HAVE_PRODUCTS
 
-/* Which number is for what; those for the words of the key come after. */
+/* Which secret number is for what; those for the words of the key follow. */
 enum { FOR_LEN, FOR_LEN_TOO, FOR_MIXING, FOR_MIXING_TOO, FOR_WORDS };
 
 static inline product
@@ -120,8 +119,9 @@ pair(const uint64_t *n, const unsigned char *p)
     return multiply(load(p) + n[0], load(p + 8) + n[1]);
 }
 
-/* The sum over all words. The last pair ends where the key does, and overlaps
- * the one before: given the length, that is as good as padding. */
+/* The sum over all words. The last pair ends where the key ends, and may
+ * overlap the pair before: the length is part of the sum, so this is as good as
+ * padding. */
 static inline product
 add_up(const uint64_t *n, const unsigned char *p, size_t len)
 {
@@ -152,7 +152,7 @@ hash_short(const uint64_t *n, const void *data, size_t len)
 
 #endif
 
-/* ---- what is offered ---------------------------------------------------- */
+/* ---- interface ---------------------------------------------------------- */
 
 struct wq__hasher
 wq__hasher_of(struct wq__hash_key secret)

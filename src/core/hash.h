@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* hash.h: where in the index does a key belong?
  *
- * A keyed hash with a random key per queue: whoever chooses the keys cannot
- * choose collisions, so a hostile producer cannot make the index slow.
+ * A keyed hash with a random key per queue: a hostile producer cannot choose
+ * keys that collide, so it cannot make the index slow.
  *
  * Keys of up to WQ__HASH_SHORT bytes are hashed by NH (Black, Halevi, Krawczyk,
  * Krovetz and Rogaway, UMAC, 1999): the key's words, two by two, each plus a
- * secret number, multiplied to 128 bits and added up. For two different keys
- * the sums agree with a probability of 2^-64, whoever chose them, over the
- * choice of the secret numbers; those come from the queue's 128 random bits by
- * SipHash. The key's length is one more word, so that keys of different lengths
- * are different, too. A last multiplication mixes the sum down to 32 bits; of
- * that step nothing is proven.
+ * secret number, multiplied to 128 bits and added up. For any two different
+ * keys the sums agree with a probability of 2^-64, over the choice of the
+ * secret numbers; SipHash derives these from the queue's 128 random bits. The
+ * key's length is one more word, so that keys of different lengths differ, too.
+ * A last multiplication mixes the sum down to 32 bits; nothing is proven about
+ * that step.
  *
  * Longer keys are hashed by SipHash-1-3 (Aumasson and Bernstein).
  *
@@ -26,7 +26,7 @@
 #include <wq/wq.h>
 
 /* A queue's secret. `mask` keeps only some bits of every hash: all of them in
- * real life; none in tests that want every key to collide. */
+ * real queues, none in tests in which every key collides. */
 struct wq__hash_key {
     uint64_t k0, k1;
     uint32_t mask;
@@ -37,7 +37,7 @@ enum {
     WQ__HASH_WORDS = WQ__HASH_SHORT / 8 + 4, /* for the length and the mixing */
 };
 
-/* What is made of it once. */
+/* A secret, prepared for hashing. */
 struct wq__hasher {
     uint64_t            numbers[WQ__HASH_WORDS]; /* for short keys */
     struct wq__hash_key secret;

@@ -10,11 +10,7 @@
 
 enum {
     CHILDREN = WQ__HEAP_CHILDREN,
-#if WQ_DEBUG
-    CAP_FIRST = 2,
-#else
-    CAP_FIRST = 16,
-#endif
+    CAP_FIRST = WQ_DEBUG ? 2 : 16, /* 2: rare paths become daily ones */
 };
 
 static bool
@@ -146,11 +142,11 @@ shrink_if_sparse(struct wq__heap *h)
     while (cap > CAP_FIRST && (h->len + h->reserved) * 4 < cap)
         cap /= 2;
     if (cap != h->cap)
-        (void)resize(h, cap); /* failing only keeps it large */
+        (void)resize(h, cap); /* if this fails, the array stays large */
 }
 
 void
-wq__heap_give_up(struct wq__heap *h)
+wq__heap_release_reserved(struct wq__heap *h)
 {
     if (!h->reserved)
         return;

@@ -2,9 +2,9 @@
 /* heap.h: which WAITING key is due first?
  *
  * A four-ary heap of entries by value, ordered by (deadline, arrival), so that
- * equal deadlines leave in arrival order (L4). Each record knows its place, so
- * an entry can be removed or changed from anywhere. Deadlines live here and not
- * in the record: a key that does not wait pays four bytes for the state.
+ * equal deadlines leave in arrival order (L4). Each record stores the place of
+ * its entry, so an entry can be removed or changed at any place. The heap holds
+ * the deadlines, not the record: a key without a deadline pays four bytes.
  *
  * Cost: O(log n); the array doubles when full, halves when a quarter full.
  */
@@ -18,55 +18,57 @@
 
 #include "core/slab.h"
 
-/* Four entries are two cache lines: a level costs two misses at most, and there
- * are half as many levels. Those below place i begin at i * 4 + 1. */
+/* Four entries are two cache lines: a level of the heap costs two cache misses
+ * at most, and there are half as many levels as in a binary heap. The children
+ * of place i begin at i * 4 + 1. */
 enum { WQ__HEAP_CHILDREN = 4 };
 
 struct wq__wait {
-    int64_t  at;    /* the deadline, on the clock of whoever passes `now` */
-    uint64_t seq;   /* arrival: breaks ties */
-    wq__ref  ref;   /* the record, whose `wait` is 1 + this entry's place */
-    uint32_t level; /* the number of its priority; the caller's */
-    wq__ref  pace;  /* what else is to be remembered; the caller's; or 0 */
+    int64_t  at;       /* the deadline, on the clock of the caller's `now` */
+    uint64_t seq;      /* arrival: breaks ties */
+    wq__ref  ref;      /* the record, whose `wait` is 1 + this entry's place */
+    uint32_t level;    /* the number of its priority; set by the caller */
+    wq__ref  throttle; /* its throttle state, or 0; set by the caller */
 };
 
 struct wq__heap {
     const wq_allocator *mem;     /* not owned */
-    struct wq__slab    *recs;    /* where references lead; not owned */
+    struct wq__slab    *recs;    /* the records; not owned */
     struct wq__wait    *entries; /* owned */
     size_t              cap, len;
-    size_t              reserved; /* places promised and not yet used */
-    uint64_t            seq;      /* the arrival number given out last */
+    size_t              reserved; /* places reserved and not used yet */
+    uint64_t            seq;      /* the last arrival number */
 };
 
 void wq__heap_init(struct wq__heap *h, const wq_allocator *mem,
                    struct wq__slab *recs);
 void wq__heap_fini(struct wq__heap *h);
 
-/* Make room for `n` more, so that the next n pushes cannot fail, whatever is
- * removed in between; until the room that is not used is given up again. */
+/* Reserve memory for `n` entries, so that the next n pushes cannot fail,
+ * whatever is removed in between. release_reserved() releases what was reserved
+ * and not used. */
 wq_err wq__heap_reserve(struct wq__heap *h, size_t n);
-void   wq__heap_give_up(struct wq__heap *h);
+void   wq__heap_release_reserved(struct wq__heap *h);
 
-/* Let a record that does not wait, wait until `at`. Room was reserved. Level
- * and pace are 0. */
+/* Add an entry at `at` for a record that has none. Memory was reserved. Its
+ * level and throttle are 0. */
 void wq__heap_push(struct wq__heap *h, wq__ref ref, int64_t at);
 
-/* Give a waiting record another deadline; it arrives anew among its equals. */
+/* Move the entry of a record to `at`, behind entries with the same time. */
 void wq__heap_change(struct wq__heap *h, wq__ref ref, int64_t at);
 
-/* A waiting record stops waiting. */
+/* Remove the entry of a record. */
 void wq__heap_remove(struct wq__heap *h, wq__ref ref);
 
-/* The entry due first; NULL when nothing waits. */
+/* The first entry; NULL: the heap is empty. */
 static inline const struct wq__wait *
 wq__heap_first(const struct wq__heap *h)
 {
     return h->len ? h->entries : NULL;
 }
 
-/* The entry of a waiting record, until the next push, change or removal. Its
- * `level` and `pace` may be written. */
+/* The entry of a record, valid until the next push, change or removal. The
+ * caller may write its `level` and `throttle`. */
 struct wq__wait *wq__heap_entry(const struct wq__heap *h, wq__ref ref);
 
 #endif

@@ -7,13 +7,8 @@
 #include "core/mem.h"
 
 enum {
-#if WQ_DEBUG
-    CAP_FIRST = 2, /* rare paths become daily ones */
-    CAP_KEPT = 2,
-#else
-    CAP_FIRST = 16,
-    CAP_KEPT = 2048, /* 16 KiB: a burst of 1,500 keys comes and goes */
-#endif
+    CAP_FIRST = WQ_DEBUG ? 2 : 16,  /* 2: rare paths become daily ones */
+    CAP_KEPT = WQ_DEBUG ? 2 : 2048, /* 16 KiB: a burst of 1,500 keys */
 };
 
 /* References have 32 bits, so there are never more records than this. */
@@ -63,8 +58,8 @@ wq__index_grow(struct wq__index *ix)
     return ix->len + 1 < ix->cap ? WQ_OK : WQ_ENOMEM;
 }
 
-/* Every later slot of the run that may stand in the hole moves there: it may if
- * the hole is not before the place its hash wants. */
+/* Move later slots of the run into the hole. A slot may move there if the hole
+ * is not before the home of its hash. */
 size_t
 wq__index_fill_hole(struct wq__index *ix, size_t hole)
 {
@@ -83,6 +78,6 @@ wq__index_fill_hole(struct wq__index *ix, size_t hole)
 void
 wq__index_shrink(struct wq__index *ix)
 {
-    /* Failing only keeps it large. */
+    /* If this fails, the table stays large. */
     (void)resize(ix, ix->cap / 4 > CAP_KEPT ? ix->cap / 4 : CAP_KEPT);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* index.h: which record has this key?
  *
- * An open-addressing table with linear probing. A slot holds the 32-bit hash
- * beside the reference, so a probe touches a record only when the hashes agree,
- * and growing the table touches none. Removing moves later slots back: no
- * tombstones, no decay.
+ * An open-addressing hash table with linear probing. A slot holds the 32-bit
+ * hash beside the reference, so a probe reads a record only when the hashes
+ * agree, and growing the table reads none. A removal moves later slots back:
+ * there are no tombstones.
  *
- * The table doubles when it is three quarters full and becomes a quarter when
- * it is less than a sixteenth full; a small one stays as it is. Both may fail
- * without harm: a table that cannot grow gets slower, and only when the last
- * slot but one is taken an insert is refused.
+ * The table doubles when it is three quarters full, and shrinks to a quarter
+ * when it is less than a sixteenth full; a small table does not shrink. A
+ * failing allocation does no harm: a table that cannot grow gets slower, and
+ * refuses an insert only when a single slot is free.
  *
- * Cost: O(1) expected, with a keyed hash whatever the keys are; growing is O(n)
- * once in n inserts.
+ * Cost: O(1) expected, whatever the keys are, because the hash is keyed;
+ * growing is O(n) once in n inserts.
  */
 #ifndef WQ_CORE_INDEX_H
 #define WQ_CORE_INDEX_H
@@ -35,18 +35,18 @@ struct wq__slot {
 
 struct wq__index {
     const wq_allocator *mem;   /* not owned */
-    struct wq__slab    *recs;  /* where references lead; not owned */
+    struct wq__slab    *recs;  /* the records; not owned */
     struct wq__slot    *slots; /* owned; a power of two of them, or NULL */
     size_t              cap;   /* how many slots */
     size_t              len;   /* how many are taken */
-    size_t              few;   /* fewer than this, and it becomes smaller */
+    size_t              few;   /* with fewer than this it shrinks */
 };
 
 void wq__index_init(struct wq__index *ix, const wq_allocator *mem,
                     struct wq__slab *recs);
 void wq__index_fini(struct wq__index *ix);
 
-/* The first free slot from where `hash` wants it. There is one. */
+/* The first free slot from the home of `hash` on. There is one. */
 static inline size_t
 wq__index_place_for(const struct wq__index *ix, uint32_t hash)
 {
@@ -58,27 +58,26 @@ wq__index_place_for(const struct wq__index *ix, uint32_t hash)
     return i;
 }
 
-/* Is the table so large that a slot is seldom at hand? */
+/* Is the table too large for the first-level cache? */
 static inline bool
-wq__index_is_far(const struct wq__index *ix)
+wq__index_is_large(const struct wq__index *ix)
 {
-    enum { NEAR = 8192 }; /* slots; 64 KiB: more than the nearest cache */
+    enum { NEAR = 8192 }; /* slots; 64 KiB */
 
     return ix->cap > NEAR;
 }
 
-/* A key with this hash will be asked for soon: have its slot at hand. Always
- * inlined: gcc takes a function that does nothing else for one that does
- * nothing at all. */
+/* A key with this hash will be looked up soon: prefetch its slot. Always
+ * inlined: gcc removes calls of a function that only prefetches. */
 __attribute__((always_inline)) static inline void
-wq__index_foresee(const struct wq__index *ix, uint32_t hash)
+wq__index_prefetch(const struct wq__index *ix, uint32_t hash)
 {
-    if (wq__index_is_far(ix))
+    if (wq__index_is_large(ix))
         __builtin_prefetch(&ix->slots[hash & (ix->cap - 1)], 1);
 }
 
-/* The record with this key; or 0, and *place is where it belongs, if there is
- * room. */
+/* The record with this key; or 0, and *place is the slot where it belongs, if
+ * one is free. */
 static inline wq__ref
 wq__index_seek(const struct wq__index *ix, wq_key key, uint32_t hash,
                size_t *place)
@@ -104,11 +103,11 @@ wq__index_find(const struct wq__index *ix, wq_key key, uint32_t hash)
     return wq__index_seek(ix, key, hash, &place);
 }
 
-/* Make the table larger, or say that it cannot be. */
+/* Make the table larger. WQ_ENOMEM: it cannot grow, and is full. */
 wq_err wq__index_grow(struct wq__index *ix);
 
-/* Make room for one more, so that the next insert cannot fail. What was found
- * before may be elsewhere: *place, where `hash` belongs, is mended. */
+/* Reserve a slot, so that the next insert cannot fail. The table may move:
+ * *place is then updated to where `hash` belongs. */
 static inline wq_err
 wq__index_reserve(struct wq__index *ix, uint32_t hash, size_t *place)
 {
@@ -120,7 +119,8 @@ wq__index_reserve(struct wq__index *ix, uint32_t hash, size_t *place)
     return err;
 }
 
-/* Add a record that is not in the index where it belongs. Room was reserved. */
+/* Insert a record that is not in the index at `place`, where it belongs. A slot
+ * was reserved. */
 static inline void
 wq__index_insert(struct wq__index *ix, uint32_t hash, wq__ref ref, size_t place)
 {
@@ -129,12 +129,12 @@ wq__index_insert(struct wq__index *ix, uint32_t hash, wq__ref ref, size_t place)
     ix->len++;
 }
 
-/* What a removal does when the next slot is taken; and when few are left. Its
- * alone. */
+/* Private to wq__index_remove(): when the next slot is taken, and when few
+ * slots are taken. */
 size_t wq__index_fill_hole(struct wq__index *ix, size_t hole);
 void   wq__index_shrink(struct wq__index *ix);
 
-/* Take out a record that is in the index. */
+/* Remove a record that is in the index. */
 static inline void
 wq__index_remove(struct wq__index *ix, uint32_t hash, wq__ref ref)
 {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* inside.h: what do the files of the core share about records?
  *
- * Small steps that core.c, add.c, due.c, look.c and audit.c all take. Besides
- * them only tests include this.
+ * Small functions that core.c, add.c, capacity.c, due.c, view.c and audit.c
+ * use. Besides them only tests include this.
  */
 #ifndef WQ_CORE_INSIDE_H
 #define WQ_CORE_INSIDE_H
 
 #include "core/core.h"
 
-/* What is remembered about a key that is debounced or throttled, as long as it
- * has an entry in the delay heap. */
-struct wq__pace {
+/* What the queue remembers about a debounced or throttled key, while the key
+ * has an entry in the delay heap. A run that covers a throttled add is followed
+ * by a cooldown, in which throttled adds do not run the key again. */
+struct wq__throttle_state {
     int64_t latest; /* DEBOUNCED: no deadline is later */
-    /* How long the key is left alone after a run that serves a throttled add;
-     * 0: the run serves none, or there is no such run. */
-    int64_t next_span; /* of a READY or DIRTY key: after the next hand-out */
-    int64_t wait_span; /* WAITING: after the run that the deadline asks for */
-    int64_t until;     /* it is left alone; INT64_MIN: no such run yet */
+    /* How long the cooldown is; 0: the run covers no throttled add, or there is
+     * no such run. */
+    int64_t next_cooldown;  /* READY or DIRTY: after the next hand-out */
+    int64_t wait_cooldown;  /* WAITING: after the run at the deadline */
+    int64_t cooldown_until; /* INT64_MIN: no cooldown has begun */
 };
 
 static inline struct wq__rec *
@@ -30,31 +31,31 @@ wq__core_rec(const struct wq__core *c, wq__ref ref)
 static inline bool
 wq__rec_waits(const struct wq__rec *rec)
 {
-    return rec->wait && !(rec->flags & WQ__QUIET);
+    return rec->wait && !(rec->flags & WQ__COOLDOWN);
 }
 
-/* Will it be READY, or is it, whatever the time? */
+/* Is a run pending: is it READY, or will it be at done? */
 static inline bool
-wq__rec_is_wanted(const struct wq__rec *rec)
+wq__rec_is_pending(const struct wq__rec *rec)
 {
     return rec->flags & (WQ__READY | WQ__DIRTY);
 }
 
-/* Does it wait because it failed, and is nothing but that? */
+/* Is it WAITING by a backoff, and neither READY nor HELD? */
 static inline bool
 wq__rec_backs_off(const struct wq__rec *rec)
 {
     return (rec->flags & (WQ__BACKOFF | WQ__READY | WQ__HELD)) == WQ__BACKOFF;
 }
 
-/* Does its deadline serve anything but failures? */
+/* Does its deadline cover an add that was not a failure? */
 static inline bool
-wq__rec_is_expected(const struct wq__rec *rec)
+wq__rec_covers_add(const struct wq__rec *rec)
 {
-    return !(rec->flags & WQ__BACKOFF) || rec->flags & WQ__EXPECTED;
+    return !(rec->flags & WQ__BACKOFF) || rec->flags & WQ__COVERS_ADD;
 }
 
-/* Has it a backoff that adds, and a done while DIRTY, do not cut short? */
+/* Has it a backoff that adds, and a done of a DIRTY key, must not shorten? */
 static inline bool
 wq__core_respects_backoff(const struct wq__core *c, const struct wq__rec *rec)
 {
@@ -76,79 +77,81 @@ wq__core_entry(const struct wq__core *c, wq__ref ref)
     return wq__heap_entry(&c->waiting, ref);
 }
 
-/* What is remembered about the key's pace, or NULL. It has an entry. */
-static inline struct wq__pace *
-wq__core_pace(const struct wq__core *c, wq__ref ref)
+/* Its throttle state, or NULL. The record has an entry in the heap. */
+static inline struct wq__throttle_state *
+wq__core_throttle_state(const struct wq__core *c, wq__ref ref)
 {
-    const wq__ref pace = wq__core_entry(c, ref)->pace;
-    return pace ? wq__slab_at(&c->paces, pace) : NULL;
+    const wq__ref state = wq__core_entry(c, ref)->throttle;
+    return state ? wq__slab_at(&c->throttle_states, state) : NULL;
 }
 
-/* core.c: the record of a key, or a new one without any state, in the index:
- * pick->ref, pick->made. WQ_ENOMEM; whether there is room is not looked at. */
+/* core.c: find the record of a key, or create one without any state, in the
+ * index; sets prepared->ref and prepared->made. WQ_ENOMEM. Does not check the
+ * bounds. */
 wq_err wq__core_find_or_make(struct wq__core *c, wq_key key,
-                             struct wq__pick *pick);
+                             struct wq__prepared *prepared);
 
-/* core.c: a record in no list is not in the index any more, nor counted. It
- * stays in memory. */
+/* core.c: a record that is in no list leaves the index and the counts. It stays
+ * in memory. */
 void wq__core_unlist(struct wq__core *c, wq__ref ref);
 
-/* core.c: a record without any state left is forgotten. */
+/* core.c: free a record that has no state left. */
 void wq__core_forget_if_bare(struct wq__core *c, wq__ref ref);
 
-/* core.c: `key` needs work, with the priority of `level`, which the caller
- * holds and goes on holding. WQ_ENOMEM, WQ_EFULL. */
-wq_err wq__core_admit_to(struct wq__core *c, wq_key key, uint32_t hash,
-                         int64_t now, uint32_t level, wq_added *what);
+/* core.c: request a run of `key` with the priority of `level`. The caller holds
+ * the level, before and after. WQ_ENOMEM, WQ_EFULL. */
+wq_err wq__core_admit_at_level(struct wq__core *c, wq_key key, uint32_t hash,
+                               int64_t now, uint32_t level, wq_added *what);
 
-/* core.c: a known key needs work, with the priority of `level`, which the
- * caller holds and goes on holding. Only a wq_order fails. */
-wq_err wq__core_want(struct wq__core *c, wq__ref ref, uint32_t level,
-                     int64_t now, wq_added *what);
+/* core.c: the same for a key that has a record. Only a wq_order fails. */
+wq_err wq__core_request_run(struct wq__core *c, wq__ref ref, uint32_t level,
+                            int64_t now, wq_added *what);
 
-/* core.c: the same for one that is READY or DIRTY, which cannot fail. */
+/* core.c: the same for one that is READY or DIRTY; cannot fail. */
 wq_added wq__core_merge(struct wq__core *c, wq__ref ref, uint32_t level);
 
-/* core.c: a READY or DIRTY record is neither any more, and no hand-out comes of
- * it; the tally is the caller's, as is a QUIET entry. */
-void wq__core_unwant(struct wq__core *c, wq__ref ref);
+/* core.c: withdraw the pending run of a READY or DIRTY record. The caller
+ * counts it, and settles a COOLDOWN entry. */
+void wq__core_withdraw_run(struct wq__core *c, wq__ref ref);
 
-/* room.c: the keys of `picks` are in the index already, the new ones without any
- * state. WQ_EFULL: there is no room for them, and nothing has changed. Or READY
- * keys made room, if how->displace says so: those of the lowest priority first,
- * which is not above that of `level`, and none that `picks` names. They are a
- * list, threaded through their records. */
-wq_err wq__core_make_room(struct wq__core *c, const struct wq__how *how,
-                          uint32_t level, const struct wq__pick *picks,
-                          size_t n, wq__ref *victims);
+/* capacity.c: the keys of `prepared` are in the index already, the new ones
+ * without any state. WQ_EFULL: the queue exceeds its bounds with them, and
+ * nothing has changed. With how->displace, READY keys are displaced instead: of
+ * the lowest priority first, none above the priority of `level`, and none that
+ * `prepared` names. *victims is a list of them, linked through their records.
+ */
+wq_err wq__core_ensure_capacity(struct wq__core *c, const struct wq__how *how,
+                                uint32_t                   level,
+                                const struct wq__prepared *prepared, size_t n,
+                                wq__ref *victims);
 
-/* due.c: a record is to wait until `at`, with the priority of `level`, which
- * the caller holds and goes on holding. It has no deadline so far; room was
- * reserved in the heap. */
+/* due.c: a record without a deadline gets one at `at`, with the priority of
+ * `level`. The caller holds the level, before and after, and has reserved
+ * memory in the heap. */
 void wq__core_begin_deadline(struct wq__core *c, wq__ref ref, uint32_t level,
                              int64_t at);
 
-/* due.c: its deadline serves this add, too, if need be with a higher
+/* due.c: its deadline covers this add, too, and takes over a higher
  * priority. */
 wq_added wq__core_keep_deadline(struct wq__core *c, wq__ref ref,
                                 uint32_t level);
 
-/* due.c: its deadline is no more, and no run comes of it. If the key is left
- * alone at present, or will be after its next hand-out, that stays. */
+/* due.c: remove its deadline; no run comes of it. A cooldown, now or after the
+ * next hand-out, stays. */
 void wq__core_end_deadline(struct wq__core *c, wq__ref ref, int64_t now);
 
-/* due.c: the same, but the key is READY or DIRTY, and that run serves the
- * deadline. */
+/* due.c: the same for a READY or DIRTY key: the pending run covers the
+ * adds that the deadline covers. */
 void wq__core_meet_deadline(struct wq__core *c, wq__ref ref, int64_t now);
 
-/* due.c: a READY or DIRTY record, which has a deadline, is about to be neither:
- * the run that the deadline asks for serves what this one was for. */
+/* due.c: the pending run of a record that has a deadline is about to be
+ * withdrawn: the run at the deadline covers its adds instead. */
 void wq__core_defer_to_deadline(struct wq__core *c, wq__ref ref);
 
-/* due.c: a QUIET entry goes away, or lives until the key may run again. */
-void wq__core_settle_quiet(struct wq__core *c, wq__ref ref, int64_t now);
+/* due.c: remove a COOLDOWN entry, or keep it until the cooldown ends. */
+void wq__core_settle_cooldown(struct wq__core *c, wq__ref ref, int64_t now);
 
-/* due.c: neither deadline nor pace. */
+/* due.c: remove the deadline and the throttle state. */
 void wq__core_stop_waiting(struct wq__core *c, wq__ref ref);
 
 #endif

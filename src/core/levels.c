@@ -8,21 +8,16 @@
 #include "core/mem.h"
 
 enum {
-#if WQ_DEBUG
-    CAP_FIRST = 2, /* rare paths become daily ones */
-    CAP_KEPT = 1,
-#else
-    CAP_FIRST = 8,
-    CAP_KEPT = 8, /* half a kilobyte, once there were priorities */
-#endif
-    CAP_MAX = 1 << 30, /* twice that is still a number of a slot */
+    CAP_FIRST = WQ_DEBUG ? 2 : 8, /* 2: rare paths become daily ones */
+    CAP_KEPT = WQ_DEBUG ? 1 : 8,  /* 512 bytes, after the first priority */
+    CAP_MAX = 1 << 30,            /* twice that still fits 32 bits */
 };
 
 /* ---- found by priority -------------------------------------------------- */
 
-/* Where a search for `priority` begins, among `mask` + 1 slots. Priorities are
- * the program's own choice, not a stranger's: spreading neighbours is all it
- * needs to do. */
+/* Where a search for `priority` begins, among `mask` + 1 slots. The program
+ * itself chooses priorities, so the hash need not withstand an attacker: it
+ * only spreads neighbouring numbers. */
 static uint32_t
 home(int priority, uint32_t mask)
 {
@@ -48,7 +43,7 @@ slot_of(const struct wq__levels *l, int priority)
     return i;
 }
 
-/* Later slots of the run that may stand in the hole move there. */
+/* Later slots of the run move into the hole where they may. */
 static void
 free_slot(struct wq__levels *l, uint32_t hole)
 {
@@ -146,7 +141,7 @@ free_arrays(struct wq__levels *l)
     wq__mem_free(l->mem, l->slots, 2 * (size_t)l->cap * sizeof *l->slots);
 }
 
-/* Twice the room: three arrays, or none. */
+/* Double all three arrays, or none. */
 static wq_err
 grow(struct wq__levels *l)
 {
@@ -166,7 +161,8 @@ grow(struct wq__levels *l)
     memcpy(more.at, l->at, l->fresh * sizeof *more.at);
     memcpy(more.heap, l->heap, l->heap_len * sizeof *more.heap);
     memset(more.slots, 0, 2 * (size_t)cap * sizeof *more.slots);
-    for (uint32_t i = 1; i < l->fresh; i++) /* all are in use: it was full */
+    for (uint32_t i = 1; i < l->fresh;
+         i++) /* all are in use: the table was full */
         more.slots[slot_of(&more, more.at[i].priority)] = i + 1;
     free_arrays(l);
     l->at = more.at;
@@ -176,7 +172,7 @@ grow(struct wq__levels *l)
     return WQ_OK;
 }
 
-/* Only level 0 is left: what the others needed goes back. */
+/* Only level 0 is left: free the memory of the others. */
 static void
 shrink(struct wq__levels *l)
 {
@@ -240,13 +236,13 @@ wq__levels_find(struct wq__levels *l, int priority, uint32_t *level)
         return err;
     *level = take_free(l);
     l->at[*level] = (struct wq__level){.priority = priority, .holders = 1};
-    assert(l->slots); /* there is room for more than the first */
+    assert(l->slots); /* memory for more than level 0 was allocated */
     l->slots[slot_of(l, priority)] = *level + 1;
     return WQ_OK;
 }
 
 void
-wq__levels_let_go(struct wq__levels *l, uint32_t level)
+wq__levels_release_nonzero(struct wq__levels *l, uint32_t level)
 {
     struct wq__level *gone = &l->at[level];
 
@@ -260,7 +256,9 @@ wq__levels_let_go(struct wq__levels *l, uint32_t level)
     gone->next_free = l->freed;
     l->freed = level;
     if (--l->used == 1 && l->cap > CAP_KEPT)
-        shrink(l); /* a few come and go without asking for memory */
+        /* A small table stays: a few priorities come and go without
+         * allocating. */
+        shrink(l);
 }
 
 /* ---- the auditor -------------------------------------------------------- */
@@ -281,7 +279,7 @@ wq__levels_check(const struct wq__levels *l)
         if (i && l->slots[slot_of(l, level->priority)] != i + 1)
             return "a level cannot be found, or is there twice";
         if (level->first && !level->place)
-            return "L4: a line with READY keys is not in the heap of levels";
+            return "L4: a level with READY keys is not in the heap of levels";
         if (level->place && l->heap[level->place - 1] != i)
             return "a level and its place do not name each other";
     }

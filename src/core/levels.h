@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* levels.h: which priorities are in use, and which one is served first?
  *
- * A level is a priority that some key has: the line of READY keys with it, and
- * how many keys will come to it (DIRTY ones at done, WAITING ones in time). A
- * level is made when a key first asks for its priority, which is the only step
- * that can fail, and stays as long as a key holds on to it. So what was
- * accepted can always be put into its line later, without memory.
+ * A level is a priority in use: the list of its READY keys, and how many other
+ * keys will come to it (DIRTY ones at done, WAITING ones at their deadline). A
+ * level is created when a key is first added with its priority, the only step
+ * that can fail, and exists while a key holds it. So a key that was accepted
+ * can later always be put into the list of its level, without memory.
  *
- * Level 0 is the one of priority 0. It is always there and costs nothing: a
- * queue without priorities has one line, and no memory for the others.
+ * Level 0 has priority 0. It always exists and needs no memory: a queue without
+ * priorities has one list and pays for no other.
  *
- * Levels are found by a hash of their priority; those that have READY keys are
- * in a heap with the highest on top. A level that has run empty stays in the
- * heap until it is seen on top, or goes away: a line that runs empty and fills
- * again, as the only one of a plain queue does all the time, costs nothing.
+ * A hash table finds a level by its priority; a heap holds the levels with
+ * READY keys, the highest on top. A level whose list becomes empty stays in the
+ * heap until it is seen on top, or is freed: so a list that becomes empty and
+ * fills again, as the list of a plain queue does all the time, costs nothing.
  *
  * Cost: O(1) for one level in use, else O(log levels).
  */
@@ -30,13 +30,14 @@
 struct wq__level {
     int      priority;
     uint32_t place;       /* 1 + place in the heap; 0: not in it */
-    wq__ref  first, last; /* the line; 0: it is empty */
-    size_t   dirty;       /* DIRTY keys that will come to it */
-    size_t   len;         /* keys in the line, or in the wq_order */
-    size_t   bytes;       /* ... of these keys, if the queue counts them */
-    size_t   holders;     /* who needs it: READY and DIRTY keys, deadlines; not
-                             counted for level 0 */
-    uint32_t next_free;   /* of a level that is not in use */
+    wq__ref  first, last; /* its list of READY keys; 0: empty */
+    size_t   dirty;       /* DIRTY keys with this priority */
+    size_t   len;         /* READY keys: in the list, or in the wq_order */
+    size_t   bytes;       /* bytes of these keys, if the queue counts them */
+    /* READY and DIRTY keys, deadlines and adds in progress that need it; not
+     * counted for level 0 */
+    size_t   holders;
+    uint32_t next_free; /* of a level that is not used */
 };
 
 struct wq__levels {
@@ -45,23 +46,22 @@ struct wq__levels {
     uint32_t           *heap;     /* owned, likewise: numbers of levels */
     uint32_t           *slots;    /* owned: 1 + number of a level; 0: free */
     uint32_t            cap;      /* of the first two; of slots: twice that */
-    uint32_t            used;     /* levels in use, the first included */
-    uint32_t            fresh;    /* from this number on, never used */
-    uint32_t            freed;    /* a level that was used; 0: none */
+    uint32_t            used;     /* levels in use, level 0 included */
+    uint32_t            fresh;    /* numbers from this one on were never used */
+    uint32_t            freed;    /* the first of the freed levels; 0: none */
     uint32_t            heap_len; /* levels in the heap */
     struct wq__level    plain[1]; /* all that a plain queue needs */
     uint32_t            plain_heap[1];
 };
 
-/* Must not be moved afterwards. */
+/* Do not move it afterwards. */
 void wq__levels_init(struct wq__levels *l, const wq_allocator *mem);
 void wq__levels_fini(struct wq__levels *l);
 
-/* The level of a priority, made if need be: once more somebody holds it.
- * WQ_ENOMEM. */
+/* Find or create the level of a priority, and hold it once more. WQ_ENOMEM. */
 wq_err wq__levels_find(struct wq__levels *l, int priority, uint32_t *level);
 
-/* Once more, and once less, somebody holds `level`. */
+/* Hold `level` once more, or release it once. */
 static inline void
 wq__levels_hold(struct wq__levels *l, uint32_t level)
 {
@@ -69,13 +69,13 @@ wq__levels_hold(struct wq__levels *l, uint32_t level)
         l->at[level].holders++;
 }
 
-void wq__levels_let_go(struct wq__levels *l, uint32_t level);
+void wq__levels_release_nonzero(struct wq__levels *l, uint32_t level);
 
 static inline void
 wq__levels_release(struct wq__levels *l, uint32_t level)
 {
     if (level)
-        wq__levels_let_go(l, level);
+        wq__levels_release_nonzero(l, level);
 }
 
 static inline int
@@ -84,7 +84,7 @@ wq__levels_priority(const struct wq__levels *l, uint32_t level)
     return l->at[level].priority;
 }
 
-/* `level` has got a key in its line. */
+/* The list of `level` is not empty any more. */
 void wq__levels_enter_heap(struct wq__levels *l, uint32_t level);
 
 static inline void
@@ -94,7 +94,7 @@ wq__levels_filled(struct wq__levels *l, uint32_t level)
         wq__levels_enter_heap(l, level);
 }
 
-/* The highest level that has a key in its line. There must be one. */
+/* The highest level with READY keys. There must be one. */
 uint32_t wq__levels_drop_empty_tops(struct wq__levels *l);
 
 static inline uint32_t

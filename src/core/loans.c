@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loans.c: keys in somebody's hands; see loans.h. */
+/* loans.c: items on loan to workers; see loans.h. */
 #include "core/loans.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ wq__loans_fini(struct wq__loans *l)
     wq__loans_init(l, l->mem);
 }
 
-/* The numbers of a block are as many as there were before it, all in all. */
+/* A new block doubles the range of numbers. */
 wq_err
 wq__loans_grow(struct wq__loans *l)
 {
@@ -39,7 +39,7 @@ wq__loans_grow(struct wq__loans *l)
     while (i < WQ__LOANS_BLOCKS && l->blocks[i])
         i++;
     if (i + 1 >= WQ__LOANS_BLOCKS)
-        return WQ_ENOMEM; /* numbers end here */
+        return WQ_ENOMEM; /* 32 bits have no more numbers */
     l->blocks[i] = wq__mem_array(l->mem, block_len(i), sizeof *l->blocks[i]);
     if (!l->blocks[i])
         return WQ_ENOMEM;
@@ -54,8 +54,8 @@ wq__loans_note_age(struct wq__loans *l, struct wq__loan *loan, int64_t now)
     loan->newer = 0;
     loan->older = l->newest;
     *(l->newest ? &wq__loans_at(l, l->newest)->newer : &l->oldest) =
-        loan->item.slot;
-    l->newest = loan->item.slot;
+        loan->item.loan;
+    l->newest = loan->item.loan;
     l->got_sum += (uint64_t)now;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mem.c: where does memory come from when the config names no allocator? */
+/* mem.c: which allocator does a queue use whose config names none? */
 #include "core/mem.h"
 
 #include <stdlib.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* mem.h: how does the core ask for memory and give it back?
+/* mem.h: how is memory allocated and freed?
  *
  * Through the allocator of the queue's config, always with sizes, so that an
- * allocator of the user's own can count, limit or pool. Every product of a
- * count and a size goes through wq__mem_array(), which cannot overflow
- * silently.
+ * allocator of the user can count, limit or pool. wq__mem_array() multiplies a
+ * count and a size, and checks for overflow.
  */
 #ifndef WQ_CORE_MEM_H
 #define WQ_CORE_MEM_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <wq/wq.h>
 
@@ -23,7 +23,7 @@ wq__mem_alloc(const wq_allocator *mem, size_t n)
     return mem->alloc(mem->ctx, n);
 }
 
-/* `p` may be NULL; `n` is what was asked for. */
+/* `p` may be NULL; `n` is the size it was allocated with. */
 static inline void
 wq__mem_free(const wq_allocator *mem, void *p, size_t n)
 {
@@ -31,8 +31,8 @@ wq__mem_free(const wq_allocator *mem, void *p, size_t n)
         mem->free(mem->ctx, p, n);
 }
 
-/* `count` elements of `size` bytes each; NULL when there is no memory or no
- * such number of bytes. */
+/* `count` elements of `size` bytes each; NULL: out of memory, or the product
+ * overflows. */
 static inline void *
 wq__mem_array(const wq_allocator *mem, size_t count, size_t size)
 {
@@ -41,9 +41,27 @@ wq__mem_array(const wq_allocator *mem, size_t count, size_t size)
     return wq__mem_alloc(mem, count * size);
 }
 
-/* Memory that begins at a multiple of `align`, a power of two: ask for
- * wq__mem_padded() bytes and use the address that wq__mem_align() makes of it.
- * What goes back to the allocator is the address it gave. */
+/* A copy of a string; NULL: out of memory. Free it with wq__mem_free_str(). */
+static inline char *
+wq__mem_str(const wq_allocator *mem, const char *s)
+{
+    const size_t size = strlen(s) + 1;
+    char        *copy = wq__mem_alloc(mem, size);
+
+    return copy ? memcpy(copy, s, size) : NULL;
+}
+
+/* `s` may be NULL. */
+static inline void
+wq__mem_free_str(const wq_allocator *mem, char *s)
+{
+    if (s)
+        wq__mem_free(mem, s, strlen(s) + 1);
+}
+
+/* Memory that begins at a multiple of `align`, a power of two: allocate
+ * wq__mem_padded() bytes, and use the address that wq__mem_align() returns.
+ * Free the address that the allocator returned. */
 static inline size_t
 wq__mem_padded(size_t n, size_t align)
 {

@@ -13,7 +13,7 @@ record(const struct wq__ready *r, wq__ref ref)
     return wq__slab_at(r->recs, ref);
 }
 
-/* ---- lines -------------------------------------------------------------- */
+/* ---- lists by priority -------------------------------------------------- */
 
 static void
 take_out(struct wq__ready *r, wq__ref ref)
@@ -55,7 +55,7 @@ take_out_by_age(struct wq__ready *r, struct wq__rec *rec)
         r->newest = age.older;
 }
 
-/* Has the oldest key been READY for as long as any may be? */
+/* Has the oldest key been READY for max_ready_ns? */
 static bool
 is_overdue(const struct wq__ready *r, int64_t now)
 {
@@ -92,7 +92,7 @@ wq__ready_push_special(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
     return WQ_OK;
 }
 
-/* A READY record, which is not in a plug-in, leaves all lists. */
+/* A READY record that is not in a plug-in leaves its list or lane. */
 static void
 leave_lists(struct wq__ready *r, wq__ref ref)
 {
@@ -102,7 +102,8 @@ leave_lists(struct wq__ready *r, wq__ref ref)
         take_out(r, ref);
 }
 
-/* What all ways of leaving have in common. */
+/* A record has stopped being in the order: update the list by age and the
+ * bytes. */
 static void
 account_for(struct wq__ready *r, wq__ref ref)
 {
@@ -114,7 +115,7 @@ account_for(struct wq__ready *r, wq__ref ref)
         r->levels.at[rec->level].bytes -= wq__rec_len(rec);
 }
 
-/* What the plug-in hands out is checked, not trusted: 0 unless it is READY. */
+/* The key that the plug-in returns is checked: 0 unless it is READY. */
 static wq__ref
 take_from_plug_in(struct wq__ready *r)
 {
@@ -132,7 +133,7 @@ take_overdue(struct wq__ready *r)
     const wq__ref           ref = r->oldest;
     const struct wq__level *top = &r->levels.at[wq__levels_top(&r->levels)];
 
-    r->overdue += top->first != ref; /* else it was next anyway */
+    r->overdue += top->first != ref; /* else it was next by priority, too */
     leave_lists(r, ref);
     return ref;
 }
@@ -159,7 +160,7 @@ wq__ready_take_special(struct wq__ready *r, int64_t now, wq__ref *out)
     return WQ_OK;
 }
 
-/* ---- what is offered ---------------------------------------------------- */
+/* ---- interface ---------------------------------------------------------- */
 
 void
 wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
@@ -197,9 +198,9 @@ wq__ready_touch(struct wq__ready *r, wq__ref ref)
         r->plug_in.touch(r->plug_in.self, wq__rec_key(record(r, ref)));
 }
 
-/* A plug-in hears of it; everything else is one of its lists. */
+/* Report a raise to the plug-in, or a second add if it has no such function. */
 static void
-tell_plug_in_of_raise(struct wq__ready *r, wq__ref ref, int priority)
+report_raise_to_plug_in(struct wq__ready *r, wq__ref ref, int priority)
 {
     if (r->plug_in.raise)
         r->plug_in.raise(r->plug_in.self, wq__rec_key(record(r, ref)),
@@ -208,7 +209,7 @@ tell_plug_in_of_raise(struct wq__ready *r, wq__ref ref, int priority)
         wq__ready_touch(r, ref);
 }
 
-/* Its age stays. */
+/* The age of the record stays. */
 void
 wq__ready_raise(struct wq__ready *r, wq__ref ref, uint32_t level)
 {
@@ -227,7 +228,7 @@ wq__ready_raise(struct wq__ready *r, wq__ref ref, uint32_t level)
     }
     rec->level = level;
     if (has_plug_in)
-        tell_plug_in_of_raise(r, ref, levels[level].priority);
+        report_raise_to_plug_in(r, ref, levels[level].priority);
     else if (r->special & WQ__GROUPED)
         wq__groups_push(&r->groups, ref, rec);
     else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ready.h: in which order do READY keys leave?
  *
- * By priority, the highest first; first come, first served inside, by a list
- * threaded through the records: no memory of its own, so a push cannot fail.
- * Which priorities there are, levels.h knows; a record holds on to its level,
- * and whoever makes it READY has seen to that.
+ * By priority, the highest first; within a priority first in, first out. Each
+ * priority has a list that is linked through the records: it needs no memory,
+ * so a push cannot fail. levels.h manages the priorities; the caller that makes
+ * a record READY holds its level.
  *
  * Some queues are special:
  *
@@ -16,8 +16,8 @@
  *   SIZED     levels know how many bytes their READY keys have
  *   PAUSED    no key leaves
  *
- * All of these are bits of `special`, and one comparison with 0 is all that a
- * plain queue pays for them.
+ * Each is a bit of `special`: a plain queue pays one comparison with 0 for all
+ * of them.
  *
  * Cost: O(1), with priorities O(log levels); or the wq_order's.
  */
@@ -48,30 +48,30 @@ enum wq__special {
 struct wq__ready {
     size_t            len;     /* READY records */
     unsigned          special; /* enum wq__special */
-    struct wq__levels levels;  /* their lines, and what else has a priority */
+    struct wq__levels levels;  /* their lists by priority */
 
-    struct wq__slab         *recs;   /* where references lead; not owned */
-    const struct wq__index  *index;  /* whose key is it? not owned */
-    const struct wq__hasher *hasher; /* for looking up there; not owned */
+    struct wq__slab *recs; /* the records; not owned */
+    /* To check what a plug-in returns; not owned. */
+    const struct wq__index  *index;
+    const struct wq__hasher *hasher; /* for the index; not owned */
 
     wq_order          plug_in; /* PLUG_IN: a copy of the config's */
     struct wq__groups groups;  /* GROUPED */
 
     /* AGEING: */
-    int64_t  max_ready_ns;   /* how long a key is READY before it is next */
+    int64_t  max_ready_ns;   /* one that was READY for this time is next */
     wq__ref  oldest, newest; /* the READY records, by age; 0: none */
-    uint64_t overdue;        /* keys that left before their turn, so far */
+    uint64_t overdue;        /* keys that left before their turn so far */
 };
 
-/* `order` may be NULL: first come, first served. Must not be moved
- * afterwards. */
+/* `order` may be NULL: first in, first out. Do not move it afterwards. */
 void wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
                     const struct wq__index  *index,
                     const struct wq__hasher *hasher, const wq_order *order,
                     const wq_allocator *mem);
 void wq__ready_fini(struct wq__ready *r);
 
-/* How many could be handed out one after the other, if nothing else happened? */
+/* How many keys could be handed out now, one after the other. */
 static inline size_t
 wq__ready_offers(const struct wq__ready *r)
 {
@@ -82,8 +82,7 @@ wq__ready_offers(const struct wq__ready *r)
     return r->special & WQ__GROUPED ? r->groups.offers : r->len;
 }
 
-/* The end of its level's line. The head of this file's own, as those down to
- * the push. */
+/* Append to the list of its level. Private to ready.c and to the push below. */
 static inline void
 wq__ready_append(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
 {
@@ -102,8 +101,8 @@ wq__ready_append(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
 wq_err wq__ready_push_special(struct wq__ready *r, wq__ref ref,
                               struct wq__rec *rec);
 
-/* The record `rec`, which `ref` names and which is not READY, becomes so, in
- * its level; sets its flag. Only a plug-in fails. */
+/* Make `rec`, the record of `ref`, READY in its level; sets its flag. It must
+ * not be READY. Only a plug-in fails. */
 static inline wq_err
 wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
 {
@@ -124,11 +123,12 @@ wq__ready_push(struct wq__ready *r, wq__ref ref, struct wq__rec *rec)
 /* A READY record was added again. */
 void wq__ready_touch(struct wq__ready *r, wq__ref ref);
 
-/* A READY record goes to the end of another, higher level. */
+/* A READY record moves to the end of another, higher level. */
 void wq__ready_raise(struct wq__ready *r, wq__ref ref, uint32_t level);
 
-/* The first of the highest line. `prev` of the one behind it is not written: it
- * says nothing there, and the record need not be touched. */
+/* Remove the first record of the highest level. Does not write `prev` of the
+ * record behind it: `prev` of a first record is undefined, so its memory need
+ * not be touched. */
 static inline wq__ref
 wq__ready_take_first(struct wq__ready *r)
 {
@@ -141,11 +141,11 @@ wq__ready_take_first(struct wq__ready *r)
     return ref;
 }
 
-/* The record to hand out next leaves its place. WQ_ENOTFOUND: none may leave;
- * WQ_ESTATE: see below. */
+/* The same for special queues. WQ_ENOTFOUND: no key may leave; WQ_ESTATE: see
+ * below. */
 wq_err wq__ready_take_special(struct wq__ready *r, int64_t now, wq__ref *out);
 
-/* A record that has left its place is not READY. */
+/* A record that was removed from its list stops being READY. */
 static inline void
 wq__ready_unmark(struct wq__ready *r, struct wq__rec *rec)
 {
@@ -154,11 +154,12 @@ wq__ready_unmark(struct wq__ready *r, struct wq__rec *rec)
     r->len--;
 }
 
-/* Take out the record to hand out next; clears its flag. `now` matters only to
- * AGEING queues.
+/* Remove the record to hand out next; clears its flag. Only AGEING queues use
+ * `now`.
  *
- * WQ_ENOTFOUND: none is READY, or may leave. WQ_ESTATE: the plug-in gave none
- * although some are, or a key that is not READY; nothing changed here. */
+ * WQ_ENOTFOUND: no key is READY and may leave. WQ_ESTATE: the plug-in returned
+ * no key although some are READY, or a key that is not READY; nothing changed.
+ */
 static inline wq_err
 wq__ready_pop(struct wq__ready *r, int64_t now, wq__ref *out,
               struct wq__rec **rec)
@@ -177,10 +178,10 @@ wq__ready_pop(struct wq__ready *r, int64_t now, wq__ref *out,
     return WQ_OK;
 }
 
-/* Can READY records be taken out that are not the next? */
+/* Can any READY record be removed, not only the next? */
 bool wq__ready_can_remove(const struct wq__ready *r);
 
-/* Take out a READY record; clears its flag. */
+/* Remove a READY record; clears its flag. */
 void wq__ready_remove(struct wq__ready *r, wq__ref ref);
 
 #endif

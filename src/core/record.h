@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* record.h: what does the queue know about one key?
  *
- * One record per known key, whatever is going on with it: the states of a key
- * (READY, HELD, DIRTY, WAITING) are marks on the same record, never entries in
- * several maps that could disagree. A record exists while at least one state
- * does. A 31-byte key and all that is known of it take 56 bytes.
+ * One record per known key: the states of a key (READY, HELD, DIRTY, WAITING)
+ * are flags of one record, never entries in several maps that could disagree. A
+ * record exists while the key has at least one state. A 31-byte key and its
+ * record take 56 bytes.
  *
- * What only some queues need stands between the record and its key, so that a
- * plain queue does not pay for it. All records of a queue have the same parts:
+ * What only some queues need is stored between the record and its key, so that
+ * a plain queue does not pay for it. All records of a queue have the same
+ * parts:
  *
  *     record │ since when │ age list │ group │ key │ NUL
  *               8 bytes      16         24
  *
- * A NUL byte follows the key, which counts neither as part of it nor in `len`.
- */
+ * A NUL byte follows the key. It is not part of the key, and `len` does not
+ * count it. */
 #ifndef WQ_CORE_RECORD_H
 #define WQ_CORE_RECORD_H
 
@@ -29,26 +30,26 @@
 
 enum wq__flag {
     WQ__READY = 1, /* in the ready order */
-    WQ__HELD = 2,  /* in a worker's hands; excludes READY (L2) */
+    WQ__HELD = 2,  /* on loan to a worker; excludes READY (L2) */
     WQ__DIRTY = 4, /* added while HELD: READY again at done */
-    /* How many bytes stand between the record and its key: the sum of the
-     * parts that the records of this queue have. */
+    /* How many bytes are between the record and its key: the sum of the parts
+     * that the records of this queue have. */
     WQ__PREFIX = 8 | 16 | 32,
-    WQ__BACKOFF = 64,    /* its deadline was set by a failure */
-    WQ__DEBOUNCED = 128, /* its deadline may be put off */
-    WQ__QUIET = 256,     /* its entry in the delay heap is no deadline: it only
-                             says how long the key is to be left alone */
-    WQ__PICKED = 512,    /* named by the add that is under way */
-    WQ__REMOVING = 1024, /* HELD: whatever was asked for it ends at done */
-    WQ__EXPECTED = 2048, /* BACKOFF: its deadline serves an add that was no
-                            failure, too */
-    WQ__TURN = 4096 * 3, /* READY, HELD: the turn of this run (flush.h) */
-    WQ__NEXT_TURN = 16384 * 3, /* DIRTY: the turn of the next one */
-    WQ__WAITING = 0x10000 /* only in what wq__core_states() returns: see `wait`
-                             and QUIET */
+    WQ__BACKOFF = 64,    /* its deadline was set because it failed */
+    WQ__DEBOUNCED = 128, /* its deadline may move to a later time */
+    /* Its entry in the delay heap is the end of a cooldown, not a deadline. */
+    WQ__COOLDOWN = 256,
+    WQ__NAMED = 512,     /* named by the call in progress */
+    WQ__REMOVING = 1024, /* HELD: all requests for it are withdrawn at done */
+    /* BACKOFF: its deadline also covers an add that was not a failure. */
+    WQ__COVERS_ADD = 2048,
+    WQ__EPOCH = 4096 * 3,       /* READY, HELD: that of its run (flush.h) */
+    WQ__NEXT_EPOCH = 16384 * 3, /* DIRTY: that of the next run */
+    /* Only in what wq__core_states() returns: see `wait` and COOLDOWN. */
+    WQ__WAITING = 0x10000
 };
 
-/* The parts of the prefix, in this order; each is there or not. */
+/* The parts of the prefix, in this order; each is optional. */
 enum wq__part {
     WQ__PART_SINCE = 8, /* since when it is READY or DIRTY */
     WQ__PART_AGE = 16,  /* struct wq__age, only with the former */
@@ -56,40 +57,42 @@ enum wq__part {
 };
 
 struct wq__rec {
-    wq__ref  next;       /* READY: the next in line. HELD: its loan */
-    wq__ref  prev;       /* READY: the one before; anything for the first */
-    uint32_t hash;       /* of the key, as the index knows it */
+    wq__ref  next;       /* READY: the next in its list. HELD: its loan */
+    wq__ref  prev;       /* READY: the one before; undefined for the first */
+    uint32_t hash;       /* of the key */
     uint32_t wait;       /* 1 + place in the delay heap; else 0 */
     uint32_t level;      /* READY, DIRTY: the number of its priority */
     uint16_t len_less_1; /* of the key: 1 .. 65536 */
     uint16_t flags;      /* enum wq__flag */
-    /* The prefix; then the key, or where it is. */
+    /* The prefix; then the key, or a pointer to it. */
     unsigned char bytes[];
 };
 
 _Static_assert(WQ_KEY_MAX - 1 <= UINT16_MAX, "len_less_1 holds every length");
 
-/* Where a READY record stands among all READY ones, the oldest first. */
+/* The place of a READY record in the list of all READY ones, oldest first. */
 struct wq__age {
-    int64_t ready; /* since when it is READY: a DIRTY one, since its done */
+    int64_t ready; /* since when it is READY; for a DIRTY one, since its done */
     wq__ref older, newer; /* 0: none */
 };
 
-/* The group of a record. The other fields are of the first record of a lane: of
- * the READY keys with the same group and priority (groups.h). */
+/* The group of a record. Only the first record of a lane uses the other fields.
+ * A lane is the READY keys with the same group and priority (groups.h). */
 struct wq__member {
-    uint32_t group;     /* its number */
-    wq__ref  last;      /* the last record of the lane */
-    uint32_t len;       /* how many the lane has */
-    wq__ref next, prev; /* the first records of the lanes before and after it in
-                            the ring of its level; 0: not in the ring */
-    wq__ref other;      /* the group's next lane, of another level; 0: none */
+    uint32_t group; /* its number */
+    wq__ref  last;  /* the last record of the lane */
+    uint32_t len;   /* how many the lane has */
+    /* The first records of the next and the previous lane in the ring of its
+     * level; 0: not in the ring. */
+    wq__ref next, prev;
+    wq__ref other; /* the group's next lane, of another level; 0: none */
 };
 
-_Static_assert(sizeof(struct wq__age) == WQ__PART_AGE, "as said");
-_Static_assert(sizeof(struct wq__member) == WQ__PART_GROUP, "as said");
+_Static_assert(sizeof(struct wq__age) == WQ__PART_AGE, "the size of its part");
+_Static_assert(sizeof(struct wq__member) == WQ__PART_GROUP,
+               "the size of its part");
 
-/* The longest key that is kept inside its record, with its NUL. */
+/* The longest key that is stored inside its record, with its NUL. */
 #define WQ__KEY_INLINE                                                         \
     (WQ__SLAB_MAX - offsetof(struct wq__rec, bytes) - WQ__PART_SINCE -         \
      WQ__PART_AGE - WQ__PART_GROUP - 1)
@@ -176,30 +179,32 @@ wq__rec_member(struct wq__rec *rec)
     return (struct wq__member *)(void *)(wq__rec_key_at(rec) - WQ__PART_GROUP);
 }
 
-/* The turn of the run that is READY or HELD, and of the one it is DIRTY for. */
+/* The epoch of the run that is READY or HELD, and of the next run of a DIRTY
+ * key. */
 static inline unsigned
-wq__rec_turn(const struct wq__rec *rec)
+wq__rec_epoch(const struct wq__rec *rec)
 {
-    return (rec->flags & WQ__TURN) / 4096U;
+    return (rec->flags & WQ__EPOCH) / 4096U;
 }
 
 static inline unsigned
-wq__rec_next_turn(const struct wq__rec *rec)
+wq__rec_next_epoch(const struct wq__rec *rec)
 {
-    return (rec->flags & WQ__NEXT_TURN) / 16384U;
+    return (rec->flags & WQ__NEXT_EPOCH) / 16384U;
 }
 
 static inline void
-wq__rec_set_turn(struct wq__rec *rec, unsigned turn)
-{
-    rec->flags = (uint16_t)((rec->flags & ~(unsigned)WQ__TURN) | turn * 4096U);
-}
-
-static inline void
-wq__rec_set_next_turn(struct wq__rec *rec, unsigned turn)
+wq__rec_set_epoch(struct wq__rec *rec, unsigned epoch)
 {
     rec->flags =
-        (uint16_t)((rec->flags & ~(unsigned)WQ__NEXT_TURN) | turn * 16384U);
+        (uint16_t)((rec->flags & ~(unsigned)WQ__EPOCH) | epoch * 4096U);
+}
+
+static inline void
+wq__rec_set_next_epoch(struct wq__rec *rec, unsigned epoch)
+{
+    rec->flags =
+        (uint16_t)((rec->flags & ~(unsigned)WQ__NEXT_EPOCH) | epoch * 16384U);
 }
 
 #endif

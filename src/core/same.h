@@ -9,8 +9,8 @@
 
 #include <wq/wq.h>
 
-/* As memcmp() would say, without the call for most keys: eight bytes at a time,
- * and the last eight, which may overlap. */
+/* The same as memcmp(), without the call for most keys: eight bytes at a time,
+ * then the last eight, which may overlap. */
 static inline bool
 wq__same_key(wq_key left, wq_key right)
 {

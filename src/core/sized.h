@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sized.h: how is a struct read that a program of another age filled in?
+/* sized.h: how is a struct read that a program of another release filled in?
  *
- * Its first member tells its size. An older program has fewer members: those it
- * lacks are zero, which means the default. A newer one has more: they must be
- * zero, for we cannot do what they ask. Cost: O(size).
+ * Its first member is its size. An older program has fewer members: the missing
+ * ones are zero, which means the default. A newer program has more: they must
+ * be zero, because this release does not know them. Cost: O(size).
  */
 #ifndef WQ_CORE_SIZED_H
 #define WQ_CORE_SIZED_H
@@ -24,7 +24,7 @@ wq__sized_is_possible(size_t size)
 }
 
 /* Read `from` into `out`, which has `known` bytes. False: the size is wrong, or
- * something is set that we do not know. */
+ * a member is set that we do not know. */
 static inline bool
 wq__sized_read(const void *from, size_t known, void *out)
 {
@@ -40,8 +40,8 @@ wq__sized_read(const void *from, size_t known, void *out)
     return true;
 }
 
-/* The other way: fill in `to`, as far as its size (which its first member told
- * wq__sized_read() before) reaches, from `from`, which has `known` bytes. */
+/* Copy `from`, which has `known` bytes, to `to`, up to the size of `to`: its
+ * first member, which wq__sized_read() has checked before. */
 static inline void
 wq__sized_write(const void *from, size_t known, void *to)
 {

@@ -12,14 +12,12 @@ enum {
     UNIT_BITS = WQ__SLAB_UNIT_BITS,
     BLOCK_MAX = UNIT << UNIT_BITS,
     HEAD_UNITS = sizeof(struct wq__block) / UNIT,
-    TABLE_MAX = 1 << (32 - UNIT_BITS), /* what is left of a 32-bit reference */
-#if WQ_DEBUG
-    BLOCK_FIRST = 256, /* rare paths become daily ones */
-    TABLE_FIRST = 2,
-#else
-    BLOCK_FIRST = 1024, /* a small queue stays small; every next one doubles */
-    TABLE_FIRST = 8,
-#endif
+    TABLE_MAX =
+        1 << (32 - UNIT_BITS), /* the remaining bits of a 32-bit reference */
+    /* Small at first, so that a small queue stays small; each next one is twice
+     * as large. In debug builds rare paths become daily ones. */
+    BLOCK_FIRST = WQ_DEBUG ? 256 : 1024,
+    TABLE_FIRST = WQ_DEBUG ? 2 : 8,
 };
 
 _Static_assert(sizeof(struct wq__block) % WQ__SLAB_UNIT == 0,
@@ -27,7 +25,7 @@ _Static_assert(sizeof(struct wq__block) % WQ__SLAB_UNIT == 0,
 _Static_assert(WQ__SLAB_MAX + sizeof(struct wq__block) <= 1024,
                "an object fits the smallest block of a release build");
 
-/* ---- the list of blocks with room ---------------------------------------- */
+/* ---- the list of blocks with a free slot --------------------------------- */
 
 static void
 list_push_front(struct wq__class *c, struct wq__block *b)
@@ -56,7 +54,7 @@ list_remove(struct wq__class *c, struct wq__block *b)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-/* Make sure the table has a free entry; `lowest` is its number then. */
+/* Make sure that the table has a free entry; `lowest` is its index then. */
 static bool
 reserve_number(struct wq__slab *s)
 {
@@ -80,7 +78,7 @@ reserve_number(struct wq__slab *s)
     return true;
 }
 
-/* How large the next block for slots of `slot_units` is: small at first. */
+/* The size of the next block for slots of `slot_units`. */
 static uint32_t
 next_block_bytes(const struct wq__class *c, uint32_t slot_units)
 {
@@ -140,8 +138,8 @@ wq__slab_reopen_block(struct wq__class *c, struct wq__block *b)
     list_push_front(c, b);
 }
 
-/* The last object of `b` is gone: give it back, or keep it, last in line, if no
- * other one of its class is empty. */
+/* The last object of `b` was freed: free the block, or keep it at the end of
+ * the list if no other block of its class is empty. */
 void
 wq__slab_retire_block(struct wq__slab *s, struct wq__class *c,
                       struct wq__block *b)
@@ -153,12 +151,12 @@ wq__slab_retire_block(struct wq__slab *s, struct wq__class *c,
     }
     list_push_back(c, b);
     c->spare = b;
-    /* Forget the free list: slots are handed out in order again. */
+    /* Forget the free list: slots are allocated in order again. */
     b->freed = 0;
     b->fresh = HEAD_UNITS;
 }
 
-/* ---- what the slab offers ----------------------------------------------- */
+/* ---- interface ---------------------------------------------------------- */
 
 void
 wq__slab_init(struct wq__slab *s, const wq_allocator *mem)
@@ -177,8 +175,9 @@ wq__slab_fini(struct wq__slab *s)
     wq__slab_init(s, s->mem);
 }
 
-/* The unit of the slot after `unit`; 0: of the first. The block may have been
- * cut into other slots since `unit` was one. */
+/* The unit of the slot after `unit`; of the first slot if `unit` is 0. The
+ * block may have been freed since, and another one with slots of another size
+ * may have its number. */
 static uint32_t
 unit_after(const struct wq__block *b, uint32_t unit)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* slab.h: where do many small, short-lived objects live?
  *
- * In blocks of at most 64 KiB, each cut into slots of one size. An object never
- * moves, and is named by a 32-bit reference: half a pointer, which is what
- * makes a pending key small. A block whose last object is gone goes back to the
- * allocator, except for one empty block per size, so that a queue that hovers
- * at a boundary does not ask for memory at every step. After a burst, what
- * stays is one block per size in use and the table of blocks.
+ * In blocks of at most 64 KiB, each divided into slots of one size. An object
+ * never moves. A 32-bit reference names it, half the size of a pointer, which
+ * keeps records small. When the last object of a block is freed, the block goes
+ * back to the allocator, except for one empty block per size, so that a queue
+ * whose size varies around a block boundary does not allocate at every step.
+ * After a burst there remain one block per size in use and the table of blocks.
  *
- * Cost: alloc and free are O(1), a few instructions while a block has room.
- * Limits: objects of at most WQ__SLAB_MAX bytes, 32 GiB in all.
+ * Cost: alloc and free are O(1), a few instructions while a block has a free
+ * slot. Limits: objects of at most WQ__SLAB_MAX bytes, 32 GiB in all.
  */
 #ifndef WQ_CORE_SLAB_H
 #define WQ_CORE_SLAB_H
@@ -21,12 +21,12 @@
 
 #include <wq/wq.h>
 
-/* The name of an object in a slab; 0 names nothing. High bits: the block; low
- * bits: where in it, in units of eight bytes. */
+/* The reference of an object in a slab; 0: none. High bits: the block; low
+ * bits: the offset in it, in units of eight bytes. */
 typedef uint32_t wq__ref;
 
 enum {
-    WQ__SLAB_UNIT = 8,       /* objects are aligned to and counted in these */
+    WQ__SLAB_UNIT = 8,       /* alignment and unit of size, in bytes */
     WQ__SLAB_UNIT_BITS = 13, /* 2^13 units: a block has at most 64 KiB */
     WQ__SLAB_MAX = 320,      /* the largest object: 40 units */
     WQ__SLAB_CLASSES =
@@ -35,24 +35,26 @@ enum {
 
 /* A block: this head, then its slots. */
 struct wq__block {
-    struct wq__block *prev, *next; /* in its class's list of blocks with room */
-    uint32_t          number;      /* its place in the slab's table */
-    uint32_t          bytes;       /* its size, head included */
-    uint32_t          slot_units;  /* size of a slot */
-    uint32_t          slots;       /* how many it was cut into */
-    uint32_t          live;        /* how many are in use */
-    uint32_t          fresh;       /* unit where never used slots begin */
-    uint32_t          freed;       /* unit of the last slot freed; 0: none. A
-                                      free slot begins with that of the next */
-    uint32_t          pad;
+    struct wq__block *prev,
+        *next;           /* in its class's list of blocks with a free slot */
+    uint32_t number;     /* its index in the slab's table */
+    uint32_t bytes;      /* its size, head included */
+    uint32_t slot_units; /* size of a slot */
+    uint32_t slots;      /* how many it has */
+    uint32_t live;       /* how many are in use */
+    uint32_t fresh;      /* first unit that was never used */
+    /* Unit of the last slot freed; 0: none. A freed slot stores the unit of
+     * the next one. */
+    uint32_t freed;
+    uint32_t pad;
 };
 
 /* The blocks of one slot size. */
 struct wq__class {
-    struct wq__block *first, *last; /* those with room */
-    struct wq__block *spare;        /* the last one that became empty and was
-                                       not given back; or NULL */
-    uint32_t          blocks;       /* how many there are, full ones too */
+    struct wq__block *first, *last; /* those with a free slot */
+    /* The empty block that is kept, if it is still empty; or NULL. */
+    struct wq__block *spare;
+    uint32_t          blocks; /* all of this size, full ones included */
 };
 
 struct wq__slab {
@@ -66,18 +68,18 @@ struct wq__slab {
 
 void wq__slab_init(struct wq__slab *s, const wq_allocator *mem);
 
-/* Give all blocks back, live objects included. */
+/* Free all blocks, with the objects that are left. */
 void wq__slab_fini(struct wq__slab *s);
 
-/* What alloc and free do when a block becomes full, or is no longer, or when
- * there is none or it is empty. Theirs alone. */
+/* Private to alloc and free: no block with a free slot; a block becomes full;
+ * it is full no longer; it becomes empty. */
 struct wq__block *wq__slab_add_block(struct wq__slab *s, uint32_t slot_units);
 void wq__slab_close_block(struct wq__class *c, struct wq__block *b);
 void wq__slab_reopen_block(struct wq__class *c, struct wq__block *b);
 void wq__slab_retire_block(struct wq__slab *s, struct wq__class *c,
                            struct wq__block *b);
 
-/* The slot at `unit`: if it is free, it begins with the unit of the next. */
+/* The slot at `unit`. A freed slot stores the unit of the next one. */
 static inline uint32_t *
 wq__slab_slot(struct wq__block *b, uint32_t unit)
 {
@@ -85,7 +87,7 @@ wq__slab_slot(struct wq__block *b, uint32_t unit)
 }
 
 /* An uninitialised object of 1 .. WQ__SLAB_MAX bytes, aligned to eight. NULL:
- * no memory, nothing changed. */
+ * out of memory, nothing changed. */
 static inline void *
 wq__slab_alloc(struct wq__slab *s, size_t size, wq__ref *ref)
 {
@@ -112,7 +114,7 @@ wq__slab_alloc(struct wq__slab *s, size_t size, wq__ref *ref)
     return wq__slab_slot(b, unit);
 }
 
-/* The object that `ref`, which came from alloc and was not freed, names. */
+/* The object of `ref`, which alloc returned and which was not freed. */
 static inline void *
 wq__slab_at(const struct wq__slab *s, wq__ref ref)
 {
@@ -138,11 +140,11 @@ wq__slab_free(struct wq__slab *s, wq__ref ref)
         wq__slab_retire_block(s, c, b);
 }
 
-/* From *cursor, which begins at 0, to the next slot that was handed out at some
- * time, in the order of numbers; whether it still is, the object itself must
- * tell. An object that lives all the while is met exactly once, since it does
- * not move. At most *budget blocks and slots are looked at, which is counted
- * down. False: no more, if the budget is not spent. */
+/* Move *cursor, which begins at 0, to the next slot that was ever allocated, in
+ * the order of references. The slot may be free: the caller must see that from
+ * the object. A walk meets an object that exists all the time exactly once,
+ * since objects do not move. Each block or slot that is looked at takes 1 from
+ * *budget. False: the budget is 0, or there are no more slots. */
 bool wq__slab_next(const struct wq__slab *s, wq__ref *cursor, size_t *budget);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* span.h: what is the distance of two times, when it may be too far to tell?
+/* span.h: what are the sum and the difference of two times, without overflow?
  *
- * Sums and differences of times that stop at the ends of int64_t instead of
- * wrapping. A few instructions each; relies on nothing.
+ * They stop at the ends of int64_t instead of wrapping. A few instructions
+ * each.
  */
 #ifndef WQ_CORE_SPAN_H
 #define WQ_CORE_SPAN_H
@@ -29,7 +29,7 @@ wq__span_sub(int64_t a, int64_t b)
     return a - b;
 }
 
-/* How long it is from one moment to a later one; 0 if it is not later. */
+/* The time from one moment to a later one; 0 if it is not later. */
 static inline int64_t
 wq__span_between(int64_t from, int64_t to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* error.c: what is an error called, and what does it mean? */
+/* error.c: what are the name and the message of an error? */
 #include <wq/wq.h>
 
 const char *

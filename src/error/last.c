@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* last.c: what is known of this thread's last failure?
+/* last.c: why did the last call of this thread fail?
  *
- * One buffer for each thread. Allocates nothing and is no cancellation point.
+ * One buffer per thread. Does not allocate; no function is a cancellation
+ * point.
  */
 #include "error/error.h"
 
@@ -11,7 +12,7 @@
 
 static _Thread_local struct wq__sentence last;
 
-/* How many bytes a UTF-8 character has that begins with `lead`. */
+/* The length of a UTF-8 character that begins with `lead`. */
 static size_t
 character_bytes(unsigned char lead)
 {
@@ -35,7 +36,7 @@ wq_err
 wq_fail(wq_err err, const char *format, ...)
 {
     const int cause = errno;
-    char      text[WQ__SENTENCE_BYTES]; /* `last` may be among the arguments */
+    char      text[WQ__SENTENCE_BYTES]; /* the arguments may include `last` */
     va_list   args;
 
     va_start(args, format);
@@ -75,5 +76,5 @@ wq__fail_restore(const struct wq__sentence *saved)
     if (last.number == saved->number)
         return;
     memcpy(last.text, saved->text, sizeof last.text);
-    last.number++; /* the number of the callback's sentence is not ours */
+    last.number++; /* the number belonged to the callback's sentence */
 }

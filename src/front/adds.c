@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* adds.c: which adds make sense? wq_add_with(): its options are checked here,
- * once for all backends. */
+/* adds.c: which options of an add are valid? Checked here once for all
+ * backends. */
 #include <wq/backend.h>
 
 #include "config/read.h"
@@ -33,7 +33,7 @@ check_values(const wq_add_options *how)
     return err;
 }
 
-/* A delay, a debounce and a throttle each say when; only one of them can. */
+/* A delay, a debounce and a throttle exclude each other. */
 static wq_err
 check_combinations(const wq_add_options *how)
 {
@@ -46,7 +46,7 @@ check_combinations(const wq_add_options *how)
                        "wq_add_options.max_wait_ns needs debounce_ns");
     if (delay + debounce + throttle > 1)
         return wq_fail(WQ_EINVAL,
-                       "wq_add_options: more than one of a delay (after_ns, "
+                       "wq_add_options: use only one of a delay (after_ns, "
                        "rate_limited), debounce_ns and throttle_ns");
     if (how->waiting != WQ_IF_WAITING_KEEP && (debounce || throttle))
         return wq_fail(WQ_EINVAL,
@@ -85,33 +85,12 @@ wq_add_with(wq_queue *q, const wq_add_options *how, const wq_key *keys,
         err = check_values(&known);
     if (!err)
         err = check_combinations(&known);
-    known.size = sizeof known; /* whatever the caller's was */
+    known.size = sizeof known; /* not the size of the caller's struct */
     if (!err)
         err = check_keys(keys, n);
     if (err)
         return err;
-    if (!q->backend->add_with)
-        return WQ_ENOTSUP;
-    if (n == 0)
+    if (n == 0 && WQ_HAS_VERB(q, add_with))
         return q->backend->shutting_down(q) ? WQ_ESHUTDOWN : WQ_OK;
-    return q->backend->add_with(q, &known, keys, n);
-}
-
-wq_err
-wq_remove(wq_queue *q, wq_key key)
-{
-    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
-    if (err)
-        return err;
-    return q->backend->remove ? q->backend->remove(q, key) : WQ_ENOTSUP;
-}
-
-wq_err
-wq_cancel_after(wq_queue *q, wq_key key)
-{
-    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
-    if (err)
-        return err;
-    return q->backend->cancel_after ? q->backend->cancel_after(q, key)
-                                    : WQ_ENOTSUP;
+    return WQ__CALL(q, add_with, (q, &known, keys, n));
 }

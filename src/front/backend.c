@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.c: is this a backend that can stand behind a wq_queue? */
+/* backend.c: is this backend complete? */
 #include "error/error.h"
 
-/* The verbs of release 0.1; later ones are optional. */
-#define SIZE_0_1 (offsetof(wq_backend, resume) + sizeof(void (*)(void)))
+/* The shortest table: up to the last required verb. */
+#define SIZE_LEAST                                                             \
+    (offsetof(wq_backend, shutting_down) + sizeof(void (*)(void)))
 
 static wq_err
 check_required(const wq_backend *b)
@@ -32,7 +33,7 @@ wq_backend_init(wq_queue *q, const wq_backend *b)
         return wq_fail(WQ_EINVAL, "wq_backend_init: q is NULL");
     if (!b)
         return wq_fail(WQ_EINVAL, "wq_backend_init: backend is NULL");
-    if (b->size < SIZE_0_1 || b->size > sizeof *b)
+    if (b->size < SIZE_LEAST || b->size > sizeof *b)
         return wq_fail(WQ_EINVAL,
                        "wq_backend.size is %zu: use sizeof(wq_backend)",
                        b->size);

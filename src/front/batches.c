@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* batches.c: how are several items taken and given back at one go?
+/* batches.c: how are several items got and done in one call?
  *
- * By a backend that knows how; for others by single steps here. The second kind
- * of wq_done_many() cannot look ahead: it stops at the first item that is
- * refused.
+ * By the backend, if it has the verb; otherwise by single calls. wq_done_many()
+ * by single calls cannot check all items first: it stops at the first item that
+ * is refused.
  */
-#include <wq/backend.h>
+#include "front/check.h"
 
 static wq_err
 get_singly(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
@@ -28,7 +28,7 @@ wq_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
 {
     if (!q || !out || !n || max == 0 || timeout_ns < 0)
         return WQ_EINVAL;
-    return q->backend->get_many
+    return WQ_HAS_VERB(q, get_many)
                ? q->backend->get_many(q, out, max, timeout_ns, n)
                : get_singly(q, out, max, timeout_ns, n);
 }
@@ -48,15 +48,12 @@ done_singly(wq_queue *q, wq_item **items, size_t n)
 wq_err
 wq_done_many(wq_queue *q, wq_item **items, size_t n)
 {
-    if (!q || (!items && n))
-        return WQ_EINVAL;
-    for (size_t i = 0; i < n; i++)
-        if (!items[i])
-            return WQ_EINVAL;
-    if (n == 0)
-        return WQ_OK;
-    return q->backend->done_many ? q->backend->done_many(q, items, n)
-                                 : done_singly(q, items, n);
+    const wq_err err = wq__check_items(q, items, n);
+
+    if (err || n == 0)
+        return err;
+    return WQ_HAS_VERB(q, done_many) ? q->backend->done_many(q, items, n)
+                                     : done_singly(q, items, n);
 }
 
 static wq_err
@@ -64,7 +61,7 @@ next_singly(wq_queue *q, int64_t timeout_ns, wq_item **item)
 {
     if (*item) {
         const wq_err err = q->backend->done(q, *item);
-        if (err)
+        if (err && err != WQ_ELOST)
             return err;
         *item = NULL;
     }
@@ -76,6 +73,6 @@ wq_next(wq_queue *q, int64_t timeout_ns, wq_item **item)
 {
     if (!q || !item || timeout_ns < 0)
         return WQ_EINVAL;
-    return q->backend->next ? q->backend->next(q, timeout_ns, item)
-                            : next_singly(q, timeout_ns, item);
+    return WQ_HAS_VERB(q, next) ? q->backend->next(q, timeout_ns, item)
+                                : next_singly(q, timeout_ns, item);
 }

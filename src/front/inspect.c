@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inspect.c: who answers questions about a queue? The verbs of inspect.h and
- * wq_fd(): arguments are checked here, once for all backends. */
+/* inspect.c: which arguments do the verbs of inspect.h and wq_fd() refuse?
+ * Checked here once for all backends. */
 #include <wq/backend.h>
 
 #include <errno.h>
@@ -17,7 +17,7 @@ wq_read_stats(wq_queue *q, wq_stats *out)
 
     if (!q || !out || !wq__sized_read(out, sizeof known, &known))
         return WQ_EINVAL;
-    if (!q->backend->stats)
+    if (!WQ_HAS_VERB(q, stats))
         return WQ_ENOTSUP;
     known = (wq_stats){.size = sizeof known};
     const wq_err err = q->backend->stats(q, &known);
@@ -37,7 +37,7 @@ wq_read_key(wq_queue *q, wq_key key, wq_key_info *out)
     wq_err err = wq__check_key(key);
     if (err)
         return err;
-    if (!q->backend->key_info)
+    if (!WQ_HAS_VERB(q, key_info))
         return WQ_ENOTSUP;
     known = (wq_key_info){.size = sizeof known};
     err = q->backend->key_info(q, key, &known);
@@ -52,20 +52,18 @@ wq_read_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
 {
     if (!q || !n || (!out && max))
         return WQ_EINVAL;
-    return q->backend->depths ? q->backend->depths(q, out, max, n) : WQ_ENOTSUP;
+    return WQ__CALL(q, depths, (q, out, max, n));
 }
 
 wq_err
 wq_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
 {
     const unsigned known = WQ_STATE_READY | WQ_STATE_HELD | WQ_STATE_DIRTY |
-                           WQ_STATE_WAITING | WQ_STATE_BACKOFF;
+                           WQ_STATE_WAITING | WQ_STATE_BACKOFF | WQ_STATE_DEAD;
 
     if (!q || !visit || states & ~known)
         return WQ_EINVAL;
-    return q->backend->each
-               ? q->backend->each(q, states ? states : known, visit, ctx)
-               : WQ_ENOTSUP;
+    return WQ__CALL(q, each, (q, states ? states : known, visit, ctx));
 }
 
 wq_err
@@ -81,7 +79,7 @@ wq_write_file(void *file, const char *text, size_t len)
 int
 wq_fd(wq_queue *q)
 {
-    if (q && q->backend->fd)
+    if (q && WQ_HAS_VERB(q, fd))
         return q->backend->fd(q);
     errno = q ? ENOSYS : EINVAL;
     return -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* queue.c: what does the API refuse, and to whom does it pass the rest?
+/* queue.c: which arguments does the API refuse?
  *
- * Every verb of wq.h: arguments are checked here, once for all backends; then
- * one indirect jump.
+ * Every verb of wq.h checks its arguments here, once for all backends, and
+ * calls the backend.
  */
 #include <wq/backend.h>
 
@@ -18,44 +18,36 @@ wq_destroy(wq_queue *q)
 wq_err
 wq_add(wq_queue *q, wq_key key)
 {
-    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
+    const wq_err err = wq__check_call(q, key);
     return err ? err : q->backend->add(q, key);
 }
 
 wq_err
 wq_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 {
-    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
-    if (err)
-        return err;
-    return q->backend->add_after ? q->backend->add_after(q, key, delay_ns)
-                                 : WQ_ENOTSUP;
+    const wq_err err = wq__check_call(q, key);
+    return err ? err : WQ__CALL(q, add_after, (q, key, delay_ns));
 }
 
 wq_err
 wq_add_rate_limited(wq_queue *q, wq_key key)
 {
-    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
-    if (err)
-        return err;
-    return q->backend->add_rate_limited ? q->backend->add_rate_limited(q, key)
-                                        : WQ_ENOTSUP;
+    const wq_err err = wq__check_call(q, key);
+    return err ? err : WQ__CALL(q, add_rate_limited, (q, key));
 }
 
 wq_err
 wq_forget(wq_queue *q, wq_key key)
 {
-    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
-    if (err)
-        return err;
-    return q->backend->forget ? q->backend->forget(q, key) : WQ_ENOTSUP;
+    const wq_err err = wq__check_call(q, key);
+    return err ? err : WQ__CALL(q, forget, (q, key));
 }
 
 unsigned
 wq_num_requeues(wq_queue *q, wq_key key)
 {
     unsigned n = 0;
-    if (!q || wq__check_key(key) || !q->backend->num_requeues ||
+    if (!q || wq__check_key(key) || !WQ_HAS_VERB(q, num_requeues) ||
         q->backend->num_requeues(q, key, &n))
         return 0;
     return n;
@@ -66,7 +58,21 @@ wq_count_drops(wq_queue *q, uint64_t n)
 {
     if (!q)
         return WQ_EINVAL;
-    return q->backend->count_drops ? q->backend->count_drops(q, n) : WQ_ENOTSUP;
+    return WQ__CALL(q, count_drops, (q, n));
+}
+
+wq_err
+wq_remove(wq_queue *q, wq_key key)
+{
+    const wq_err err = wq__check_call(q, key);
+    return err ? err : WQ__CALL(q, remove, (q, key));
+}
+
+wq_err
+wq_cancel_after(wq_queue *q, wq_key key)
+{
+    const wq_err err = wq__check_call(q, key);
+    return err ? err : WQ__CALL(q, cancel_after, (q, key));
 }
 
 wq_err
@@ -96,10 +102,8 @@ wq_done(wq_queue *q, wq_item *item)
 wq_err
 wq_done_key(wq_queue *q, wq_key key)
 {
-    const wq_err err = q ? wq__check_key(key) : WQ_EINVAL;
-    if (err)
-        return err;
-    return q->backend->done_key ? q->backend->done_key(q, key) : WQ_ENOTSUP;
+    const wq_err err = wq__check_call(q, key);
+    return err ? err : WQ__CALL(q, done_key, (q, key));
 }
 
 size_t
@@ -129,7 +133,7 @@ wq_shutdown_with_drain_within(wq_queue *q, int64_t timeout_ns)
 {
     if (!q || timeout_ns < 0)
         return WQ_EINVAL;
-    return q->backend->drain ? q->backend->drain(q, timeout_ns) : WQ_ENOTSUP;
+    return WQ__CALL(q, drain, (q, timeout_ns));
 }
 
 bool
@@ -141,7 +145,7 @@ wq_shutting_down(const wq_queue *q)
 void
 wq_interrupt(wq_queue *q)
 {
-    if (q && q->backend->interrupt)
+    if (q && WQ_HAS_VERB(q, interrupt))
         q->backend->interrupt(q);
 }
 
@@ -152,7 +156,7 @@ wq_flush(wq_queue *q, int64_t timeout_ns)
 {
     if (!q || timeout_ns < 0)
         return WQ_EINVAL;
-    return q->backend->flush ? q->backend->flush(q, timeout_ns) : WQ_ENOTSUP;
+    return WQ__CALL(q, flush, (q, timeout_ns));
 }
 
 wq_err
@@ -160,28 +164,21 @@ wq_wait_idle(wq_queue *q, int64_t timeout_ns)
 {
     if (!q || timeout_ns < 0)
         return WQ_EINVAL;
-    return q->backend->wait_idle ? q->backend->wait_idle(q, timeout_ns)
-                                 : WQ_ENOTSUP;
+    return WQ__CALL(q, wait_idle, (q, timeout_ns));
 }
 
 wq_err
 wq_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns)
 {
-    const wq_err err = q && timeout_ns >= 0 ? wq__check_key(key) : WQ_EINVAL;
-    if (err)
-        return err;
-    return q->backend->flush_key ? q->backend->flush_key(q, key, timeout_ns)
-                                 : WQ_ENOTSUP;
+    const wq_err err = timeout_ns < 0 ? WQ_EINVAL : wq__check_call(q, key);
+    return err ? err : WQ__CALL(q, flush_key, (q, key, timeout_ns));
 }
 
 wq_err
 wq_remove_wait(wq_queue *q, wq_key key, int64_t timeout_ns)
 {
-    const wq_err err = q && timeout_ns >= 0 ? wq__check_key(key) : WQ_EINVAL;
-    if (err)
-        return err;
-    return q->backend->remove_wait ? q->backend->remove_wait(q, key, timeout_ns)
-                                   : WQ_ENOTSUP;
+    const wq_err err = timeout_ns < 0 ? WQ_EINVAL : wq__check_call(q, key);
+    return err ? err : WQ__CALL(q, remove_wait, (q, key, timeout_ns));
 }
 
 wq_err
@@ -189,7 +186,7 @@ wq_pause(wq_queue *q)
 {
     if (!q)
         return WQ_EINVAL;
-    return q->backend->pause ? q->backend->pause(q) : WQ_ENOTSUP;
+    return WQ__CALL(q, pause, (q));
 }
 
 wq_err
@@ -197,7 +194,7 @@ wq_resume(wq_queue *q)
 {
     if (!q)
         return WQ_EINVAL;
-    return q->backend->resume ? q->backend->resume(q) : WQ_ENOTSUP;
+    return WQ__CALL(q, resume, (q));
 }
 
 /* ---- groups ------------------------------------------------------------- */

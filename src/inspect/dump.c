@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* dump.c: how does a queue look to somebody who debugs?
+/* dump.c: how is a queue written as text for debugging?
  *
- * wq_dump(): JSON lines, from wq_read_stats() and wq_each(), so that any backend
- * that has these two can be dumped. Needs no memory but what wq_each() does,
- * for a dump is wanted when things are bad: lines go through a small buffer on
- * the stack, and long ones in several pieces. No lock is held while anything is
- * written.
+ * wq_dump() writes JSON lines from wq_read_stats() and wq_each(), so it works
+ * with any backend that has these two. It allocates only what wq_each() does,
+ * since a dump may be needed when memory is short: lines go through a small
+ * buffer on the stack, long ones in several pieces. No lock is held while it
+ * writes.
  */
 #include <wq/backend.h>
 
 #include "text/escape.h"
 #include "text/number.h"
 #include "text/text.h"
-#include "text/utf8.h"
 
-enum { BUFFER = 1024 }; /* holds the line of nearly any key */
+enum { BUFFER = 1024 }; /* long enough for the line of nearly any key */
 
 static void
 name_field(struct wq__text *t, const char *name)
@@ -38,7 +37,7 @@ count_field(struct wq__text *t, const char *name, uint64_t n)
     wq__text_u64(t, n);
 }
 
-/* What is below zero is not kept, or does not apply. */
+/* A negative time is not kept, or does not apply. */
 static void
 time_field(struct wq__text *t, const char *name, int64_t ns)
 {
@@ -52,7 +51,7 @@ static void
 add_name(struct wq__text *t, wq_queue *q)
 {
     const char *name =
-        q->backend->queue_name ? q->backend->queue_name(q) : NULL;
+        WQ_HAS_VERB(q, queue_name) ? q->backend->queue_name(q) : NULL;
 
     wq__text_str(t, "{\"queue\":");
     if (name)
@@ -90,6 +89,11 @@ add_queue(struct wq__text *t, wq_queue *q, const wq_stats *counts)
     count_field(t, "deferred", counts->deferred);
     count_field(t, "overdue", counts->overdue);
     count_field(t, "drops", counts->drops);
+    count_field(t, "dead", counts->dead);
+    count_field(t, "holders", counts->holders);
+    count_field(t, "lost", counts->lost);
+    count_field(t, "expired", counts->expired);
+    count_field(t, "connects", counts->connects);
     wq__text_str(t, "}\n");
     wq__text_flush(t);
 }
@@ -105,7 +109,7 @@ add_states(struct wq__text *t, unsigned states)
     } known[] = {
         {WQ_STATE_READY, "\"READY\""},     {WQ_STATE_HELD, "\"HELD\""},
         {WQ_STATE_DIRTY, "\"DIRTY\""},     {WQ_STATE_WAITING, "\"WAITING\""},
-        {WQ_STATE_BACKOFF, "\"BACKOFF\""},
+        {WQ_STATE_BACKOFF, "\"BACKOFF\""}, {WQ_STATE_DEAD, "\"DEAD\""},
     };
     const char *separator = "";
 
@@ -120,25 +124,13 @@ add_states(struct wq__text *t, unsigned states)
     wq__text_char(t, ']');
 }
 
-static void
-add_key_bytes(struct wq__text *t, wq_key key)
-{
-    wq__text_str(t, "{\"key\":");
-    wq__text_json(t, key.data, key.len);
-    if (wq__utf8_valid(key.data, key.len))
-        return;
-    name_field(t, "key_base64");
-    wq__text_char(t, '"');
-    wq__text_base64(t, key.data, key.len);
-    wq__text_char(t, '"');
-}
-
 static bool
 add_key(void *ctx, wq_key key, const wq_key_info *info)
 {
     struct wq__text *t = ctx;
 
-    add_key_bytes(t, key);
+    wq__text_char(t, '{');
+    wq__text_key(t, key.data, key.len);
     add_states(t, info->states);
     name_field(t, "priority");
     wq__text_i64(t, info->priority);
@@ -165,7 +157,7 @@ wq_dump(wq_queue *q, wq_write write, void *ctx)
 
     if (!q || !write)
         return WQ_EINVAL;
-    if (!q->backend->each)
+    if (!WQ_HAS_VERB(q, each))
         return WQ_ENOTSUP; /* before the first line is written */
     wq_err err = wq_read_stats(q, &counts);
     if (err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* calls.h: when has the last call left a layer?
  *
- * wq_destroy() may find threads blocked in the inner queue. A layer counts its
- * calls that touch it again when the inner queue has let them go, and frees
- * itself when none of them is in progress.
+ * Threads may be blocked in the inner queue when wq_destroy() is called. A
+ * layer counts the calls that use it after they return from the inner queue,
+ * and frees itself when none of them is in progress.
  */
 #ifndef WQ_LAYER_CALLS_H
 #define WQ_LAYER_CALLS_H
@@ -32,8 +32,8 @@ wq__calls_begin(struct wq__calls *c)
     atomic_fetch_add_explicit(&c->n, 1, memory_order_relaxed);
 }
 
-/* The layer may be gone when this returns. Release: pairs with the acquire
- * below, so that all the call did comes before the layer is freed. */
+/* The layer may be freed when this returns. Release: pairs with the acquire
+ * below, so that all that the call did happens before the layer is freed. */
 static inline void
 wq__calls_end(struct wq__calls *c)
 {

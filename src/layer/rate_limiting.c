@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* rate_limiting.c: how does a queue that knows delays gain rate limits?
+/* rate_limiting.c: how does a queue with delays get rate limits?
  *
- * wq_rate_limiting_wrap(): asks a limiter how long a key shall wait, and lets
- * the inner queue do the waiting. The other verbs of the table below are the
- * inner queue's.
+ * wq_rate_limiting_wrap(): a limiter decides how long a key waits, and the
+ * inner queue delays it. The layer shows the failures that its limiter counts;
+ * all else the inner queue does.
  */
+#include <stdatomic.h>
 #include <string.h>
+
+#include <assert.h>
 
 #include <wq/backend.h>
 #include <wq/limiter.h>
 
-#include "config/config.h"
 #include "core/mem.h"
 #include "error/error.h"
+#include "front/check.h"
 #include "layer/calls.h"
+#include "layer/layer.h"
+#include "limit/locked_mem.h"
 #include "limit/retry.h"
 #include "port/lock.h"
 #include "port/relax.h"
 
 struct limiting {
-    wq_queue         base;  /* first: a queue is the beginning of its backend */
-    wq_queue        *inner; /* owned */
-    wq_allocator     mem;   /* a copy of the config's */
-    struct wq__lock  lock;  /* guards the calls of `mem`, for `shared_mem` */
-    wq_allocator     shared_mem; /* `mem`, under `lock` */
-    struct wq__retry retry;      /* owns the limiter, which guards itself */
-    struct wq__calls calls; /* rate-limited adds: other verbs do not touch the
-                               layer after the inner queue */
+    wq_queue        base;  /* first: a queue is the beginning of its backend */
+    wq_queue       *inner; /* owned */
+    wq_allocator    mem;   /* a copy of the config's */
+    struct wq__lock lock;  /* guards the calls of `mem` */
+    struct wq__locked_mem locked_mem; /* of `shared_mem` */
+    wq_allocator          shared_mem; /* `mem`, under `lock` */
+    struct wq__retry      retry; /* owns the limiter, which guards itself */
+    /* Rate-limited adds and walks in progress: other verbs do not use the
+     * layer after they call the inner queue. */
+    struct wq__calls calls;
+    /* Rate-limited adds that `inner` did not count as retries; only a count, so
+     * relaxed. */
+    _Atomic uint64_t retries;
 };
 
 static struct limiting *
@@ -41,57 +51,130 @@ inner(wq_queue *q)
     return limiting(q)->inner;
 }
 
-/* An allocator need not be called by two threads at a time (wq.h). */
-static void *
-allocate_locked(void *ctx, size_t n)
-{
-    struct limiting *l = ctx;
+/* ---- rate limits -------------------------------------------------------- */
 
-    wq__lock_take(&l->lock);
-    void *p = wq__mem_alloc(&l->mem, n);
-    wq__lock_release(&l->lock);
-    return p;
+/* The shorter of the two delays counts; 0 is no delay of the caller's. */
+static int64_t
+shorter(int64_t after_ns, int64_t delay_ns)
+{
+    return after_ns != 0 && after_ns < delay_ns ? after_ns : delay_ns;
 }
 
+/* Undo the calls of the limiter for the first `n` keys. */
 static void
-free_locked(void *ctx, void *p, size_t n)
+undo(struct limiting *l, const wq_key *keys, size_t n)
 {
-    struct limiting *l = ctx;
-
-    wq__lock_take(&l->lock);
-    wq__mem_free(&l->mem, p, n);
-    wq__lock_release(&l->lock);
+    for (size_t i = 0; i < n; i++)
+        wq__retry_undo(&l->retry, keys[i]);
 }
 
-/* ---- what it adds ------------------------------------------------------- */
+/* Call the limiter for all keys, or undo the calls. */
+static wq_err
+find_delays(struct limiting *l, const wq_add_options *how, const wq_key *keys,
+            int64_t *delays, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const wq_err err = wq__retry_delay(&l->retry, keys[i], &delays[i]);
+        if (err) {
+            undo(l, keys, i);
+            return err;
+        }
+        delays[i] = shorter(how->after_ns, delays[i]);
+    }
+    return WQ_OK;
+}
+
+/* Add one key to an inner queue that is no layer of ours. */
+static wq_err
+add_after(struct limiting *l, const wq_add_options *options, wq_key key,
+          int64_t delay_ns)
+{
+    wq_queue      *q = l->inner;
+    wq_add_options how = *options;
+    const bool     plain = !how.priority && !how.waiting && !how.nowait &&
+                       !how.max_block_ns && !how.results;
+
+    if (plain)
+        return q->backend->add_after(q, key, delay_ns);
+    how.rate_limited = false;
+    how.after_ns = delay_ns;
+    const wq_err err = WQ__CALL(q, add_with, (q, &how, &key, 1));
+    if (!err && delay_ns <= 0)
+        atomic_fetch_add_explicit(&l->retries, 1, memory_order_relaxed);
+    return err;
+}
 
 static wq_err
-add_rate_limited(struct limiting *l, wq_key key)
+add_limited(struct limiting *l, const wq_add_options *how, const wq_key *keys,
+            int64_t *delays, size_t n)
 {
-    int64_t delay_ns;
-
+    assert(n > 0);
     if (wq_shutting_down(l->inner))
         return WQ_ESHUTDOWN;
-    wq_err err = wq__retry_delay(&l->retry, key, &delay_ns);
+    wq_err err = find_delays(l, how, keys, delays, n);
     if (err == WQ_EGIVENUP)
-        (void)wq_count_drops(l->inner, 1); /* its metrics are all there are */
+        (void)wq_count_drops(l->inner,
+                             1); /* a layer has no metrics of its own */
     if (err)
         return err;
-    err = wq_add_after(l->inner, key, delay_ns);
+    err = wq__is_delaying(l->inner)
+              ? wq__delaying_add_failed(l->inner, how, keys, delays, n)
+              : add_after(l, how, *keys, *delays);
     if (err)
-        wq__retry_undo(&l->retry, key);
+        undo(l, keys, n);
+    return err;
+}
+
+enum { DELAYS_ON_STACK = 16 }; /* keys that can be added without allocating */
+
+static wq_err
+add_all_limited(struct limiting *l, const wq_add_options *how,
+                const wq_key *keys, size_t n)
+{
+    int64_t  at_hand[DELAYS_ON_STACK];
+    int64_t *delays = n <= DELAYS_ON_STACK
+                          ? at_hand
+                          : wq__mem_array(&l->shared_mem, n, sizeof *delays);
+
+    if (!delays)
+        return WQ_ENOMEM;
+    const wq_err err = add_limited(l, how, keys, delays, n);
+    if (delays != at_hand)
+        wq__mem_free(&l->shared_mem, delays, n * sizeof *delays);
+    return err;
+}
+
+static wq_err
+add_counted(struct limiting *l, const wq_add_options *how, const wq_key *keys,
+            size_t n)
+{
+    wq__calls_begin(&l->calls);
+    const wq_err err = add_all_limited(l, how, keys, n);
+    wq__calls_end(&l->calls);
     return err;
 }
 
 static wq_err
 limiting_add_rate_limited(wq_queue *q, wq_key key)
 {
-    struct limiting *l = limiting(q);
+    const wq_add_options how = {.size = sizeof how, .rate_limited = true};
 
-    wq__calls_begin(&l->calls);
-    const wq_err err = add_rate_limited(l, key);
-    wq__calls_end(&l->calls);
-    return err;
+    return add_counted(limiting(q), &how, &key, 1);
+}
+
+/* The keys of a rate-limited add have different delays. Only a delaying layer
+ * can set these in one step. */
+static wq_err
+limiting_add_with(wq_queue *q, const wq_add_options *how, const wq_key *keys,
+                  size_t n)
+{
+    if (!how->rate_limited)
+        return WQ__CALL(inner(q), add_with, (inner(q), how, keys, n));
+    if (n > 1 && !wq__is_delaying(inner(q)))
+        return wq_fail(WQ_ENOTSUP, "wq_add_with: the rate-limiting layer takes "
+                                   "one key with rate_limited unless it is "
+                                   "around a delaying layer");
+    return add_counted(limiting(q), how, keys, n);
 }
 
 static wq_err
@@ -106,6 +189,61 @@ limiting_num_requeues(wq_queue *q, wq_key key, unsigned *out)
 {
     *out = wq_limiter_num_requeues(limiting(q)->retry.limiter, key);
     return WQ_OK;
+}
+
+/* ---- what can be seen --------------------------------------------------- */
+
+static wq_err
+limiting_stats(wq_queue *q, wq_stats *out)
+{
+    const uint64_t retries =
+        atomic_load_explicit(&limiting(q)->retries, memory_order_relaxed);
+    const wq_err err = WQ__CALL(inner(q), stats, (inner(q), out));
+
+    if (!err)
+        out->retries += retries;
+    return err;
+}
+
+static wq_err
+limiting_key_info(wq_queue *q, wq_key key, wq_key_info *out)
+{
+    const unsigned requeues =
+        wq_limiter_num_requeues(limiting(q)->retry.limiter, key);
+    const wq_err err = WQ__CALL(inner(q), key_info, (inner(q), key, out));
+
+    if (!err)
+        out->requeues = requeues;
+    return err;
+}
+
+struct walk {
+    wq_limiter *limiter;
+    wq_visit    visit;
+    void       *ctx;
+};
+
+static bool
+visit_with_requeues(void *walk, wq_key key, const wq_key_info *info)
+{
+    const struct walk *w = walk;
+    wq_key_info        mine = *info;
+
+    mine.requeues = wq_limiter_num_requeues(w->limiter, key);
+    return w->visit(w->ctx, key, &mine);
+}
+
+static wq_err
+limiting_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
+{
+    struct limiting *l = limiting(q);
+    struct walk      w = {l->retry.limiter, visit, ctx};
+
+    wq__calls_begin(&l->calls);
+    const wq_err err =
+        WQ__CALL(l->inner, each, (l->inner, states, visit_with_requeues, &w));
+    wq__calls_end(&l->calls);
+    return err;
 }
 
 /* ---- passed on ---------------------------------------------------------- */
@@ -123,9 +261,34 @@ limiting_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 }
 
 static wq_err
+limiting_remove(wq_queue *q, wq_key key)
+{
+    return wq_remove(inner(q), key);
+}
+
+static wq_err
+limiting_cancel_after(wq_queue *q, wq_key key)
+{
+    return wq_cancel_after(inner(q), key);
+}
+
+static wq_err
+limiting_remove_wait(wq_queue *q, wq_key key, int64_t timeout_ns)
+{
+    return wq_remove_wait(inner(q), key, timeout_ns);
+}
+
+static wq_err
 limiting_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
 {
     return wq_get_within(inner(q), timeout_ns, out);
+}
+
+static wq_err
+limiting_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
+                  size_t *n)
+{
+    return wq_get_many(inner(q), out, max, timeout_ns, n);
 }
 
 static wq_err
@@ -135,9 +298,21 @@ limiting_done(wq_queue *q, wq_item *item)
 }
 
 static wq_err
+limiting_done_many(wq_queue *q, wq_item **items, size_t n)
+{
+    return wq_done_many(inner(q), items, n);
+}
+
+static wq_err
 limiting_done_key(wq_queue *q, wq_key key)
 {
     return wq_done_key(inner(q), key);
+}
+
+static wq_err
+limiting_next(wq_queue *q, int64_t timeout_ns, wq_item **item)
+{
+    return wq_next(inner(q), timeout_ns, item);
 }
 
 static wq_err
@@ -147,15 +322,63 @@ limiting_count_drops(wq_queue *q, uint64_t n)
 }
 
 static wq_err
-limiting_len(wq_queue *q, size_t *out)
+limiting_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
 {
-    return inner(q)->backend->len(inner(q), out);
+    return wq_read_depths(inner(q), out, max, n);
 }
 
-static void
-limiting_shutdown(wq_queue *q)
+static int
+limiting_fd(wq_queue *q)
 {
-    wq_shutdown(inner(q));
+    return wq_fd(inner(q));
+}
+
+static wq_err
+limiting_flush(wq_queue *q, int64_t timeout_ns)
+{
+    return wq_flush(inner(q), timeout_ns);
+}
+
+static wq_err
+limiting_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns)
+{
+    return wq_flush_key(inner(q), key, timeout_ns);
+}
+
+static int64_t
+limiting_hold_left(wq_queue *q, const wq_item *item)
+{
+    return wq_hold_left(inner(q), item);
+}
+
+static wq_err
+limiting_renew(wq_queue *q)
+{
+    return wq_renew(inner(q));
+}
+
+static wq_err
+limiting_revive(wq_queue *q, wq_key key)
+{
+    return wq_revive(inner(q), key);
+}
+
+static wq_err
+limiting_wait_idle(wq_queue *q, int64_t timeout_ns)
+{
+    return wq_wait_idle(inner(q), timeout_ns);
+}
+
+static wq_err
+limiting_pause(wq_queue *q)
+{
+    return wq_pause(inner(q));
+}
+
+static wq_err
+limiting_resume(wq_queue *q)
+{
+    return wq_resume(inner(q));
 }
 
 static wq_err
@@ -170,10 +393,31 @@ limiting_shutting_down(const wq_queue *q)
     return wq_shutting_down(inner((wq_queue *)q));
 }
 
+/* The inner queue's error stays visible, unlike that of wq_len(). */
+static wq_err
+limiting_len(wq_queue *q, size_t *out)
+{
+    return inner(q)->backend->len(inner(q), out);
+}
+
+static void
+limiting_shutdown(wq_queue *q)
+{
+    wq_shutdown(inner(q));
+}
+
 static void
 limiting_interrupt(wq_queue *q)
 {
     wq_interrupt(inner(q));
+}
+
+static const char *
+limiting_queue_name(wq_queue *q)
+{
+    return WQ_HAS_VERB(inner(q), queue_name)
+               ? inner(q)->backend->queue_name(inner(q))
+               : NULL;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -183,7 +427,7 @@ limiting_destroy(wq_queue *q)
 {
     struct limiting *l = limiting(q);
 
-    wq_destroy(l->inner); /* sends blocked calls home */
+    wq_destroy(l->inner); /* makes blocked calls return */
     for (unsigned round = 0; wq__calls_in_progress(&l->calls); round++)
         wq__relax(round);
     wq__retry_fini(&l->retry);
@@ -193,7 +437,7 @@ limiting_destroy(wq_queue *q)
 }
 
 static const wq_backend limiting_backend = {
-    .size = sizeof(wq_backend),
+    .size = sizeof limiting_backend,
     .name = "rate-limiting",
     .destroy = limiting_destroy,
     .add = limiting_add,
@@ -210,6 +454,27 @@ static const wq_backend limiting_backend = {
     .forget = limiting_forget,
     .num_requeues = limiting_num_requeues,
     .count_drops = limiting_count_drops,
+    .add_with = limiting_add_with,
+    .remove = limiting_remove,
+    .cancel_after = limiting_cancel_after,
+    .get_many = limiting_get_many,
+    .done_many = limiting_done_many,
+    .next = limiting_next,
+    .fd = limiting_fd,
+    .stats = limiting_stats,
+    .depths = limiting_depths,
+    .key_info = limiting_key_info,
+    .each = limiting_each,
+    .queue_name = limiting_queue_name,
+    .remove_wait = limiting_remove_wait,
+    .flush = limiting_flush,
+    .flush_key = limiting_flush_key,
+    .wait_idle = limiting_wait_idle,
+    .hold_left = limiting_hold_left,
+    .renew = limiting_renew,
+    .revive = limiting_revive,
+    .pause = limiting_pause,
+    .resume = limiting_resume,
 };
 
 static wq_err
@@ -225,12 +490,8 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
     l->base.backend = &limiting_backend;
     l->inner = around;
     l->mem = mem;
-    l->shared_mem = (wq_allocator){
-        .size = sizeof l->shared_mem,
-        .ctx = l,
-        .alloc = allocate_locked,
-        .free = free_locked,
-    };
+    l->locked_mem = (struct wq__locked_mem){&l->mem, &l->lock};
+    l->shared_mem = wq__locked_mem_allocator(&l->locked_mem);
     wq__calls_init(&l->calls);
     wq__lock_init(&l->lock);
     const wq_err err =
@@ -244,23 +505,16 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
     return WQ_OK;
 }
 
-/* What the inner queue knows of a key cannot be asked from outside: so a layer
- * supports only some fields of a config. */
 static wq_err
 check_and_wrap(wq_queue *around, const wq_config *config, wq_queue **out)
 {
     struct wq__config checked;
 
-    if (!around)
-        return wq_fail(WQ_EINVAL, "wq_rate_limiting_wrap: inner is NULL");
-    if (!out)
-        return wq_fail(WQ_EINVAL, "wq_rate_limiting_wrap: out is NULL");
-    wq_err err = wq__config_read(config, &checked);
-    if (!err)
-        err = wq__config_check_for_layer(&checked.user);
+    const wq_err err =
+        wq__layer_check("wq_rate_limiting_wrap", around, config, out, &checked);
     if (err)
         return err;
-    if (!around->backend->add_after)
+    if (!WQ_HAS_VERB(around, add_after))
         return wq_fail(WQ_ENOTSUP, "wq_rate_limiting_wrap: inner has no delays:"
                                    " use wq_delaying_wrap() first");
     return wrap(around, &checked.user, out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* bucket.c: may this happen now, and if not, when?
  *
- * The token bucket of <wq/limiter.h>, apart from waiting in it (wait.c):
- * tokens.h under a lock, and reservations that can be given back. The clock is
- * read under the lock, so that times arrive in order. All are O(1).
+ * The token bucket of <wq/limiter.h>, without waiting (wait.c): tokens.h under
+ * a lock, and reservations that can be cancelled. The clock is read under the
+ * lock, so that times arrive in order. All are O(1).
  */
 #include "limit/bucket.h"
 
@@ -85,8 +85,8 @@ wq__bucket_take(wq_bucket *b, int64_t now, int64_t n, int64_t max_wait,
     return WQ_OK;
 }
 
-/* How many of its tokens nobody counts on: not those by which later
- * reservations were put off (T-13). */
+/* How many of its tokens can be put back: not those on which later reservations
+ * are based (T-13). */
 static double
 restorable(const wq_bucket *b, const wq_reservation *r)
 {
@@ -112,7 +112,8 @@ wq__bucket_cancel(wq_bucket *b, wq_reservation *r, int64_t now)
 
     wq__level_give(&b->rate, &b->level, now, tokens);
     if (r->time_to_act_ns == b->last_event_ns) {
-        /* The last promise is void: the one before counts, if still to come. */
+        /* The last reservation is cancelled: the one before is the last again,
+         * if its time has not come. */
         const int64_t took = wq__rate_duration(r->limit, (double)r->n);
         const int64_t before = wq__span_sub(r->time_to_act_ns, took);
         if (before >= time)
@@ -122,7 +123,7 @@ wq__bucket_cancel(wq_bucket *b, wq_reservation *r, int64_t now)
 
 /* ---- tokens now, or later ------------------------------------------------ */
 
-/* The time of the caller or, if there is none, of the clock. */
+/* The time that the caller passed or, if NULL, that of the clock. */
 static int64_t
 time_at(const wq_bucket *b, const int64_t *now_ns)
 {
@@ -229,7 +230,7 @@ cancel(wq_reservation *r, const int64_t *now_ns)
     wq__lock_take(&b->lock);
     wq__bucket_cancel(b, r, time_at(b, now_ns));
     wq__lock_release(&b->lock);
-    r->n = 0; /* there is nothing to give back any more (T-14) */
+    r->n = 0; /* a second cancel has no effect (T-14) */
 }
 
 void
@@ -287,26 +288,27 @@ wq_bucket_set_burst_at(wq_bucket *b, int64_t now_ns, int64_t burst)
     return set(b, &now_ns, NULL, &burst);
 }
 
+static struct wq__rate
+rate_of(wq_bucket *b)
+{
+    if (!b)
+        return (struct wq__rate){0};
+    wq__lock_take(&b->lock);
+    const struct wq__rate rate = b->rate;
+    wq__lock_release(&b->lock);
+    return rate;
+}
+
 double
 wq_bucket_limit(wq_bucket *b)
 {
-    if (!b)
-        return 0;
-    wq__lock_take(&b->lock);
-    const double limit = b->rate.limit;
-    wq__lock_release(&b->lock);
-    return limit;
+    return rate_of(b).limit;
 }
 
 int64_t
 wq_bucket_burst(wq_bucket *b)
 {
-    if (!b)
-        return 0;
-    wq__lock_take(&b->lock);
-    const int64_t burst = b->rate.burst;
-    wq__lock_release(&b->lock);
-    return burst;
+    return rate_of(b).burst;
 }
 
 static double

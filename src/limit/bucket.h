@@ -12,26 +12,26 @@
 struct wq__waiter; /* a thread that sleeps; see wait.c */
 
 struct wq_bucket {
-    wq_allocator       mem;   /* where it came from */
-    wq_clock          *clock; /* never NULL; not owned; never changes */
-    struct wq__lock    lock;  /* guards what follows */
-    struct wq__rate    rate;
-    struct wq__level   level;
-    int64_t            last_event_ns; /* the latest time promised: when to act
-                                         on the last reservation that counts */
-    struct wq__waiter *waiters;       /* who sleeps; NULL: nobody */
-    bool               interrupted;   /* the next wait shall not sleep */
+    wq_allocator     mem;   /* the allocator it was created with */
+    wq_clock        *clock; /* never NULL; not owned; never changes */
+    struct wq__lock  lock;  /* guards what follows */
+    struct wq__rate  rate;
+    struct wq__level level;
+    /* The time to act of the last reservation that was not cancelled. */
+    int64_t            last_event_ns;
+    struct wq__waiter *waiters;     /* the threads that sleep; NULL: none */
+    bool               interrupted; /* the next wait must not sleep */
 };
 
 /* wq_bucket_create() with an allocator. */
 wq_bucket *wq__bucket_create(const wq_allocator *mem, double limit,
                              int64_t burst, wq_clock *clock);
 
-/* With the lock: wq_bucket_reserve_n_within_at() with sound arguments. */
+/* With the lock: wq_bucket_reserve_n_within_at() with valid arguments. */
 wq_err wq__bucket_take(wq_bucket *b, int64_t now, int64_t n, int64_t max_wait,
                        wq_reservation *out);
 
-/* With the lock: wq_reservation_cancel_at() of one that is ours. */
+/* With the lock: wq_reservation_cancel_at() of a reservation of `b`. */
 void wq__bucket_cancel(wq_bucket *b, wq_reservation *r, int64_t now);
 
 #endif

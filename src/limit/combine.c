@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* combine.c: what do several limiters say together?
+/* combine.c: how are limiters combined?
  *
- * The longest of all, and: no more than so much. Both own what they are made
- * of, as a chain of siblings that never changes: so no lock is needed, and each
- * part is asked without one. Cost: that of the parts.
+ * wq_limiter_max_of() takes the longest delay of its parts,
+ * wq_limiter_with_max_wait() caps a delay. Both own their parts, in a list that
+ * never changes: so no lock is needed. Cost: that of the parts.
  */
 #include "limit/limiter.h"
 
@@ -12,14 +12,15 @@
 #include "config/read.h"
 #include "core/mem.h"
 #include "error/error.h"
+#include "limit/spec.h"
 
 struct combined {
     wq_limiter  base;
-    wq_limiter *first;  /* the parts, owned */
-    int64_t     max_ns; /* no more than this */
+    wq_limiter *first;  /* the list of parts, owned */
+    int64_t     max_ns; /* the longest delay */
 };
 
-/* ---- taking over --------------------------------------------------------- */
+/* ---- claiming the parts -------------------------------------------------- */
 
 static void
 destroy_all(wq_limiter *first)
@@ -32,9 +33,9 @@ destroy_all(wq_limiter *first)
     }
 }
 
-/* Claim all of them and chain them up: the caller owns the chain, whatever the
- * result. The first that cannot be claimed decides on the error. A part that is
- * named twice can be claimed once only, so nothing is destroyed twice. */
+/* Claim all parts and link them: the caller owns the list, also after an error.
+ * The error is that of the first part that cannot be claimed. A part that is
+ * named twice can be claimed only once, so none is destroyed twice. */
 static wq_err
 take_over(size_t n, wq_limiter *const *parts, wq_limiter **first)
 {
@@ -59,52 +60,63 @@ take_over(size_t n, wq_limiter *const *parts, wq_limiter **first)
 
 /* ---- verbs --------------------------------------------------------------- */
 
+/* The largest of what `verb` says of the parts. */
 static int64_t
-when(void *self, wq_key key)
+largest(const struct combined *c, int64_t (*verb)(wq_limiter *, wq_key),
+        wq_key                 key)
 {
-    struct combined *c = self;
-    int64_t          longest = 0;
+    int64_t most = 0;
 
     for (wq_limiter *part = c->first; part; part = part->next) {
-        const int64_t delay = wq_limiter_when(part, key);
-        if (delay > longest)
-            longest = delay;
-    }
-    return longest < c->max_ns ? longest : c->max_ns;
-}
-
-static void
-forget(void *self, wq_key key)
-{
-    struct combined *c = self;
-    for (wq_limiter *part = c->first; part; part = part->next)
-        wq_limiter_forget(part, key);
-}
-
-static unsigned
-num_requeues(void *self, wq_key key)
-{
-    struct combined *c = self;
-    unsigned         most = 0;
-
-    for (wq_limiter *part = c->first; part; part = part->next) {
-        const unsigned count = wq_limiter_num_requeues(part, key);
-        if (count > most)
-            most = count;
+        const int64_t its = verb(part, key);
+        most = its > most ? its : most;
     }
     return most;
 }
 
 static void
-undo(void *self, wq_key key)
+call_each(const struct combined *c, void (*verb)(wq_limiter *, wq_key),
+          wq_key                 key)
 {
-    struct combined *c = self;
     for (wq_limiter *part = c->first; part; part = part->next)
-        wq_limiter_undo(part, key);
+        verb(part, key);
+}
+
+static int64_t
+combined_when(void *self, wq_key key)
+{
+    const struct combined *c = self;
+    const int64_t          longest = largest(c, wq_limiter_when, key);
+
+    return longest < c->max_ns ? longest : c->max_ns;
 }
 
 static void
-set_clock(void *self, wq_clock *clock)
+combined_forget(void *self, wq_key key)
+{
+    call_each(self, wq_limiter_forget, key);
+}
+
+static int64_t
+count_requeues(wq_limiter *part, wq_key key)
+{
+    return wq_limiter_num_requeues(part, key);
+}
+
+static unsigned
+combined_num_requeues(void *self, wq_key key)
+{
+    return (unsigned)largest(self, count_requeues, key);
+}
+
+static void
+combined_undo(void *self, wq_key key)
+{
+    call_each(self, wq_limiter_undo, key);
+}
+
+static void
+combined_set_clock(void *self, wq_clock *clock)
 {
     struct combined *c = self;
     for (wq_limiter *part = c->first; part; part = part->next)
@@ -112,26 +124,32 @@ set_clock(void *self, wq_clock *clock)
 }
 
 static void
-destroy(void *self)
+combined_destroy(void *self)
 {
     struct combined *c = self;
     destroy_all(c->first);
 }
 
-static const wq_limiter_ops ops = {
-    .size = sizeof ops,
-    .when = when,
-    .forget = forget,
-    .num_requeues = num_requeues,
-    .destroy = destroy,
-    .undo = undo,
-    .set_clock = set_clock,
-};
+static const wq_limiter_ops ops = WQ__LIMITER_OPS(combined);
+
+/* ---- description --------------------------------------------------------- */
+
+/* Describe the longest delay of all parts. */
+static void
+describe(struct combined *c)
+{
+    wq_limiter *l = &c->base;
+
+    for (const wq_limiter *part = c->first; part && !l->no_spec;
+         part = part->next)
+        l->no_spec = part->no_spec ? part->no_spec
+                                   : wq__spec_join(&l->spec, &part->spec);
+}
 
 /* ---- constructors -------------------------------------------------------- */
 
-/* For the constructor `who`, whose parts, claimed, are those from `first` on:
- * owned in every case. `err`: it has failed already. */
+/* For the constructor `who`: combine the claimed parts from `first` on, which
+ * are taken over in every case. `err`: the constructor has failed already. */
 static wq_limiter *
 combine(const char *who, const wq_allocator *mem, wq_err err, wq_limiter *first,
         int64_t max_ns)
@@ -144,6 +162,7 @@ combine(const char *who, const wq_allocator *mem, wq_err err, wq_limiter *first,
 
     c->first = first;
     c->max_ns = max_ns;
+    describe(c);
     return &c->base;
 }
 
@@ -170,7 +189,11 @@ wq__limiter_with_max_wait(const wq_allocator *mem, wq_limiter *inner,
     inner->next = NULL;
     const wq_err err =
         wq__check_not_negative("wq_limiter_with_max_wait: max_ns", max_ns);
-    return combine("wq_limiter_with_max_wait", mem, err, inner, max_ns);
+    wq_limiter *l =
+        combine("wq_limiter_with_max_wait", mem, err, inner, max_ns);
+    if (!l->err)
+        wq__spec_cap(&l->spec, max_ns);
+    return l;
 }
 
 wq_limiter *

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* counting.h: what do limiters have in common that count failures?
+/* counting.h: which limiter gives a key a delay that depends on a count of its
+ * failures?
  *
- * They begin alike, so that all but their when() can be the same functions.
+ * One for all such delays: it counts, and spec.h makes a delay of the count.
+ * Relies on failures.h to count and to lock; the random numbers of the jitter
+ * need no lock. O(1) a call.
  */
 #ifndef WQ_LIMIT_COUNTING_H
 #define WQ_LIMIT_COUNTING_H
 
-#include "limit/failures.h"
 #include "limit/limiter.h"
 
-/* The first member of such a limiter. */
-struct wq__counting {
-    wq_limiter base; /* first: a limiter is the beginning of its kind */
-    struct wq__failures failures;
-};
-
-/* For their wq_limiter_ops; `self` is the limiter. */
-void     wq__counting_forget(void *self, wq_key key);
-unsigned wq__counting_num_requeues(void *self, wq_key key);
-void     wq__counting_undo(void *self, wq_key key);
-void     wq__counting_set_clock(void *self, wq_clock *clock);
-void     wq__counting_destroy(void *self);
+/* For the constructor `who`: a limiter that has `part` of a spec that was
+ * checked, WQ_PART_EXPONENTIAL or WQ_PART_FAST_SLOW. */
+wq_limiter *wq__counting_create(const char *who, const wq_allocator *mem,
+                                const wq_limiter_spec *spec, unsigned part);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* defaults.c: which limiter does a queue get that names none?
+/* defaults.c: which limiter does a queue have whose config names none?
  *
- * Made of those of the other files, at the numbers of defaults.h.
+ * A combination of others, with the numbers of defaults.h.
  */
 #include "limit/defaults.h"
 

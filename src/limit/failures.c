@@ -4,13 +4,13 @@
 
 #include "core/span.h"
 
-/* What is kept of a key. Without a time to live, `count` alone. */
+/* The value of a key. Without a time to live it is `count` alone. */
 struct entry {
-    uint32_t count;      /* at least 1; stops at its end */
+    uint32_t count;      /* at least 1; stays at UINT32_MAX */
     int64_t  touched_ns; /* the last add */
 };
 
-/* How many expired keys an add removes: more than it can bring, so that they
+/* How many expired keys an add removes: more than it can add, so that they
  * become fewer. */
 enum { DROPS = 2 };
 
@@ -56,7 +56,7 @@ drop_expired(struct wq__failures *f, int64_t now)
         wq__table_drop_oldest(&f->keys);
 }
 
-/* `entry`, which was found or made, is used now. */
+/* `entry` is used at `now`. */
 static void
 touch(struct wq__failures *f, wq__ref entry, int64_t now)
 {
@@ -76,7 +76,7 @@ find(const struct wq__failures *f, wq_key key, uint32_t hash, int64_t now)
     return entry && f->ttl_ns && has_expired(f, entry, now) ? 0 : entry;
 }
 
-/* The time, if anybody needs it. */
+/* The time, if keys expire. */
 static int64_t
 time_of(const struct wq__failures *f)
 {
@@ -117,26 +117,31 @@ wq__failures_add(struct wq__failures *f, wq_key key, uint32_t *before)
     return added;
 }
 
-void
-wq__failures_undo(struct wq__failures *f, wq_key key)
+/* Take `n` off the count of `key`; at 0 the key is forgotten. */
+static void
+subtract(struct wq__failures *f, wq_key key, uint32_t n)
 {
     const uint32_t hash = wq__table_hash(&f->keys, key);
 
     wq__lock_take(&f->lock);
     const wq__ref entry = wq__table_find(&f->keys, key, hash);
-    if (entry && --*count_of(f, entry) == 0)
+    if (entry && *count_of(f, entry) > n)
+        *count_of(f, entry) -= n;
+    else if (entry)
         wq__table_remove(&f->keys, entry, hash);
     wq__lock_release(&f->lock);
 }
 
 void
+wq__failures_undo(struct wq__failures *f, wq_key key)
+{
+    subtract(f, key, 1);
+}
+
+void
 wq__failures_forget(struct wq__failures *f, wq_key key)
 {
-    const uint32_t hash = wq__table_hash(&f->keys, key);
-
-    wq__lock_take(&f->lock);
-    wq__table_forget(&f->keys, key, hash);
-    wq__lock_release(&f->lock);
+    subtract(f, key, UINT32_MAX);
 }
 
 unsigned
@@ -154,6 +159,8 @@ wq__failures_count(struct wq__failures *f, wq_key key)
 void
 wq__failures_set_clock(struct wq__failures *f, wq_clock *clock)
 {
+    if (!f->ttl_ns)
+        return; /* its keys do not expire */
     wq__lock_take(&f->lock);
     wq__timeline_follow(&f->time, clock);
     wq__lock_release(&f->lock);

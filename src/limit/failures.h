@@ -2,12 +2,12 @@
 /* failures.h: how often has this key failed?
  *
  * A count for each key, from its first failure until it is forgotten: by the
- * caller, because it was not touched for too long, or because there are too
- * many others. Only add touches a key.
+ * caller, because its last failure is too long ago, or because there are too
+ * many keys.
  *
- * Expired keys leave in passing: each add removes up to two of them, so that
- * their number cannot grow. All are O(1) and safe for any thread. Relies on
- * table.h under a lock of its own; the clock is read only if keys expire.
+ * Each add removes up to two expired keys, so that their number cannot grow.
+ * All functions are O(1) and thread-safe. Relies on table.h, with a lock of its
+ * own; reads the clock only if keys expire.
  */
 #ifndef WQ_LIMIT_FAILURES_H
 #define WQ_LIMIT_FAILURES_H
@@ -22,7 +22,7 @@
 #include "port/lock.h"
 
 struct wq__failures {
-    struct wq__lock     lock; /* guards all below but keys.secret */
+    struct wq__lock     lock; /* guards all below but keys.hasher */
     struct wq__table    keys;
     struct wq__timeline time;
     size_t              max_keys; /* 0: any number */
@@ -34,11 +34,11 @@ void wq__failures_init(struct wq__failures *f, const wq_allocator *mem,
                        int64_t ttl_ns);
 void wq__failures_fini(struct wq__failures *f);
 
-/* One more: *before says how many there were. False: no memory for a new key,
- * nothing changed. */
+/* Count one more failure; *before: how many there were. False: out of memory
+ * for a new key, nothing changed. */
 bool wq__failures_add(struct wq__failures *f, wq_key key, uint32_t *before);
 
-/* One less; at none the key is forgotten. */
+/* Count one failure less; at 0 the key is forgotten. */
 void wq__failures_undo(struct wq__failures *f, wq_key key);
 
 void     wq__failures_forget(struct wq__failures *f, wq_key key);

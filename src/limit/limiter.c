@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* limiter.c: whom do the verbs of a limiter ask, and who may own one?
+/* limiter.c: what do all limiters share?
  *
- * The checks all kinds share, then one indirect call. Costs nothing to speak
- * of; relies on the kinds to lock what they count.
+ * The checks of arguments, then one indirect call; ownership; failed limiters.
+ * Each kind of limiter locks what it counts.
  */
 #include "limit/limiter.h"
 
@@ -12,8 +12,8 @@
 #include "error/error.h"
 #include "port/random.h"
 
-/* Several failed limiters of each error, used in turn, so that one that failed
- * a moment ago can be told from the one before. */
+/* Several failed limiters for each error, used in turn, so that a limiter that
+ * failed a moment ago differs from the one before it. */
 #define FOUR(e)                                                                \
     {.err = e}, {.err = e}, {.err = e},                                        \
     {                                                                          \
@@ -27,9 +27,9 @@ static const wq_limiter failed_eio[TURNS] = {SIXTEEN(WQ_EIO)};
 #undef SIXTEEN
 #undef FOUR
 
-static atomic_uint turn; /* relaxed: any two numbers differ, that is all */
+static atomic_uint turn; /* relaxed: only its own value matters */
 
-/* This thread's last failed limiter, and the number of the sentence that
+/* The last failed limiter of this thread, and the number of the sentence that
  * explains it; NULL: none has failed. */
 static _Thread_local struct {
     const wq_limiter *limiter;
@@ -42,7 +42,7 @@ wq_limiter_error(const wq_limiter *l)
     return l ? l->err : WQ_EINVAL;
 }
 
-/* A limiter that can be used, and a key as a queue would take it. */
+/* Can the limiter be used, and would a queue accept the key? */
 static bool
 is_sound(const wq_limiter *l, wq_key key)
 {
@@ -54,7 +54,7 @@ wq_limiter_when(wq_limiter *l, wq_key key)
 {
     if (!is_sound(l, key))
         return WQ_FOREVER;
-    const int64_t delay_ns = l->ops->when(l, key);
+    const int64_t delay_ns = l->ops.when(l->self, key);
     return delay_ns > 0 ? delay_ns : 0;
 }
 
@@ -62,27 +62,27 @@ void
 wq_limiter_forget(wq_limiter *l, wq_key key)
 {
     if (is_sound(l, key))
-        l->ops->forget(l, key);
+        l->ops.forget(l->self, key);
 }
 
 unsigned
 wq_limiter_num_requeues(wq_limiter *l, wq_key key)
 {
-    return is_sound(l, key) ? l->ops->num_requeues(l, key) : 0;
+    return is_sound(l, key) ? l->ops.num_requeues(l->self, key) : 0;
 }
 
 void
 wq_limiter_undo(wq_limiter *l, wq_key key)
 {
     if (is_sound(l, key))
-        l->ops->undo(l, key);
+        l->ops.undo(l->self, key);
 }
 
 void
 wq_limiter_set_clock(wq_limiter *l, wq_clock *clock)
 {
     if (!wq_limiter_error(l))
-        l->ops->set_clock(l, clock);
+        l->ops.set_clock(l->self, clock);
 }
 
 void
@@ -92,7 +92,7 @@ wq_limiter_destroy(wq_limiter *l)
         atomic_load_explicit(&l->owned, memory_order_relaxed))
         return;
     const struct wq__sentence saved = wq__fail_save();
-    l->ops->destroy(l); /* may be the user's, and fail */
+    l->ops.destroy(l->self); /* may be user code, and set a sentence */
     wq__fail_restore(&saved);
     wq__limiter_free(l);
 }
@@ -123,6 +123,53 @@ wq__limiter_unclaim(wq_limiter *l)
     atomic_store_explicit(&l->owned, false, memory_order_relaxed);
 }
 
+/* ---- functions that a limiter does not need ------------------------------ */
+
+static void
+ignore(void *self)
+{
+    (void)self;
+}
+
+static void
+ignore_key(void *self, wq_key key)
+{
+    (void)self;
+    (void)key;
+}
+
+static void
+ignore_clock(void *self, wq_clock *clock)
+{
+    (void)self;
+    (void)clock;
+}
+
+static unsigned
+no_requeues(void *self, wq_key key)
+{
+    (void)self;
+    (void)key;
+    return 0;
+}
+
+static void
+fill_gaps(wq_limiter_ops *ops)
+{
+    if (!ops->forget)
+        ops->forget = ignore_key;
+    if (!ops->num_requeues)
+        ops->num_requeues = no_requeues;
+    if (!ops->destroy)
+        ops->destroy = ignore;
+    if (!ops->undo)
+        ops->undo = ignore_key;
+    if (!ops->set_clock)
+        ops->set_clock = ignore_clock;
+}
+
+/* ---- making limiters ----------------------------------------------------- */
+
 void *
 wq__limiter_alloc(const wq_allocator *mem, size_t bytes,
                   const wq_limiter_ops *ops)
@@ -132,9 +179,12 @@ wq__limiter_alloc(const wq_allocator *mem, size_t bytes,
         return NULL;
 
     memset(l, 0, bytes);
-    l->ops = ops;
+    l->ops = *ops;
+    fill_gaps(&l->ops);
+    l->self = l;
     l->bytes = bytes;
     l->mem = *mem;
+    l->spec.size = sizeof l->spec;
     atomic_init(&l->owned, false);
     return l;
 }
@@ -182,26 +232,4 @@ wq__limiter_secret(struct wq__hash_key *secret)
         return false;
     *secret = wq__hash_key_of(random);
     return true;
-}
-
-void
-wq__limiter_ignore_key(void *self, wq_key key)
-{
-    (void)self;
-    (void)key;
-}
-
-void
-wq__limiter_ignore_clock(void *self, wq_clock *clock)
-{
-    (void)self;
-    (void)clock;
-}
-
-unsigned
-wq__limiter_no_requeues(void *self, wq_key key)
-{
-    (void)self;
-    (void)key;
-    return 0;
 }

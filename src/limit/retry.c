@@ -46,12 +46,12 @@ wq__retry_abandon(struct wq__retry *r, const wq_config *config)
     *r = (struct wq__retry){.limiter = NULL};
 }
 
-/* A NUL byte follows every key that on_drop() sees. The caller's bytes need not
- * have one, so they are copied: a long key into memory of the allocator. */
+/* A NUL byte follows every key that on_drop() gets. The caller's bytes may have
+ * none, so they are copied: a long key into allocated memory. */
 static wq_err
 give_up_and_report(struct wq__retry *r, wq_key key, unsigned retries)
 {
-    enum { SHORT = 256 }; /* most keys are; and no stack minds */
+    enum { SHORT = 256 }; /* most keys are; small enough for any stack */
     char  at_hand[SHORT];
     char *copy = key.len < SHORT ? at_hand : wq__mem_alloc(r->mem, key.len + 1);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* retry.h: may this key be tried again, and when?
  *
- * What a queue that rate-limits does with its limiter: owns it, lets it tell
- * the queue's time, gives a key up after too many tries. Any thread; no lock
- * of a queue may be held, since limiters and callbacks are user code (L7).
+ * What a queue with rate limits does with its limiter: it owns it, gives it the
+ * queue's clock, and gives a key up after too many retries. Any thread; the
+ * caller must hold no lock of a queue, since limiters and callbacks may be user
+ * code (L7).
  */
 #ifndef WQ_LIMIT_RETRY_H
 #define WQ_LIMIT_RETRY_H
@@ -22,21 +23,22 @@ struct wq__retry {
     const wq_allocator *mem;     /* for copies of long keys; any thread */
 };
 
-/* Become the owner of the limiter of `config` (NULL: the default one, made of
- * `mem`, which outlives `r` and may be called by several threads at a time).
- * WQ_EINVAL: it has an owner already; WQ_EINVAL, WQ_ENOMEM, WQ_EIO: it is a
- * failed one, or there is no default. On error it is the caller's as before:
- * wq_create() and wq_rate_limiting_wrap() destroy it. */
+/* Become the owner of the limiter of `config`. NULL: create the default one
+ * with `mem`, which outlives `r` and is thread-safe. WQ_EINVAL: it has an owner
+ * already; WQ_EINVAL, WQ_ENOMEM, WQ_EIO: it has failed, or the default could
+ * not be created. On error it still belongs to the caller: wq_create() and
+ * wq_rate_limiting_wrap() destroy it. */
 wq_err wq__retry_init(struct wq__retry *r, const wq_config *config,
                       wq_clock *clock, const wq_allocator *mem);
 void   wq__retry_fini(struct wq__retry *r);
 
-/* Undo wq__retry_init(): a limiter of the config's is the caller's again. */
+/* Undo wq__retry_init(): a limiter of the config belongs to the caller
+ * again. */
 void wq__retry_abandon(struct wq__retry *r, const wq_config *config);
 
-/* How long `key` shall wait; counts. WQ_EGIVENUP: the limiter has forgotten it,
- * and on_drop() was called. WQ_ENOMEM: there was no memory to call on_drop(),
- * and nothing has changed. */
+/* How long `key` must wait; counts a retry. WQ_EGIVENUP: the limiter has
+ * forgotten it, and on_drop() was called. WQ_ENOMEM: out of memory for the call
+ * of on_drop(), nothing has changed. */
 wq_err wq__retry_delay(struct wq__retry *r, wq_key key, int64_t *delay_ns);
 
 /* The delay was not used. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c: what is known of each key? See table.h.
+/* table.c: values for very many keys; see table.h.
  *
  * An entry in the slab:
  *
  *   value | newer, older (if ordered) | length - 1, 2 bytes | key, or a pointer
  *
- * The pointer stands in for a key with which the entry would be larger than the
- * slab allows; that such a key is meant is seen from its length.
+ * The entry holds a pointer to the key if the entry would otherwise be too
+ * large for the slab; the key's length tells which.
  */
 #include "limit/table.h"
 
@@ -17,17 +17,13 @@
 #include "core/same.h"
 
 enum {
-#if WQ_DEBUG
-    CAP_FIRST = 2, /* rare paths become daily ones */
-#else
-    CAP_FIRST = 8,
-#endif
-    SIZE_BYTES = 2, /* WQ_KEY_MAX - 1 fits */
+    CAP_FIRST = WQ_DEBUG ? 2 : 8, /* 2: rare paths become daily ones */
+    SIZE_BYTES = 2,               /* WQ_KEY_MAX - 1 fits */
 };
 
 _Static_assert(WQ_KEY_MAX - 1 <= UINT16_MAX, "a length fits two bytes");
 
-/* References have 32 bits and name units of eight bytes: there are never so
+/* References have 32 bits and count units of eight bytes: there are never so
  * many entries, and the sums below do not overflow. */
 #define CAP_MAX (UINT32_C(1) << 30)
 
@@ -89,7 +85,7 @@ free_entry(struct wq__table *t, wq__ref entry)
     const wq_key key = wq__table_key(t, entry);
 
     if (is_long(t, key.len)) {
-        void *copy; /* ours, and not const */
+        void *copy; /* we allocated it: not const */
         memcpy(&copy, (char *)wq__slab_at(&t->slab, entry) + key_at(t),
                sizeof copy);
         wq__mem_free(t->mem, copy, key.len);
@@ -106,7 +102,8 @@ make_entry(struct wq__table *t, wq_key key)
 
     if (!e)
         return 0;
-    for (uint32_t i = 0; i < t->size_at; i += 4) /* few: no call is worth it */
+    for (uint32_t i = 0; i < t->size_at;
+         i += 4) /* a few words: cheaper than a call */
         memset(e + i, 0, 4);
     memcpy(e + t->size_at, &size, sizeof size);
     if (!is_long(t, key.len)) {
@@ -145,7 +142,7 @@ unlink_entry(struct wq__table *t, wq__ref entry)
 
 /* ---- slots --------------------------------------------------------------- */
 
-/* The slot a hash wants: hashes are spread over any number of slots evenly. */
+/* The home slot of a hash: spreads hashes evenly over any number of slots. */
 static inline uint32_t
 home(uint32_t cap, uint32_t hash)
 {
@@ -158,7 +155,7 @@ next(uint32_t cap, uint32_t i)
     return i + 1 == cap ? 0 : i + 1;
 }
 
-/* How far slot `i` is from where `hash` wants to be. */
+/* How far slot `i` is from the home of `hash`. */
 static inline uint32_t
 distance(uint32_t cap, uint32_t i, uint32_t hash)
 {
@@ -166,10 +163,10 @@ distance(uint32_t cap, uint32_t i, uint32_t hash)
     return i >= h ? i - h : i + cap - h;
 }
 
-/* Does whoever has `hash`, at slot `i` and `d` slots from home, come before the
- * one that is there? Those farther from home go first, and of those from one
- * home the lower hash. So along a run hashes only grow, unless it began before
- * the end of the table: most answers need no multiplication. */
+/* Does a pair with `hash`, at slot `i` and `d` slots from its home, come before
+ * the pair that is there? Pairs farther from home go first, and of one home the
+ * lower hash. So hashes grow along a run, unless it wraps around the end of the
+ * table: most comparisons need no multiplication. */
 static inline bool
 comes_before(const struct wq__table_slot *slots, uint32_t cap, uint32_t i,
              uint32_t hash, uint32_t d)
@@ -180,8 +177,8 @@ comes_before(const struct wq__table_slot *slots, uint32_t cap, uint32_t i,
     return other < d || (other == d && slots[i].hash > hash);
 }
 
-/* Where a hash that is not there belongs: the first free slot from its home on,
- * or the first of one that comes after it. */
+/* Where a new hash belongs: from its home on, the first slot that is free or
+ * has a pair that comes after it. */
 static uint32_t
 place_for(const struct wq__table_slot *slots, uint32_t cap, uint32_t hash)
 {
@@ -193,8 +190,8 @@ place_for(const struct wq__table_slot *slots, uint32_t cap, uint32_t hash)
     return i;
 }
 
-/* Put `slot` in at `i`, where it belongs. Those behind it move on by one, up to
- * the first free slot. */
+/* Insert `slot` at `i`, where it belongs. The pairs behind it move by one, up
+ * to the first free slot. */
 static inline void
 put(struct wq__table_slot *slots, uint32_t cap, uint32_t i,
     struct wq__table_slot slot)
@@ -208,7 +205,7 @@ put(struct wq__table_slot *slots, uint32_t cap, uint32_t i,
     slots[i] = slot;
 }
 
-/* How many pairs, at the beginning, come from a run that began at the end. */
+/* How many pairs at the beginning belong to a run that began at the end. */
 static uint32_t
 wrapped(const struct wq__table_slot *slots, uint32_t cap)
 {
@@ -219,10 +216,11 @@ wrapped(const struct wq__table_slot *slots, uint32_t cap)
     return n;
 }
 
-/* Copy all pairs of `from` to `to`, which is empty. Those that are wrapped come
- * last; then all come in the order of their hashes, which is their order in
- * `to` as well: each goes home or, if that is taken, behind the one before.
- * Only those for which the end is too near must look for a place. */
+/* Copy all pairs of `from` to `to`, which is empty. The wrapped pairs are
+ * copied last: then all come in the order of their hashes, which is their order
+ * in `to`, too. Each goes to its home or, if that is taken, behind the one
+ * before. Only the pairs that do not fit before the end of `to` must search a
+ * place. */
 static void
 copy(const struct wq__table_slot *from, uint32_t from_cap,
      struct wq__table_slot *to, uint32_t to_cap)
@@ -261,14 +259,14 @@ resize(struct wq__table *t, uint32_t cap)
     return true;
 }
 
-/* Is there room for one more without growing? */
+/* Can one more pair be inserted without growing? */
 static bool
-has_room(const struct wq__table *t)
+has_free_slot(const struct wq__table *t)
 {
     return (uint64_t)(t->len + 1) * 5 <= (uint64_t)t->cap * 4;
 }
 
-/* Make room for one more. False: no memory. */
+/* Make space for one more pair. False: out of memory. */
 static bool
 grow(struct wq__table *t)
 {
@@ -280,7 +278,7 @@ grow(struct wq__table *t)
     return t->len + 1 < t->cap;
 }
 
-/* Failing only keeps it large. */
+/* If this fails, the table stays large. */
 static void
 shrink(struct wq__table *t)
 {
@@ -288,7 +286,7 @@ shrink(struct wq__table *t)
         (void)resize(t, t->cap / 4 > CAP_FIRST ? t->cap / 4 : CAP_FIRST);
 }
 
-/* Where the slot of `entry` is. */
+/* The slot of `entry`. */
 static uint32_t
 place_of(const struct wq__table *t, wq__ref entry, uint32_t hash)
 {
@@ -301,9 +299,9 @@ place_of(const struct wq__table *t, wq__ref entry, uint32_t hash)
     return i;
 }
 
-/* Take the slot at `hole` out; those after it move nearer to their homes. */
+/* Free the slot `hole`; the pairs after it move nearer to their homes. */
 static void
-displace(struct wq__table *t, uint32_t hole)
+close_hole(struct wq__table *t, uint32_t hole)
 {
     for (uint32_t i = next(t->cap, hole);
          t->slots[i].entry && distance(t->cap, i, t->slots[i].hash) > 0;
@@ -314,7 +312,7 @@ displace(struct wq__table *t, uint32_t hole)
     t->slots[hole].entry = 0;
 }
 
-/* ---- what the table offers ----------------------------------------------- */
+/* ---- interface ----------------------------------------------------------- */
 
 void
 wq__table_init(struct wq__table *t, const wq_allocator *mem,
@@ -349,7 +347,7 @@ wq__table_hash(const struct wq__table *t, wq_key key)
     return wq__hash(&t->hasher, key);
 }
 
-/* The entry of `key`, which is at *place; or 0, and that is where it belongs. */
+/* The entry of `key`, at slot *place; or 0, and *place is where it belongs. */
 static inline wq__ref
 seek(const struct wq__table *t, wq_key key, uint32_t hash, uint32_t *place)
 {
@@ -386,7 +384,7 @@ wq__table_find_or_insert(struct wq__table *t, wq_key key, uint32_t hash)
 
     if (entry)
         return entry;
-    if (!has_room(t)) {
+    if (!has_free_slot(t)) {
         if (!grow(t))
             return 0;
         place = place_for(t->slots, t->cap, hash);
@@ -404,7 +402,7 @@ wq__table_find_or_insert(struct wq__table *t, wq_key key, uint32_t hash)
 static inline void
 remove_at(struct wq__table *t, wq__ref entry, uint32_t place)
 {
-    displace(t, place);
+    close_hole(t, place);
     t->len--;
     if (t->links_at)
         unlink_entry(t, entry);

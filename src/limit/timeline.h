@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* timeline.h: how does a limiter change its clock without losing count?
+/* timeline.h: how does a limiter change its clock?
  *
- * A limiter lives on a time of its own: that of a clock, shifted. When the
- * clock is changed the shift changes with it, so that the limiter's time goes
- * on from where it was, and what was noted on it stays as old as it is. The
- * shift stops at the ends of int64_t. Cost: one reading of the clock.
+ * A limiter has a time of its own: that of a clock plus a shift. When the clock
+ * changes, the shift changes with it, so that the limiter's time goes on from
+ * where it was, and stored times keep their age. The shift stops at the ends of
+ * int64_t. Cost: one reading of the clock.
  *
- * Relies on the caller's lock.
+ * Not thread-safe: the caller locks.
  */
 #ifndef WQ_LIMIT_TIMELINE_H
 #define WQ_LIMIT_TIMELINE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tokens.c: how many tokens are there at a time? See tokens.h. */
+/* tokens.c: the arithmetic of a token bucket; see tokens.h. */
 #include "limit/tokens.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { NS_A_SECOND = 1000000000 };
 
-/* The least double that is beyond int64_t: INT64_MAX itself is none. */
+/* The smallest double above INT64_MAX, which itself is no double. */
 static const double beyond_int64 = 9223372036854775808.0;
 
 bool
@@ -102,7 +102,7 @@ wq__level_take(const struct wq__rate *rate, struct wq__level *level,
 
     *level = (struct wq__level){left, time};
     *time_to_act = wq__span_add(time, wait);
-    /* What never comes must not come to a clock that shows less than zero. */
+    /* The sum above is less than WQ_FOREVER on a clock with negative times. */
     if (wait == WQ_FOREVER)
         *time_to_act = WQ_FOREVER;
     return WQ__TAKE_OK;

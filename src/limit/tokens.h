@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* tokens.h: how many tokens are there at a time, and when are there n more?
+/* tokens.h: how many tokens are in a bucket, and when will there be n more?
  *
  * The arithmetic of a token bucket and nothing else: it takes `now` and knows
- * no clock and no lock. The rate is apart from the level, so that many buckets
- * of one rate take sixteen bytes each.
+ * no clock and no lock. The rate is separate from the level, so that many
+ * buckets of one rate take sixteen bytes each.
  *
  * Every number is a double, computed by the same operations in the same order
  * as in golang.org/x/time/rate, so that the results are the same to the
- * nanosecond. That is why the steps stand in statements of their own: an
- * assignment rounds, and no compiler may fuse across it (T-04, T-05).
+ * nanosecond. That is why each step is a statement of its own: an assignment
+ * rounds, and a compiler may not fuse operations across it (T-04, T-05).
  *
  * Time does not go back: a `now` before the level's last change counts as that
  * time (T-17). All are O(1).
@@ -27,19 +27,20 @@ struct wq__rate {
 
 /* How many there are. */
 struct wq__level {
-    double  tokens;  /* at `last_ns`; below zero: reserved ahead; more than the
-                        burst: as good as the burst */
+    /* At `last_ns`; below 0: reserved ahead; above the burst: counts as the
+     * burst. */
+    double  tokens;
     int64_t last_ns; /* when `tokens` was last written; INT64_MIN: never */
 };
 
-/* Is `limit` a number to reckon with? */
+/* Is `limit` finite? */
 bool wq__rate_is_sound(double limit);
 
 /* `ns` in seconds. */
 double wq__seconds(int64_t ns);
 
-/* How many tokens come in `ns`, and how many ns `tokens` take; WQ_FOREVER when
- * that is beyond all time. */
+/* How many tokens come in `ns`; how many ns `tokens` take, WQ_FOREVER if that
+ * overflows. */
 double  wq__rate_tokens(double limit, int64_t ns);
 int64_t wq__rate_duration(double limit, double tokens);
 
@@ -53,25 +54,25 @@ int64_t wq__level_time(const struct wq__level *level, int64_t now);
 double wq__level_at(const struct wq__rate *rate, const struct wq__level *level,
                     int64_t now);
 
-/* Write down the tokens at `now`, before the rate changes. */
+/* Store the tokens at `now`. To be called before the rate changes. */
 void wq__level_settle(const struct wq__rate *rate, struct wq__level *level,
                       int64_t now);
 
-/* What became of a wish for tokens. */
+/* The result of wq__level_take(). */
 enum wq__take {
     WQ__TAKE_OK,
     WQ__TAKE_TOO_MANY, /* more than the bucket ever holds */
-    WQ__TAKE_TOO_LATE, /* they come, but after `max_wait` */
+    WQ__TAKE_TOO_LATE, /* they come after `max_wait` */
 };
 
-/* Take `n` tokens, not negative, that are there after at most `max_wait`. On
- * success `*time_to_act` says when they are: at `now` or later. Otherwise
+/* Take `n` tokens, not negative, that are available after at most `max_wait`.
+ * On success `*time_to_act` is when they are: at `now` or later. Otherwise
  * nothing changes. At WQ_RATE_INF nothing ever changes. */
 enum wq__take wq__level_take(const struct wq__rate *rate,
                              struct wq__level *level, int64_t now, int64_t n,
                              int64_t max_wait, int64_t *time_to_act);
 
-/* Put `tokens` back; those that do not fit are not seen again. */
+/* Put `tokens` back; those that exceed the burst are lost. */
 void wq__level_give(const struct wq__rate *rate, struct wq__level *level,
                     int64_t now, double tokens);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.c: how does a thread sleep until its tokens are there?
+/* wait.c: how does a thread wait for tokens?
  *
- * It reserves them, stands in the bucket's list, and sleeps on the bucket's
- * clock until the time to act. Whoever interrupts takes all sleepers off the
- * list under the lock and wakes them after; a sleeper that was taken off stays
- * until it was woken, for the waker still needs its stack. Cost: O(1); an
- * interrupt O(sleepers). Relies on the clock to park.
+ * It reserves them, enters the bucket's list, and sleeps on the bucket's clock
+ * until the time to act. An interrupt takes all sleepers off the list under the
+ * lock and wakes them after that; a sleeper that was taken off must not return
+ * before it is woken, because the waker still uses its stack. Cost: O(1); an
+ * interrupt O(sleepers).
  */
 #include <stdbool.h>
 
@@ -17,7 +17,7 @@
 struct wq__waiter {
     struct wq__waiter *prev, *next; /* in the list, or in a waker's chain */
     struct wq__parker  parker;
-    bool               taken_off; /* by a waker, who will unpark */
+    bool               taken_off; /* by a waker, which will unpark it */
 };
 
 static void
@@ -40,8 +40,8 @@ leave(wq_bucket *b, struct wq__waiter *w)
         w->next->prev = w->prev;
 }
 
-/* Sleep until `deadline` or an interrupt: true. An alarm that is early is slept
- * over. */
+/* Sleep until an interrupt: true; or until `deadline`: false. Sleeps again
+ * after an early alarm of the clock. */
 static bool
 sleep_until(wq_clock *clock, struct wq__waiter *w, int64_t deadline)
 {
@@ -51,7 +51,8 @@ sleep_until(wq_clock *clock, struct wq__waiter *w, int64_t deadline)
     return true;
 }
 
-/* With the lock, which is released meanwhile: sleep until the time of `r`. */
+/* With the lock, which is released meanwhile: sleep until the time to act of
+ * `r`. */
 static wq_err
 sleep_for(wq_bucket *b, wq_reservation *r)
 {
@@ -69,7 +70,8 @@ sleep_for(wq_bucket *b, wq_reservation *r)
         wq__bucket_cancel(b, r, wq_clock_now(b->clock));
     if (interrupted && !woken) {
         wq__lock_release(&b->lock);
-        while (!wq__park(&self.parker, WQ_FOREVER)) /* it is on its way */
+        while (!wq__park(&self.parker,
+                         WQ_FOREVER)) /* the waker is about to unpark it */
             ;
         wq__lock_take(&b->lock);
     }
@@ -126,7 +128,8 @@ wq_bucket_interrupt(wq_bucket *b)
     wq__lock_release(&b->lock);
 
     while (chain) {
-        struct wq__waiter *next = chain->next; /* gone once it is woken */
+        struct wq__waiter *next =
+            chain->next; /* `chain` is invalid once it is woken */
         wq__unpark(&chain->parker);
         chain = next;
     }

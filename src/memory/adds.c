@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* adds.c: how do keys come in, and how are they taken back?
+/* adds.c: how are keys added, and how are adds withdrawn?
  *
- * Enter, catch up, ask the core, leave (gate.h). A plain add goes through the
- * inbox instead (inbox.h) if another thread takes the keys out, or has the
- * lock. A queue with a bound has none: its adds must know whether there is room
- * (room.c).
+ * Enter, catch up, call the core, leave (gate.h). A plain add goes through the
+ * inbox instead (inbox.h) if another thread gets the keys, or holds the lock. A
+ * queue with bounds has no inbox: its adds must know whether the key fits
+ * (capacity.c).
  */
 #include "core/mem.h"
 #include "core/span.h"
 #include "error/error.h"
 #include "memory/gate.h"
 #include "port/relax.h"
-#include "port/slot.h"
+#include "port/thread_mark.h"
 #include "port/time.h"
 
-/* ---- what a key belongs to ---------------------------------------------- */
+/* ---- preparing a key ---------------------------------------------------- */
 
 static bool
 is_part_of(wq_key part, wq_key whole)
@@ -29,24 +29,26 @@ is_part_of(wq_key part, wq_key whole)
 }
 
 wq_err
-wq__memory_pick(struct wq__memory *m, wq_key key, struct wq__pick *pick)
+wq__memory_prepare(struct wq__memory *m, wq_key key,
+                   struct wq__prepared *prepared)
 {
-    *pick = (struct wq__pick){.hash = wq__core_hash(&m->core, key)};
+    *prepared = (struct wq__prepared){.hash = wq__core_hash(&m->core, key)};
     if (!m->group)
         return WQ_OK;
-    pick->group = m->group(m->group_ctx, key);
-    if (!is_part_of(pick->group, key))
+    prepared->group = m->group(m->group_ctx, key);
+    if (!is_part_of(prepared->group, key))
         return wq_fail(WQ_EINVAL,
                        "wq_config.group returned bytes outside the key");
-    if (pick->group.len)
-        pick->group_hash = wq__core_hash(&m->core, pick->group);
+    if (prepared->group.len)
+        prepared->group_hash = wq__core_hash(&m->core, prepared->group);
     return WQ_OK;
 }
 
-/* ---- one key, as it comes ----------------------------------------------- */
+/* ---- one key without options -------------------------------------------- */
 
-/* Does a getter spin, while others sleep, for longer than any spin lasts? Asked
- * for the first of the keys that are left to it, to save clock reads. */
+/* Has a getter been spinning for longer than any spin takes (200 us), while
+ * others sleep? Checked only for the first of the keys that are left to it, to
+ * save clock reads. */
 static bool
 has_lost_spinner(struct wq__memory *m, uint64_t position, uint64_t from)
 {
@@ -55,42 +57,43 @@ has_lost_spinner(struct wq__memory *m, uint64_t position, uint64_t from)
                atomic_load_explicit(&m->spin_ends_ns, memory_order_relaxed);
 }
 
-/* The key was handed over at `position`. Getters that sleep must learn of it; if
- * none does, whoever takes the lock next finds it (inbox.h, I4). */
+/* A key was put into the inbox at `position`: wake a getter if one must be
+ * woken. Otherwise the next thread that takes the lock finds the key (inbox.h,
+ * I4). */
 static void
-rouse(struct wq__memory *m, uint64_t position)
+wake_getter_if_needed(struct wq__memory *m, uint64_t position)
 {
-    wq__dawdle();
-    const uint64_t from = atomic_load(&m->rouse_from);
+    wq__maybe_yield();
+    const uint64_t from = atomic_load(&m->wake_from);
     if (position < from && !has_lost_spinner(m, position, from))
         return;
     wq__gate_enter(m);
-    wq__gate_give_up_spinner(m);
-    (void)wq__gate_catch_up(m); /* for lack of memory, a getter is woken too */
+    wq__gate_ignore_lost_spinner(m);
+    (void)wq__gate_catch_up(m); /* if out of memory, a getter is woken, too */
     wq__gate_leave(m);
 }
 
-/* Does another thread take the keys out, and is it awake? Then it is left alone
- * with the core, whose memory stays near its processor. */
+/* Does another thread get the keys, and is it awake? Then only that thread
+ * should use the core, whose memory stays in its cache. */
 static bool
 is_for_another(struct wq__memory *m)
 {
     const void *getter = atomic_load_explicit(&m->getter, memory_order_relaxed);
 
-    return getter && getter != wq__slot_mark() &&
-           atomic_load_explicit(&m->rouse_from, memory_order_relaxed) != 0;
+    return getter && getter != wq__thread_mark() &&
+           atomic_load_explicit(&m->wake_from, memory_order_relaxed) != 0;
 }
 
-/* A getter that is at work empties a full inbox within microseconds, and lets
- * more in when it has few keys left. Who waits for that, rather than for the
- * lock, leaves it alone with the core, and does not run ahead of it until the
- * keys fill more than the caches.
+/* Wait for a free cell. A getter that is at work empties a full inbox within
+ * microseconds, and offers the cells when it has few keys left. A producer that
+ * waits for that, rather than for the lock, does not disturb the getter in the
+ * core, and does not add keys so fast that they no longer fit the caches.
  *
- * If that was in vain, the getter works on one key for long, or has many more:
- * the next times nobody waits, twice as often each time. All of it is a guess,
- * on which nothing but speed depends: relaxed. */
+ * If the wait was in vain, the getter works on one key for long, or has many
+ * keys: then the next adds skip the wait, twice as many after each failure.
+ * Only speed depends on this: relaxed. */
 static void
-await_room_in_inbox(struct wq__memory *m)
+await_free_cell(struct wq__memory *m)
 {
     enum { LOOKS = 400, MOST = 1 << 10 }; /* some 8 us */
     const unsigned skips =
@@ -114,9 +117,9 @@ await_room_in_inbox(struct wq__memory *m)
     atomic_store_explicit(&m->skips, vain, memory_order_relaxed);
 }
 
-/* The time, for what is handed over. */
+/* The time to store with a key in the inbox. */
 static int64_t
-hand_over_time(struct wq__memory *m, int64_t stamp)
+inbox_time(struct wq__memory *m, int64_t stamp)
 {
     if (m->core.ages ||
         !atomic_load_explicit(&m->wait_hint, memory_order_relaxed))
@@ -124,19 +127,18 @@ hand_over_time(struct wq__memory *m, int64_t stamp)
     return m->clock->now(m->clock);
 }
 
-/* Hand the key over; or else, wait for the lock. */
+/* Put the key into the inbox: true. Otherwise take the lock: false. */
 static bool
-hand_over_or_enter(struct wq__memory *m, wq_key key, uint32_t hash,
-                   int64_t stamp)
+put_or_enter(struct wq__memory *m, wq_key key, uint32_t hash, int64_t stamp)
 {
-    const int64_t now = hand_over_time(m, stamp);
+    const int64_t now = inbox_time(m, stamp);
     uint64_t      position;
 
     if (wq__inbox_is_full(&m->inbox) &&
         atomic_load_explicit(&m->getter, memory_order_relaxed))
-        await_room_in_inbox(m);
+        await_free_cell(m);
     if (wq__inbox_put(&m->inbox, key, hash, now, &position)) {
-        rouse(m, position);
+        wake_getter_if_needed(m, position);
         return true;
     }
     wq__gate_enter(m);
@@ -154,26 +156,27 @@ add_plain(struct wq__memory *m, wq_key key, uint32_t hash)
     wq_added      what;
 
     if ((is_for_another(m) || !wq__lock_try(&m->lock)) &&
-        hand_over_or_enter(m, key, hash, now))
+        put_or_enter(m, key, hash, now))
         return WQ_OK;
     wq_err err = wq__gate_catch_up(m);
     if (!err)
         err = wq__core_add(&m->core, key, hash, now, &what);
-    wq__inbox_grant(&m->inbox); /* who had to take the lock need not again */
+    /* So that the next add need not take the lock. */
+    wq__inbox_grant(&m->inbox);
     wq__gate_leave(m);
     return err;
 }
 
 static wq_err
-add_picked(struct wq__memory *m, wq_key key)
+add_prepared(struct wq__memory *m, wq_key key)
 {
     const struct wq__how how = {.kind = WQ__ADD_NOW};
-    struct wq__pick      pick;
-    const wq_err         err = wq__memory_pick(m, key, &pick);
+    struct wq__prepared  prepared;
+    const wq_err         err = wq__memory_prepare(m, key, &prepared);
 
     if (err)
         return err;
-    return wq__memory_add_picks(m, &how, &key, &pick, 1, WQ_FOREVER);
+    return wq__memory_add_prepared(m, &how, &key, &prepared, 1, WQ_FOREVER);
 }
 
 wq_err
@@ -181,60 +184,46 @@ wq__memory_add(wq_queue *q, wq_key key)
 {
     struct wq__memory *m = wq__memory_of(q);
 
-    return m->needs_picks ? add_picked(m, key)
-                          : add_plain(m, key, wq__core_hash(&m->core, key));
+    return m->no_plain_adds ? add_prepared(m, key)
+                            : add_plain(m, key, wq__core_hash(&m->core, key));
 }
 
 /* ---- many keys, and options --------------------------------------------- */
 
-enum { PICKS_AT_HAND = 16 }; /* keys that need no memory to be added */
+enum { PREPARED_ON_STACK = 16 }; /* keys that can be added without allocating */
 
 static wq_err
-pick_all(struct wq__memory *m, const wq_key *keys, struct wq__pick *picks,
-         size_t n)
+prepare_all(struct wq__memory *m, const wq_key *keys,
+            struct wq__prepared *prepared, size_t n)
 {
     wq_err err = WQ_OK;
 
     for (size_t i = 0; !err && i < n; i++)
-        err = wq__memory_pick(m, keys[i], &picks[i]);
+        err = wq__memory_prepare(m, keys[i], &prepared[i]);
     return err;
 }
 
-static struct wq__pick *
-make_picks(struct wq__memory *m, struct wq__pick *at_hand, size_t n)
+static struct wq__prepared *
+alloc_prepared(struct wq__memory *m, struct wq__prepared *at_hand, size_t n)
 {
-    return n <= PICKS_AT_HAND
+    return n <= PREPARED_ON_STACK
                ? at_hand
                : wq__mem_array(&m->shared_mem, n, sizeof *at_hand);
 }
 
 static void
-free_picks(struct wq__memory *m, struct wq__pick *at_hand,
-           struct wq__pick *picks, size_t n)
+free_prepared(struct wq__memory *m, struct wq__prepared *at_hand,
+              struct wq__prepared *prepared, size_t n)
 {
-    if (picks != at_hand)
-        wq__mem_free(&m->shared_mem, picks, n * sizeof *picks);
+    if (prepared != at_hand)
+        wq__mem_free(&m->shared_mem, prepared, n * sizeof *prepared);
 }
 
 static struct wq__how
 translate(struct wq__memory *m, const wq_add_options *options)
 {
-    struct wq__how how = {
-        .kind = WQ__ADD_NOW,
-        .priority = options->priority,
-        .waiting = options->waiting,
-        .max_wait = options->max_wait_ns,
-    };
+    struct wq__how how = wq__how_of(options);
 
-    if (options->after_ns > 0) {
-        how.kind = WQ__ADD_AT;
-    } else if (options->debounce_ns) {
-        how.kind = WQ__ADD_DEBOUNCE;
-        how.span = options->debounce_ns;
-    } else if (options->throttle_ns) {
-        how.kind = WQ__ADD_THROTTLE;
-        how.span = options->throttle_ns;
-    }
     if (how.kind != WQ__ADD_NOW)
         how.now = m->clock->now(m->clock);
     return how;
@@ -244,14 +233,14 @@ static void
 count_retries(struct wq__memory *m, size_t n)
 {
     atomic_fetch_add_explicit(&m->retries, n, memory_order_relaxed);
-    wq__gate_tell(m);
+    wq__gate_report(m);
 }
 
-/* Nothing but a priority: the one key needs no preparing. */
+/* One key, and no option but a priority: it needs no preparing. */
 static bool
 is_simple(struct wq__memory *m, const wq_add_options *options, size_t n)
 {
-    return n == 1 && !m->needs_picks && options->after_ns <= 0 &&
+    return n == 1 && !m->no_plain_adds && options->after_ns <= 0 &&
            !options->rate_limited && !options->waiting &&
            !options->debounce_ns && !options->throttle_ns;
 }
@@ -266,8 +255,8 @@ add_simple(struct wq__memory *m, const wq_add_options *options, wq_key key)
     wq__gate_enter(m);
     wq_err err = wq__gate_catch_up(m);
     if (!err)
-        err = wq__core_add_urgent(&m->core, key, hash, now, options->priority,
-                                  &what);
+        err = wq__core_add_with_priority(&m->core, key, hash, now,
+                                         options->priority, &what);
     wq__gate_leave(m);
     if (!err && options->results)
         options->results[0] = what;
@@ -276,61 +265,62 @@ add_simple(struct wq__memory *m, const wq_add_options *options, wq_key key)
 
 static wq_err
 add_by_options(struct wq__memory *m, const wq_add_options *options,
-               const wq_key *keys, struct wq__pick *picks, size_t n)
+               const wq_key *keys, struct wq__prepared *prepared, size_t n)
 {
     const struct wq__how how = translate(m, options);
 
     for (size_t i = 0; i < n; i++)
-        picks[i].at = wq__span_add(how.now, options->after_ns);
-    return wq__memory_add_picks(m, &how, keys, picks, n,
-                                wq__memory_block_time(options));
+        prepared[i].at = wq__span_add(how.now, options->after_ns);
+    return wq__memory_add_prepared(m, &how, keys, prepared, n,
+                                   wq__memory_block_time(options));
 }
 
-/* Has an add something to do with the queue after it has waited for room: give
- * memory back, or what the limiter was asked in vain; or count? */
+/* Does an add use the queue after it has waited for capacity: to free memory,
+ * to undo a call of the limiter, or to count? */
 static bool
-has_baggage(const struct wq__memory *m, const wq_add_options *options, size_t n)
+needs_queue_later(const struct wq__memory *m, const wq_add_options *options,
+                  size_t n)
 {
     return m->overflow == WQ_OVERFLOW_BLOCK &&
            (options->rate_limited || options->after_ns > 0 ||
-            n > PICKS_AT_HAND);
+            n > PREPARED_ON_STACK);
 }
 
-/* From one to the other wq_destroy() waits for the caller. */
+/* Between these two calls wq_destroy() waits for the caller. */
 static void
-check_in(struct wq__memory *m)
+begin_blocking(struct wq__memory *m)
 {
     wq__gate_enter(m);
-    wq__gate_stay(m);
+    wq__gate_begin_blocking(m);
     wq__gate_leave(m);
 }
 
 static void
-check_out(struct wq__memory *m)
+end_blocking(struct wq__memory *m)
 {
     wq__gate_enter(m);
-    wq__gate_leave_for_good(m);
+    wq__gate_end_blocking(m);
 }
 
 static wq_err
 add_all(struct wq__memory *m, const wq_add_options *options, const wq_key *keys,
         size_t n)
 {
-    struct wq__pick  at_hand[PICKS_AT_HAND];
-    struct wq__pick *picks = make_picks(m, at_hand, n);
+    struct wq__prepared  at_hand[PREPARED_ON_STACK];
+    struct wq__prepared *prepared = alloc_prepared(m, at_hand, n);
 
-    if (!picks)
+    if (!prepared)
         return WQ_ENOMEM;
-    wq_err err = pick_all(m, keys, picks, n);
+    wq_err err = prepare_all(m, keys, prepared, n);
     if (!err)
         err = options->rate_limited
-                  ? wq__memory_add_limited(m, options, keys, picks, n)
-                  : add_by_options(m, options, keys, picks, n);
+                  ? wq__memory_add_limited(m, options, keys, prepared, n)
+                  : add_by_options(m, options, keys, prepared, n);
     if (!err && (options->rate_limited || options->after_ns > 0))
         count_retries(m, n);
     for (size_t i = 0; !err && options->results && i < n; i++)
-        options->results[i] = picks[i].added;
-    free_picks(m, at_hand, picks, n);
+        options->results[i] = prepared[i].added;
+    free_prepared(m, at_hand, prepared, n);
     return err;
 }
 
@@ -342,15 +332,15 @@ wq__memory_add_with(wq_queue *q, const wq_add_options *options,
 
     if (is_simple(m, options, n))
         return add_simple(m, options, *keys);
-    if (!has_baggage(m, options, n))
+    if (!needs_queue_later(m, options, n))
         return add_all(m, options, keys, n);
-    check_in(m);
+    begin_blocking(m);
     const wq_err err = add_all(m, options, keys, n);
-    check_out(m);
+    end_blocking(m);
     return err;
 }
 
-/* client-go counts delays of 0 as well [M-08]. */
+/* client-go counts delays of 0, too [M-08]. */
 static wq_err
 add_after_0(struct wq__memory *m, wq_key key)
 {
@@ -371,16 +361,19 @@ wq__memory_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
         return wq__memory_add_with(q, &options, &key, 1);
     if (m->overflow != WQ_OVERFLOW_BLOCK)
         return add_after_0(m, key);
-    check_in(m);
+    begin_blocking(m);
     const wq_err err = add_after_0(m, key);
-    check_out(m);
+    end_blocking(m);
     return err;
 }
 
-/* ---- taking back -------------------------------------------------------- */
+/* ---- withdrawing -------------------------------------------------------- */
 
-wq_err
-wq__memory_remove(wq_queue *q, wq_key key)
+/* wq__core_remove() or wq__core_cancel(). */
+static wq_err
+withdraw(wq_queue *q, wq_key key,
+         wq_err (*verb)(struct wq__core *c, wq_key key, uint32_t hash,
+                        int64_t now))
 {
     struct wq__memory *m = wq__memory_of(q);
     const uint32_t     hash = wq__core_hash(&m->core, key);
@@ -389,22 +382,19 @@ wq__memory_remove(wq_queue *q, wq_key key)
     wq__gate_enter(m);
     wq_err err = wq__gate_catch_up_to(m, now);
     if (!err)
-        err = wq__core_remove(&m->core, key, hash, now);
+        err = verb(&m->core, key, hash, now);
     wq__gate_leave(m);
     return err;
+}
+
+wq_err
+wq__memory_remove(wq_queue *q, wq_key key)
+{
+    return withdraw(q, key, wq__core_remove);
 }
 
 wq_err
 wq__memory_cancel_after(wq_queue *q, wq_key key)
 {
-    struct wq__memory *m = wq__memory_of(q);
-    const uint32_t     hash = wq__core_hash(&m->core, key);
-    const int64_t      now = m->clock->now(m->clock);
-
-    wq__gate_enter(m);
-    wq_err err = wq__gate_catch_up_to(m, now);
-    if (!err)
-        err = wq__core_cancel(&m->core, key, hash, now);
-    wq__gate_leave(m);
-    return err;
+    return withdraw(q, key, wq__core_cancel);
 }

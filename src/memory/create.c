@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* create.c: how does a queue come to be, and how does it go?
+/* create.c: how is a queue created and destroyed?
  *
- * wq_create(): checks the config, and makes an in-memory queue with a hash key
- * nobody can guess.
+ * wq_create() checks the config and creates an in-memory queue with a random
+ * hash key.
  */
 #include <string.h>
 
@@ -19,40 +19,7 @@
 #define MEMORY_BYTES                                                           \
     wq__mem_padded(sizeof(struct wq__memory), alignof(struct wq__memory))
 
-/* ---- memory ------------------------------------------------------------- */
-
-/* The allocator is promised to be called under the lock, never by two threads
- * at once. Whoever works without the lock (a default limiter, which has one of
- * its own; a walk over all keys) gets one that sees to that. */
-static void *
-allocate_locked(void *ctx, size_t n)
-{
-    struct wq__memory *m = ctx;
-
-    wq__lock_take(&m->lock);
-    void *p = wq__mem_alloc(&m->mem, n);
-    wq__lock_release(&m->lock);
-    return p;
-}
-
-static void
-free_locked(void *ctx, void *p, size_t n)
-{
-    struct wq__memory *m = ctx;
-
-    wq__lock_take(&m->lock);
-    wq__mem_free(&m->mem, p, n);
-    wq__lock_release(&m->lock);
-}
-
-/* ---- the end ------------------------------------------------------------ */
-
-static void
-free_name(struct wq__memory *m)
-{
-    if (m->name)
-        wq__mem_free(&m->mem, m->name, strlen(m->name) + 1);
-}
+/* ---- destroying --------------------------------------------------------- */
 
 static void
 memory_destroy(wq_queue *q)
@@ -64,22 +31,22 @@ memory_destroy(wq_queue *q)
     wq__memory_review_gets(m);
     wq__gate_evacuate(m, wq__memory_stop_all(m));
 
-    wq__report_close(m); /* sinks may ask for the last time */
+    wq__report_close(m); /* sinks may query the queue for the last time */
     wq__memory_stop_watching(m);
     wq__core_fini(&m->core);
     wq__inbox_fini(&m->inbox);
-    wq__retry_fini(&m->retry); /* gives memory back under the lock */
+    wq__retry_fini(&m->retry); /* frees memory under the lock */
     wq__lock_fini(&m->lock);
-    free_name(m);
+    wq__mem_free_str(&m->mem, m->name);
     wq__race_enable_checking(m, sizeof *m);
     const wq_allocator mem = m->mem;
     wq__mem_free(&mem, m->raw, MEMORY_BYTES);
 }
 
-/* ---- the beginning ------------------------------------------------------ */
+/* ---- creating ----------------------------------------------------------- */
 
 static const wq_backend memory_backend = {
-    .size = sizeof(wq_backend),
+    .size = sizeof memory_backend,
     .name = "memory",
     .destroy = memory_destroy,
     .add = wq__memory_add,
@@ -108,6 +75,8 @@ static const wq_backend memory_backend = {
     .get_many = wq__memory_get_many,
     .done_many = wq__memory_done_many,
     .next = wq__memory_next,
+    .finish = wq__memory_finish,
+    .next_with = wq__memory_next_with,
     .fd = wq__memory_fd,
     .stats = wq__memory_stats,
     .depths = wq__memory_depths,
@@ -130,7 +99,7 @@ set_up_core(struct wq__core *core, const wq_config *config)
         wq__core_serve_after(core, config->max_ready_ns);
 }
 
-/* All that cannot fail. `m` is zeroed but for `raw` and `mem`. */
+/* Initialise all that cannot fail. `m` is zeroed but for `raw` and `mem`. */
 static void
 fill_in(struct wq__memory *m, const wq_config *config,
         struct wq__hash_key secret)
@@ -142,29 +111,25 @@ fill_in(struct wq__memory *m, const wq_config *config,
     m->overflow = config->overflow;
     m->on_drop = config->on_drop;
     m->drop_ctx = config->drop_ctx;
-    m->real_time = config->real_time;
-    /* Race detectors understand the lock, and do not understand the inbox. */
-    m->needs_picks = config->max_len || config->max_bytes || config->group;
-    m->has_inbox = !config->order && !m->needs_picks && !config->real_time &&
+    /* Race detectors understand the lock, but not the inbox. */
+    m->no_plain_adds = config->max_len || config->max_bytes || config->group;
+    m->has_inbox = !config->order && !m->no_plain_adds && !config->real_time &&
                    !wq__race_is_watched();
     m->group = config->group;
     m->group_ctx = config->group_ctx;
-    m->shared_mem = (wq_allocator){
-        .size = sizeof m->shared_mem,
-        .ctx = m,
-        .alloc = allocate_locked,
-        .free = free_locked,
-    };
+    m->locked_mem = (struct wq__locked_mem){&m->mem, &m->lock};
+    m->shared_mem = wq__locked_mem_allocator(&m->locked_mem);
     atomic_init(&m->sinks_len, 0);
-    atomic_init(&m->tells, false);
+    atomic_init(&m->reports_changes, false);
     atomic_init(&m->retries, 0);
     atomic_init(&m->dropped, 0);
-    atomic_init(&m->rouse_from, WQ__ROUSE_NOBODY);
+    atomic_init(&m->wake_from, WQ__WAKE_NOBODY);
     atomic_init(&m->work_hint, false);
     atomic_init(&m->wait_hint, false);
     atomic_init(&m->in_vain, 0);
     atomic_init(&m->skips, 0);
     atomic_init(&m->closed, false);
+    m->real_time = config->real_time;
     m->may_spin = wq__thread_processors() > 1 && !config->real_time;
     wq__spin_init(&m->spin);
     atomic_init(&m->spin_ends_ns, 0);
@@ -201,29 +166,21 @@ copy_name(struct wq__memory *m, const char *name)
 {
     if (!name || !*name)
         return WQ_OK;
-    const size_t size = strlen(name) + 1;
-    m->name = wq__mem_alloc(&m->mem, size);
-    if (!m->name)
-        return no_memory();
-    memcpy(m->name, name, size);
-    return WQ_OK;
+    m->name = wq__mem_str(&m->mem, name);
+    return m->name ? WQ_OK : no_memory();
 }
 
-/* Metrics need a name and a sink, and then ages. Sinks are opened last, when
- * the queue is complete: they may ask it. */
+/* Metrics need a name, a sink and ages. Sinks are opened last, when the queue
+ * is complete: they may query it. */
 static wq_err
 open_metrics(struct wq__memory *m, const wq_config *config)
 {
     wq_metrics        process_wide;
     const wq_metrics *metrics = config->metrics;
 
-    const wq_err err = wq__metrics_check(metrics);
-    if (err || !m->name)
+    const wq_err err = wq__metrics_choose(m->name, &metrics, &process_wide);
+    if (err || !metrics)
         return err;
-    if (!metrics && wq__metrics_default(&process_wide))
-        metrics = &process_wide;
-    if (!metrics)
-        return WQ_OK;
     wq__core_keep_ages(&m->core);
     return wq__report_open(m, metrics);
 }
@@ -260,10 +217,10 @@ wq__memory_create(const wq_config *config, struct wq__hash_key secret,
     return WQ_OK;
 
 fail_metrics:
-    wq__memory_stop_watching(m); /* a sink that was opened may have asked */
+    wq__memory_stop_watching(m); /* an open sink may have called wq_fd() */
     wq__retry_abandon(&m->retry, config);
 fail_retry:
-    free_name(m);
+    wq__mem_free_str(&m->mem, m->name);
 fail_name:
     wq__lock_fini(&m->lock);
 fail_lock:
@@ -285,6 +242,9 @@ create(const wq_config *config, wq_queue **out)
     const wq_err err = wq__config_read(config, &checked);
     if (err)
         return err;
+    if (checked.user.waiting == WQ_WAITING_LEAVE)
+        return wq_fail(WQ_ENOTSUP, "wq_config.waiting is WQ_WAITING_LEAVE, "
+                                   "which only shared queues support");
     if (wq__random(random, sizeof random))
         return wq_fail(WQ_EIO, "wq_create: the system gave no random numbers");
     return wq__memory_create(&checked.user, wq__hash_key_of(random), out);

@@ -6,21 +6,22 @@
 #include "port/relax.h"
 #include "port/time.h"
 
-/* ---- whom to wake ------------------------------------------------------- */
+/* ---- which threads to wake ---------------------------------------------- */
 
 static struct wq__sleeper *
 take_getter(struct wq__memory *m, struct wq__sleeper *getter,
             struct wq__sleeper *wake)
 {
-    m->coming++;
+    m->woken_getters++;
     return wq__sleepers_take(&m->getters, getter, WQ__WAKE_LOOK, wake);
 }
 
-/* How many getters would find something. Keys in the inbox count as one: they
- * came just now, or there is no memory for them, and one getter will return
- * WQ_ENOMEM. While a getter spins they count as up to two: it takes one. */
+/* How many getters would find a key. Keys in the inbox count as one: they came
+ * just now, or could not be merged for lack of memory, and then one getter will
+ * return WQ_ENOMEM. While a getter spins they count as up to two: the spinning
+ * getter takes one. */
 static size_t
-work(struct wq__memory *m)
+getters_needed(struct wq__memory *m)
 {
     const size_t pending = wq__inbox_len(&m->inbox);
     const size_t most = m->spinner ? 2 : 1;
@@ -30,30 +31,31 @@ work(struct wq__memory *m)
     return wq__core_offers(&m->core) + (pending < most ? pending : most);
 }
 
-/* Does a sleeper, or one that is coming, know of the earliest deadline? One that
- * spins does not count: it may have lost its processor. */
+/* Does a getter sleep until the earliest deadline, or is one woken that will
+ * see to it? A spinning getter does not count: it may have lost its processor.
+ */
 static bool
 deadline_is_watched(struct wq__memory *m)
 {
     const int64_t next = wq__core_next_deadline(&m->core);
 
-    return next == WQ_FOREVER || m->coming ||
-           (m->keeper && m->keeper_until_ns <= next);
+    return next == WQ_FOREVER || m->woken_getters ||
+           (m->timekeeper && m->timekeeper_until_ns <= next);
 }
 
-/* The keeper, if there is one, sleeps for too long. It may have been taken off
- * the list, interrupted; then it hands over when it leaves. */
+/* The timekeeper, if there is one, sleeps too long. If an interrupt has taken
+ * it off the list already, it wakes its successor when it leaves. */
 static struct wq__sleeper *
-take_new_keeper(struct wq__memory *m, struct wq__sleeper *wake)
+take_new_timekeeper(struct wq__memory *m, struct wq__sleeper *wake)
 {
-    if (!m->keeper)
+    if (!m->timekeeper)
         return take_getter(m, m->getters.first, wake);
-    if (wq__sleeper_is_being_woken(m->keeper))
+    if (wq__sleeper_is_being_woken(m->timekeeper))
         return wake;
-    return take_getter(m, m->keeper, wake);
+    return take_getter(m, m->timekeeper, wake);
 }
 
-/* Can no more key come? */
+/* Is the queue shut down, and will no key come any more? */
 static bool
 has_ended(struct wq__memory *m)
 {
@@ -64,21 +66,21 @@ has_ended(struct wq__memory *m)
 static struct wq__sleeper *
 take_getters(struct wq__memory *m, struct wq__sleeper *wake)
 {
-    const size_t n = has_ended(m) ? SIZE_MAX : work(m);
+    const size_t n = has_ended(m) ? SIZE_MAX : getters_needed(m);
 
-    while (m->getters.len && n > m->coming + (m->spinner != 0))
+    while (m->getters.len && n > m->woken_getters + (m->spinner != 0))
         wake = take_getter(m, m->getters.first, wake);
     if (m->getters.len && !deadline_is_watched(m))
-        wake = take_new_keeper(m, wake);
+        wake = take_new_timekeeper(m, wake);
     return wake;
 }
 
-/* A producer that waits for room. */
+/* A producer that waits for capacity. */
 struct producer {
-    struct wq__sleeper self; /* first: a sleeper is the beginning of it */
-    struct wq__space   needs;
-    struct wq__space   promised; /* what it was woken for */
-    uint64_t           ticket;   /* when it came */
+    struct wq__sleeper  self; /* first: a sleeper is the beginning of it */
+    struct wq__capacity needs;
+    struct wq__capacity promised; /* capacity it was woken for */
+    uint64_t            ticket;   /* smaller: it came earlier */
 };
 
 static struct producer *
@@ -87,80 +89,84 @@ producer_of(struct wq__sleeper *s)
     return (struct producer *)(void *)s;
 }
 
-/* Of the room there is, what was not promised to a producer; false: nothing. */
+/* Subtract from *left what was promised to woken producers. Returns false if
+ * nothing is left; then *left is unchanged. */
 static bool
-is_left(const struct wq__memory *m, struct wq__space *room)
+subtract_promised(const struct wq__memory *m, struct wq__capacity *left)
 {
-    if (room->keys <= m->promised.keys || room->bytes <= m->promised.bytes)
+    if (left->keys <= m->promised.keys || left->bytes <= m->promised.bytes)
         return false;
-    room->keys -= m->promised.keys;
-    room->bytes -= m->promised.bytes;
+    left->keys -= m->promised.keys;
+    left->bytes -= m->promised.bytes;
     return true;
 }
 
-/* The list begins with who came last. One that needs more than there is does
- * not hold up those behind it. */
+/* Scan the list from its end: the producer that came first is last. Wake each
+ * producer whose keys fit; skip one whose keys do not fit. */
 static struct wq__sleeper *
 take_producers(struct wq__memory *m, struct wq__sleeper *wake)
 {
-    struct wq__space    room = wq__core_room(&m->core);
+    struct wq__capacity left = wq__core_free_capacity(&m->core);
     struct wq__sleeper *s = m->producers.first;
 
-    if (!s || !is_left(m, &room))
+    if (!s || !subtract_promised(m, &left))
         return wake;
     while (s->next)
         s = s->next;
-    for (struct wq__sleeper *before; s && room.keys && room.bytes; s = before) {
+    for (struct wq__sleeper *before; s && left.keys && left.bytes; s = before) {
         struct producer *p = producer_of(s);
 
         before = s->prev;
-        if (!wq__space_holds(room, p->needs))
+        if (!wq__capacity_covers(left, p->needs))
             continue;
         p->promised = p->needs;
         m->promised.keys += p->needs.keys;
         m->promised.bytes += p->needs.bytes;
-        room.keys -= p->needs.keys;
-        room.bytes -= p->needs.bytes;
+        left.keys -= p->needs.keys;
+        left.bytes -= p->needs.bytes;
         wake = wq__sleepers_take(&m->producers, s, WQ__WAKE_LOOK, wake);
     }
     return wake;
 }
 
-/* When room may come although nobody does anything: a quiet time ends. If a
- * getter sleeps until then, or is coming, it will notice. */
+/* When capacity may grow without any call: at the end of a cooldown.
+ * WQ_FOREVER: never, or a getter sleeps until then and will see to it. */
 static int64_t
-room_may_come_at(struct wq__memory *m)
+capacity_may_grow_at(struct wq__memory *m)
 {
-    return m->core.quiet && !deadline_is_watched(m)
+    return m->core.cooldowns && !deadline_is_watched(m)
                ? wq__core_next_deadline(&m->core)
                : WQ_FOREVER;
 }
 
-/* One producer keeps time if no getter does. It is woken to sleep anew, and is
- * as good as there until it does. */
+/* If no getter sleeps until the next cooldown ends, one producer must. This
+ * function wakes it; it then sleeps again, until that time. Before it does so,
+ * `capacity_timekeeper_until_ns` is INT64_MIN, so that no second producer is
+ * woken for this. */
 static struct wq__sleeper *
-take_room_keeper(struct wq__memory *m, struct wq__sleeper *wake)
+take_capacity_timekeeper(struct wq__memory *m, struct wq__sleeper *wake)
 {
     if (!m->producers.len)
         return wake;
-    const int64_t at = room_may_come_at(m);
-    if (at == WQ_FOREVER || (m->room_keeper && m->room_keeper_until_ns <= at))
+    const int64_t at = capacity_may_grow_at(m);
+    if (at == WQ_FOREVER ||
+        (m->capacity_timekeeper && m->capacity_timekeeper_until_ns <= at))
         return wake;
-    if (!m->room_keeper)
-        m->room_keeper = m->producers.first;
-    m->room_keeper_until_ns = INT64_MIN;
-    if (wq__sleeper_is_being_woken(m->room_keeper))
+    if (!m->capacity_timekeeper)
+        m->capacity_timekeeper = m->producers.first;
+    m->capacity_timekeeper_until_ns = INT64_MIN;
+    if (wq__sleeper_is_being_woken(m->capacity_timekeeper))
         return wake;
-    return wq__sleepers_take(&m->producers, m->room_keeper, WQ__WAKE_LOOK,
-                             wake);
+    return wq__sleepers_take(&m->producers, m->capacity_timekeeper,
+                             WQ__WAKE_LOOK, wake);
 }
 
 static struct wq__sleeper *
-take_whom_it_concerns(struct wq__memory *m, struct wq__sleeper *wake)
+take_sleepers(struct wq__memory *m, struct wq__sleeper *wake)
 {
     wake = take_getters(m, wake);
     wake = take_producers(m, wake);
-    wake = take_room_keeper(m, wake);
+    wake = take_capacity_timekeeper(m, wake);
     if (m->drainers.len && wq__gate_is_drained(m))
         wake = wq__sleepers_take_all(&m->drainers, WQ__WAKE_LOOK, wake);
     if (m->waiters.len)
@@ -172,7 +178,7 @@ struct wq__sleeper *
 wq__gate_take_getters(struct wq__memory *m, enum wq__wake why)
 {
     if (why == WQ__WAKE_LOOK)
-        m->coming += m->getters.len;
+        m->woken_getters += m->getters.len;
     return wq__sleepers_take_all(&m->getters, why, NULL);
 }
 
@@ -185,54 +191,55 @@ wq__gate_is_drained(struct wq__memory *m)
 
 /* ---- entering and leaving ----------------------------------------------- */
 
-/* From which position of the inbox on must a producer wake a getter? A getter
- * that spins sees the first key within a fraction of a microsecond, and wakes
- * others when it leaves with it and finds more. It is given time for as many
- * keys as a producer adds until then, READY ones included; a key beyond that
- * wakes a getter that sleeps. An event loop and a sink that wants to hear of
- * changes count as getters that sleep. */
+/* From which position of the inbox on must a producer wake a getter? A spinning
+ * getter sees the first key within a fraction of a microsecond, and wakes
+ * others when it leaves and there are more keys. So WQ__SPARED keys, READY ones
+ * included, are left to it: about as many as a producer adds in that time. A
+ * key beyond that wakes a sleeping getter. An event loop and a sink with a
+ * callback for changes count as sleeping getters. */
 static uint64_t
-rouse_from(struct wq__memory *m)
+compute_wake_from(struct wq__memory *m)
 {
     const size_t ready = wq__core_offers(&m->core);
 
-    if ((m->watched && !m->lit) || wq__gate_tells(m))
+    if ((m->watched && !m->lit) || wq__gate_reports_changes(m))
         return 0;
     if (!m->getters.len)
-        return WQ__ROUSE_NOBODY;
+        return WQ__WAKE_NOBODY;
     if (!m->spinner)
         return 0;
     return m->inbox.head + (ready < WQ__SPARED ? WQ__SPARED - ready : 0);
 }
 
-/* Tell producers that use the inbox. The caller looks at the inbox afterwards
- * (inbox.h, I4). */
+/* Publish it for producers that use the inbox. The caller reads the inbox
+ * afterwards (inbox.h, I4). */
 static void
-publish_rouse_from(struct wq__memory *m)
+publish_wake_from(struct wq__memory *m)
 {
-    const uint64_t from = rouse_from(m);
+    const uint64_t from = compute_wake_from(m);
 
-    /* Only the lock holder writes this: the same value is not written again. */
-    if (atomic_load_explicit(&m->rouse_from, memory_order_relaxed) != from)
-        atomic_store(&m->rouse_from, from);
+    /* Only the lock holder writes this, so an equal value need not be
+     * stored. */
+    if (atomic_load_explicit(&m->wake_from, memory_order_relaxed) != from)
+        atomic_store(&m->wake_from, from);
 }
 
-/* Would a get that does not wait find something, or that all has ended? */
+/* Would a get return without waiting? */
 static bool
 get_would_answer(struct wq__memory *m)
 {
-    return work(m) || has_ended(m) || m->destroying;
+    return getters_needed(m) || has_ended(m) || m->destroying;
 }
 
-/* Tell the event loop. The beacon is put out, and `rouse_from` lowered, before
- * the inbox is looked at for the last time (I4): a key that comes meanwhile
- * lights it again here, a later one does so by its producer. */
+/* Light or dim the beacon of the event loop. `wake_from` is lowered before the
+ * last read of the inbox (I4): a key that came before lights the beacon here,
+ * and the producer of a later key takes the lock and lights it. */
 static void
 update_beacon(struct wq__memory *m)
 {
     m->lit = get_would_answer(m);
     if (!m->lit) {
-        publish_rouse_from(m);
+        publish_wake_from(m);
         m->lit = wq__inbox_holds(&m->inbox) && !wq__core_is_paused(&m->core);
     }
     if (m->lit)
@@ -245,16 +252,17 @@ update_beacon(struct wq__memory *m)
                         : wq__core_next_deadline(&m->core));
 }
 
-/* Has something changed that the sinks are to be told? While the queue is being
- * destroyed it may be gone before they are: the destroyer tells them. */
+/* Is there a change to report to the sinks? While the queue is being destroyed
+ * it may be freed before this thread reports: the destroyer reports then. */
 static bool
 take_change(struct wq__memory *m, wq_change *change)
 {
-    return wq__gate_tells(m) && !m->destroying && wq__report_take(m, change);
+    return wq__gate_reports_changes(m) && !m->destroying &&
+           wq__report_take(m, change);
 }
 
-/* Is something READY? For those who spin. Only the lock holder writes it, so it
- * need not be written again. */
+/* Publish whether a key is READY, for spinning getters. Only the lock holder
+ * writes it, so an equal value need not be stored. */
 static void
 give_hint(struct wq__memory *m)
 {
@@ -264,34 +272,37 @@ give_hint(struct wq__memory *m)
         atomic_store_explicit(&m->work_hint, hint, memory_order_relaxed);
 }
 
-/* Release the lock; wake `wake`, and whoever has something to do now. What
- * producers must know is published twice: before the last look at the inbox,
- * which take_whom_it_concerns() takes (I4), and when it is clear who is woken.
- */
+/* Release the lock; wake the threads of `wake` and those that the state
+ * requires (gate.h). `wake_from` is published twice: before the last read of
+ * the inbox, in take_sleepers() (I4), and after it, when it is clear which
+ * getters still sleep. */
 static void
-let_go(struct wq__memory *m, struct wq__sleeper *wake)
+release_and_wake(struct wq__memory *m, struct wq__sleeper *wake)
 {
     wq__lock_assert_taken(&m->lock);
-    publish_rouse_from(m);
+    publish_wake_from(m);
     if (m->blocked)
-        wake = take_whom_it_concerns(m, wake);
+        wake = take_sleepers(m, wake);
     if (m->watched)
         update_beacon(m);
-    publish_rouse_from(m);
+    publish_wake_from(m);
     give_hint(m);
-    if (m->real_time) { /* a thread that waits for the lock lends its priority */
+    /* Wake before releasing the lock: while this thread holds the lock, it
+     * inherits the priority of a real-time thread that waits for it, so threads
+     * of lower priority cannot preempt it before it has woken the others. */
+    if (m->real_time) {
         wq__wake(wake);
         wake = NULL;
     }
     wq__lock_release(&m->lock);
-    wq__dawdle(); /* the queue may be gone: wq_destroy() */
+    wq__maybe_yield(); /* the queue may be destroyed from here on */
     wq__wake(wake);
 }
 
 void
-wq__gate_leave_asking(struct wq__memory *m)
+wq__gate_leave_query(struct wq__memory *m)
 {
-    let_go(m, NULL);
+    release_and_wake(m, NULL);
 }
 
 void
@@ -300,38 +311,40 @@ wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake)
     wq_change  change;
     const bool changed = take_change(m, &change);
 
-    let_go(m, wake);
-    if (changed) /* nobody sleeps on because a sink takes its time */
+    release_and_wake(m, wake);
+    if (changed) /* after waking: a slow sink delays no thread */
         wq__report_change(m, &change);
 }
 
 bool
-wq__gate_tell_inside(struct wq__memory *m)
+wq__gate_report_inside(struct wq__memory *m)
 {
     wq_change change;
 
     if (!take_change(m, &change))
         return false;
-    let_go(m, NULL);
+    release_and_wake(m, NULL);
     wq__report_change(m, &change);
     wq__gate_enter(m);
     return true;
 }
 
 void
-wq__gate_leave_for_good(struct wq__memory *m)
+wq__gate_end_blocking(struct wq__memory *m)
 {
     struct wq__sleeper *wake = NULL;
 
-    (void)wq__gate_tell_inside(m); /* as long as the queue cannot go */
-    m->company--;
+    /* Before wq_destroy() may free the queue. */
+    (void)wq__gate_report_inside(m);
+    m->interested--;
     if (--m->blocked == 0 && m->destroyer.len)
         wake = wq__sleepers_take_all(&m->destroyer, WQ__WAKE_LOOK, NULL);
-    let_go(m, wake);
+    release_and_wake(m, wake);
 }
 
-/* Producers may hand over more, unless there is plenty: then a getter says when,
- * or one of them that had to take the lock. */
+/* Merge the adds in the inbox. Producers may use the empty cells at once,
+ * unless there are plenty of READY keys: then a getter, or a producer that
+ * takes the lock, offers the cells later. */
 static wq_err
 empty_inbox(struct wq__memory *m, int64_t now_ns)
 {
@@ -349,7 +362,7 @@ wq__gate_catch_up_to(struct wq__memory *m, int64_t now_ns)
 }
 
 wq_err
-wq__gate_take_in(struct wq__memory *m)
+wq__gate_catch_up_now(struct wq__memory *m)
 {
     if (m->core.waiting.len)
         return wq__gate_catch_up_to(m, m->clock->now(m->clock));
@@ -358,8 +371,9 @@ wq__gate_take_in(struct wq__memory *m)
 
 /* ---- sleeping ----------------------------------------------------------- */
 
-/* Look for work, with a pause after each look, until there may be some, be it in
- * the inbox, which was emptied up to `head`. Returns the number of looks. */
+/* Look for work, with a pause after each look, until there may be some: a READY
+ * key, or a key in the inbox, which was empty up to `head`. Returns the number
+ * of looks. */
 static int
 look_for_work(struct wq__memory *m, uint64_t head, int limit)
 {
@@ -388,7 +402,7 @@ wq__gate_spin(struct wq__memory *m)
     m->spinner = self;
     atomic_store_explicit(&m->spin_ends_ns, wq__time_now() + longest_ns,
                           memory_order_relaxed);
-    let_go(m, NULL);
+    release_and_wake(m, NULL);
     const int looks = look_for_work(m, head, limit);
     wq__gate_enter(m);
     if (m->spinner == self)
@@ -397,7 +411,7 @@ wq__gate_spin(struct wq__memory *m)
 }
 
 void
-wq__gate_give_up_spinner(struct wq__memory *m)
+wq__gate_ignore_lost_spinner(struct wq__memory *m)
 {
     if (m->spinner &&
         wq__time_now() >
@@ -405,19 +419,22 @@ wq__gate_give_up_spinner(struct wq__memory *m)
         m->spinner = 0;
 }
 
-/* Sleep on `list`, where `self` is, until woken or `deadline_ns`, and come off
- * it. The lock is free meanwhile. No sink is told here: a thread on the list
- * must be able to run as soon as it is woken. */
+/* Sleep on `list`, which `self` is on, until woken or `deadline_ns`; leave the
+ * list. Releases the lock meanwhile. Reports nothing to sinks: a slow sink
+ * would delay a getter or producer that another thread has already counted as
+ * woken. (Waiters are an exception: wq__gate_await_waiter() reports while its
+ * caller is on the list.) */
 static enum wq__wake
 sleep_on(struct wq__memory *m, struct wq__sleepers *list,
          struct wq__sleeper *self, int64_t deadline_ns)
 {
-    let_go(m, NULL);
+    release_and_wake(m, NULL);
     const bool woken = wq__sleeper_sleep(self, m->clock, deadline_ns);
     wq__gate_enter(m);
     if (!woken && wq__sleeper_is_being_woken(self)) {
-        let_go(m, NULL);
-        /* Any moment now; what ends a park earlier is a clock's alarm. */
+        release_and_wake(m, NULL);
+        /* The waker is about to unpark it; a clock's alarm may end the park
+         * first. */
         while (!wq__sleeper_sleep(self, m->clock, WQ_FOREVER))
             ;
         wq__gate_enter(m);
@@ -432,20 +449,20 @@ sleep_and_keep_time(struct wq__memory *m, struct wq__sleeper *self,
 {
     const int64_t next = wq__core_next_deadline(&m->core);
 
-    if (next != WQ_FOREVER && !m->keeper) {
-        m->keeper = self;
-        m->keeper_until_ns = next;
+    if (next != WQ_FOREVER && !m->timekeeper) {
+        m->timekeeper = self;
+        m->timekeeper_until_ns = next;
         if (next < deadline_ns)
             deadline_ns = next;
     }
     const enum wq__wake why = sleep_on(m, &m->getters, self, deadline_ns);
-    if (m->keeper == self)
-        m->keeper = NULL;
+    if (m->timekeeper == self)
+        m->timekeeper = NULL;
     return why;
 }
 
-/* let_go() looks at the inbox once more, and takes this getter off the list
- * again if a key has come. */
+/* release_and_wake() reads the inbox once more, and takes this getter off the
+ * list again if a key has come. */
 static enum wq__wake
 sleep_as_getter(struct wq__memory *m, int64_t deadline_ns)
 {
@@ -462,19 +479,20 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
         m->interrupted = false;
         return WQ_EINTERRUPTED;
     }
-    if (wq__gate_tell_inside(m))
-        return WQ_OK; /* to look again */
+    if (wq__gate_report_inside(m))
+        return WQ_OK; /* look again */
     wq__spin_note_sleep(&m->spin);
     const enum wq__wake why = sleep_as_getter(m, deadline_ns);
     if (why == WQ__WAKE_LOOK)
-        m->coming--;
+        m->woken_getters--;
     return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
 }
 
-/* The one in the list, which begins with who came last, behind which a ticket
- * belongs; NULL: in front. */
+/* Where a producer with this ticket is inserted. The list is sorted by ticket,
+ * largest first. Returns the last producer with a larger ticket than `ticket`;
+ * NULL if there is none. */
 static struct wq__sleeper *
-last_after(const struct wq__memory *m, uint64_t ticket)
+insert_position(const struct wq__memory *m, uint64_t ticket)
 {
     struct wq__sleeper *behind = NULL;
 
@@ -485,24 +503,25 @@ last_after(const struct wq__memory *m, uint64_t ticket)
 }
 
 void
-wq__gate_await_room(struct wq__memory *m, struct wq__space needs,
-                    uint64_t ticket, int64_t deadline_ns)
+wq__gate_await_capacity(struct wq__memory *m, struct wq__capacity needs,
+                        uint64_t ticket, int64_t deadline_ns)
 {
-    if (wq__gate_tell_inside(m))
+    if (wq__gate_report_inside(m))
         return; /* to look again */
     struct producer p = {.needs = needs, .ticket = ticket};
-    const int64_t   at = room_may_come_at(m);
+    const int64_t   at = capacity_may_grow_at(m);
 
-    wq__sleeper_enter_behind(&m->producers, &p.self, last_after(m, ticket));
-    if (at != WQ_FOREVER && !m->room_keeper) {
-        m->room_keeper = &p.self;
-        m->room_keeper_until_ns = at;
+    wq__sleeper_enter_behind(&m->producers, &p.self,
+                             insert_position(m, ticket));
+    if (at != WQ_FOREVER && !m->capacity_timekeeper) {
+        m->capacity_timekeeper = &p.self;
+        m->capacity_timekeeper_until_ns = at;
         if (at < deadline_ns)
             deadline_ns = at;
     }
     (void)sleep_on(m, &m->producers, &p.self, deadline_ns);
-    if (m->room_keeper == &p.self)
-        m->room_keeper = NULL;
+    if (m->capacity_timekeeper == &p.self)
+        m->capacity_timekeeper = NULL;
     m->promised.keys -= p.promised.keys;
     m->promised.bytes -= p.promised.bytes;
 }
@@ -521,7 +540,7 @@ wq__gate_await_waiter(struct wq__memory *m, struct wq__sleeper *self,
                       int64_t deadline_ns)
 {
     wq__sleeper_enter(&m->waiters, self);
-    (void)wq__gate_tell_inside(m);
+    (void)wq__gate_report_inside(m);
     (void)sleep_on(m, &m->waiters, self, deadline_ns);
 }
 
@@ -536,9 +555,5 @@ wq__gate_evacuate(struct wq__memory *m, struct wq__sleeper *wake)
     }
     wq__sleeper_enter(&m->destroyer, &self);
     wq__gate_leave_waking(m, wake);
-    while (!wq__sleeper_sleep(&self, m->clock, WQ_FOREVER))
-        ;
-    wq__gate_enter(m); /* the last thread has released the lock, too */
-    (void)wq__sleeper_leave(&m->destroyer, &self);
-    wq__lock_release(&m->lock);
+    wq__sleeper_outlast(&m->destroyer, &self, m->clock, &m->lock);
 }

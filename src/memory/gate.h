@@ -1,36 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* gate.h: how do threads get into the core, sleep there, and get out?
+/* gate.h: how do threads enter the core, sleep there, and leave?
  *
- * Every verb is: enter (take the lock), catch up (take in what producers handed
- * over and what is due), ask the core, leave. leave() decides whom to wake,
- * from the state alone, releases the lock and wakes them. Whoever changes the
- * state leaves through it, so no change can forget to wake; while nobody is
- * blocked it costs one comparison.
+ * Most verbs enter (take the lock), catch up (merge the adds in the inbox and
+ * make keys READY whose deadlines have passed), call the core and leave.
+ * leave() releases the lock, and wakes the threads that the caller passes and
+ * those that the state below requires. Every thread that changes the state
+ * leaves through it, so no verb can forget a wake-up. While no thread is
+ * blocked, no event loop watches and no sink wants changes, it costs one
+ * comparison. It wakes
  *
- *   READY keys (or an inbox that could not be emptied), and getters asleep
- *                         as many getters as nobody is coming for yet
- *   a deadline nobody sleeps until, and getters asleep
- *                         one getter, to sleep until then instead
- *   shut down, and no key left that could come
- *                         all getters, to go home
- *   room for new keys, and producers that wait for it
- *                         as many as it is enough for, who came first first
- *   a quiet time that nobody sleeps until the end of, and such producers
- *                         one of them, to sleep until then
- *   no work left          all drainers
- *   what a flush, or the like, waits for is over
- *                         those who wait for it (waits.c)
+ *   when there are READY keys, or adds in the inbox, and sleeping getters
+ *                         one getter for each of these keys for which no getter
+ *                         has been woken yet
+ *   when no thread sleeps until the earliest deadline, and getters sleep
+ *                         one getter, which becomes the timekeeper
+ *   when the queue is shut down and no key is left
+ *                         all getters
+ *   when there is free capacity, and producers wait for it
+ *                         those whose keys fit, in FIFO order, skipping those
+ *                         whose keys do not fit
+ *   when no thread sleeps until a cooldown ends, and producers wait
+ *                         one producer, which sleeps until then
+ *   when no work is left
+ *                         all threads in a drain
+ *   when what a flush, or the like, waits for has happened
+ *                         the threads that wait for it (waits.c)
  *
- * An event loop that watches wq_fd() is one more getter that sleeps: leave()
- * lights its beacon when a get would not block, and has the clock do so at the
- * earliest deadline.
+ * An event loop that watches wq_fd() counts as one more sleeping getter:
+ * leave() lights its beacon when a get would not block, and sets the clock's
+ * timer to the earliest deadline.
  *
- * Sleeping costs no processor time, and waking is a system call only if
- * somebody sleeps. Before a getter sleeps it spins for a moment, if no other
- * one does and if that has paid lately (spin.h): a key that comes within it is
- * taken without a system call on either side. A spinning getter may have lost
- * its processor: after a few keys (rouse_from() in gate.c), or when it spins for
- * longer than any spin lasts, the next key wakes a getter that sleeps.
+ * Sleeping costs no processor time, and waking up is a system call only if a
+ * thread sleeps. Before a getter sleeps it spins for a moment, if no other
+ * getter spins and if spinning has paid lately (spin.h): it takes a key that
+ * comes within that time without a system call on either side. A spinning
+ * getter may have lost its processor. So after a few keys (compute_wake_from()
+ * in gate.c), or when the getter has been spinning for longer than any spin
+ * takes (200 us), the next key wakes a sleeping getter.
  */
 #ifndef WQ_MEMORY_GATE_H
 #define WQ_MEMORY_GATE_H
@@ -43,23 +49,24 @@ wq__gate_enter(struct wq__memory *m)
     wq__lock_take(&m->lock);
 }
 
-/* Release the lock; wake the collection `wake` (may be NULL) and whoever has
- * something to do now. */
+/* Leave: release the lock, and wake the threads of `wake` (may be NULL) and
+ * those that the state requires (see above). */
 void wq__gate_leave_waking(struct wq__memory *m, struct wq__sleeper *wake);
 
-/* Does a sink want to hear of changes? Set once; relaxed with the lock. */
+/* Has a sink a callback for changes? Set once; with the lock, relaxed
+ * suffices. */
 static inline bool
-wq__gate_tells(struct wq__memory *m)
+wq__gate_reports_changes(struct wq__memory *m)
 {
-    return atomic_load_explicit(&m->tells, memory_order_relaxed);
+    return atomic_load_explicit(&m->reports_changes, memory_order_relaxed);
 }
 
-/* The same, and nobody else is to be woken. Most of the time nobody sleeps,
- * spins, watches or listens: then there is nothing to decide. */
+/* Leave. Most of the time no thread sleeps or spins, no event loop watches and
+ * no sink wants changes: then there is nothing to decide. */
 static inline void
 wq__gate_leave(struct wq__memory *m)
 {
-    if (m->company) {
+    if (m->interested) {
         wq__gate_leave_waking(m, NULL);
         return;
     }
@@ -67,26 +74,29 @@ wq__gate_leave(struct wq__memory *m)
     wq__lock_release(&m->lock);
 }
 
-/* Counts that are kept without the lock have changed: who leaves, tells. */
+/* Counts that are kept without the lock have changed: report them to the sinks,
+ * as leave() does. */
 static inline void
-wq__gate_tell(struct wq__memory *m)
+wq__gate_report(struct wq__memory *m)
 {
-    if (!atomic_load_explicit(&m->tells, memory_order_acquire))
+    if (!atomic_load_explicit(&m->reports_changes, memory_order_acquire))
         return;
     wq__gate_enter(m);
     wq__gate_leave(m);
 }
 
-/* Tell the sinks what has changed, without the lock, while wq_destroy() waits
- * for the caller. True: the lock was released meanwhile. */
-bool wq__gate_tell_inside(struct wq__memory *m);
+/* Report changes to the sinks. Releases the lock meanwhile. The caller must be
+ * between begin_blocking and end_blocking, so that wq_destroy() cannot free the
+ * queue. Returns true if it released the lock. */
+bool wq__gate_report_inside(struct wq__memory *m);
 
-/* Leave after a question: as wq__gate_leave(), but no sink is told. It may be a
- * sink that asks, with locks of its own; who changes something next, tells. */
-void wq__gate_leave_asking(struct wq__memory *m);
+/* Leave after a query: as wq__gate_leave(), but report nothing to the sinks.
+ * The caller may be a sink that holds locks of its own; the thread that changes
+ * the state next reports. */
+void wq__gate_leave_query(struct wq__memory *m);
 
-/* Are there so many READY keys that producers which run ahead of a getter had
- * better wait for it? What fits the nearest cache is plenty. */
+/* Are there so many READY keys that producers should wait for the getters? More
+ * keys than this would not stay in the first-level cache. */
 static inline bool
 wq__gate_has_plenty(const struct wq__memory *m)
 {
@@ -95,78 +105,83 @@ wq__gate_has_plenty(const struct wq__memory *m)
     return wq__core_len(&m->core) >= PLENTY;
 }
 
-/* What was handed over is taken in and what is due becomes READY, in the order
- * of time. WQ_ENOMEM leaves the rest of the former where it is; nothing is
- * lost. Reads the clock only if a key waits. */
-wq_err wq__gate_take_in(struct wq__memory *m);
+/* Merge the adds in the inbox, and make READY what is due, in the order of
+ * time. WQ_ENOMEM: some adds are still in the inbox; nothing is lost. Reads the
+ * clock only if there is a deadline or a cooldown. */
+wq_err wq__gate_catch_up_now(struct wq__memory *m);
 
 static inline wq_err
 wq__gate_catch_up(struct wq__memory *m)
 {
     if (!m->core.waiting.len && !wq__inbox_holds(&m->inbox))
         return WQ_OK;
-    return wq__gate_take_in(m);
+    return wq__gate_catch_up_now(m);
 }
 
-/* The same for a caller who knows what time it is. */
+/* The same for a caller that knows the time. */
 wq_err wq__gate_catch_up_to(struct wq__memory *m, int64_t now_ns);
 
-/* A verb that may sleep says so before it first releases the lock, and leaves
- * by the second of these: wq_destroy() waits for all of them. The queue may
- * be gone when that returns. */
+/* A verb that may sleep calls wq__gate_begin_blocking() while it holds the
+ * lock, and leaves with wq__gate_end_blocking(), which releases the lock.
+ * wq_destroy() waits for all verbs between these two calls. When the second
+ * returns, the queue may be destroyed. */
 static inline void
-wq__gate_stay(struct wq__memory *m)
+wq__gate_begin_blocking(struct wq__memory *m)
 {
     m->blocked++;
-    m->company++;
+    m->interested++;
 }
 
-void wq__gate_leave_for_good(struct wq__memory *m);
+void wq__gate_end_blocking(struct wq__memory *m);
 
-/* Look for work without sleeping, if that has paid lately (spin.h). The lock is
- * free meanwhile. Returns how many looks that took; 0: none. */
+/* Spin until there may be work, if that has paid lately (spin.h). Releases the
+ * lock meanwhile. Returns the number of looks that found nothing; 0: it did not
+ * spin, or the first look found work. */
 int wq__gate_spin(struct wq__memory *m);
 
-/* With the lock: a getter that spins for longer than any spin lasts has lost its
- * processor, and does not count any more. When it comes back it looks for keys
- * as every getter does. */
-void wq__gate_give_up_spinner(struct wq__memory *m);
+/* With the lock: if a getter has been spinning for longer than any spin takes
+ * (200 us), it has lost its processor: do not count it as spinning any more.
+ * When it runs again it looks for keys as every getter does. */
+void wq__gate_ignore_lost_spinner(struct wq__memory *m);
 
-/* Sleep until there may be work: WQ_OK; or until interrupted: WQ_EINTERRUPTED.
- * Returns WQ_OK also at `deadline_ns`. The lock is free meanwhile. */
+/* Sleep until there may be work, or until `deadline_ns`: WQ_OK.
+ * WQ_EINTERRUPTED: by wq_interrupt(). Releases the lock meanwhile. */
 wq_err wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns);
 
-/* Sleep until there may be room for `needs`, a shutdown, or `deadline_ns`. Who
- * has the lower `ticket` comes first, also after having slept before. */
-void wq__gate_await_room(struct wq__memory *m, struct wq__space needs,
-                         uint64_t ticket, int64_t deadline_ns);
+/* Sleep until there may be capacity for `needs`, a shutdown, or `deadline_ns`.
+ * Producers are woken in the order of their tickets, which they keep when they
+ * sleep again. */
+void wq__gate_await_capacity(struct wq__memory *m, struct wq__capacity needs,
+                             uint64_t ticket, int64_t deadline_ns);
 
-/* Sleep until all work may be done, a shutdown, or `deadline_ns`. */
+/* Sleep until the queue may be drained, a shutdown, or `deadline_ns`. */
 void wq__gate_await_drain(struct wq__memory *m, int64_t deadline_ns);
 
-/* Sleep on the list of waits.c until woken or `deadline_ns`. The caller is on the
- * list from the first moment at which the lock is free, be it to tell sinks: no
- * change escapes it. */
+/* Sleep on the list of waits.c until woken or `deadline_ns`. The caller is on
+ * the list before the lock is first released, also if that is to report
+ * changes: so it misses no change. */
 void wq__gate_await_waiter(struct wq__memory *m, struct wq__sleeper *self,
                            int64_t deadline_ns);
 
-/* waits.c: take those off that list whose wait is over. */
+/* waits.c: take the threads off that list whose wait is over. */
 struct wq__sleeper *wq__waits_take(struct wq__memory  *m,
                                    struct wq__sleeper *wake);
 
-/* waits.c: adds that there is no memory for, of keys that wq_remove_wait() waits
- * for, are taken back before a done: it must not leave them behind. */
-void wq__waits_take_back(struct wq__memory *m);
+/* waits.c: withdraw the adds of keys that wq_remove_wait() removes from the
+ * inbox. For a done that could not merge the inbox for lack of memory. */
+void wq__waits_withdraw_adds(struct wq__memory *m);
 
-/* Is nothing left to do, now or (what waits) later, inside or in the inbox? */
+/* Is no key READY, HELD, DIRTY, WAITING or in the inbox? */
 bool wq__gate_is_drained(struct wq__memory *m);
 
-/* Take all getters off their list, to look again (or give up). */
+/* Take all getters off their list; `why`: to look again, or to return
+ * WQ_EINTERRUPTED. */
 struct wq__sleeper *wq__gate_take_getters(struct wq__memory *m,
                                           enum wq__wake      why);
 
-/* Send every blocked thread home; returns, without the lock, when the last one
- * has left. `wake` is woken too. */
+/* For wq_destroy(), after it has set `destroying`: wake `wake`, release the
+ * lock, and wait until the last blocked thread has left. Returns without the
+ * lock. */
 void wq__gate_evacuate(struct wq__memory *m, struct wq__sleeper *wake);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gets.c: how do keys go out, and how do they come back? */
+/* gets.c: how are keys handed out, and how do loans end? */
 #include "core/mem.h"
 #include "core/span.h"
 #include "memory/gate.h"
 #include "memory/report.h"
-#include "port/slot.h"
+#include "port/thread_mark.h"
 
 int64_t
 wq__memory_deadline(struct wq__memory *m, int64_t timeout_ns)
@@ -22,48 +22,49 @@ wq__memory_is_past(struct wq__memory *m, int64_t deadline_ns)
 
 /* ---- get ---------------------------------------------------------------- */
 
-/* When keys are handed out; read only if it matters. Quiet times begin then,
- * and end at a deadline: a stopwatch will not do. */
+/* The time of a hand-out; read only if the core needs it. Cooldowns begin then
+ * and end at a time of the clock, so the stopwatch is not exact enough. */
 static int64_t
 hand_out_time(struct wq__memory *m)
 {
     if (!wq__core_needs_time(&m->core))
         return 0;
-    return m->core.paces.live ? m->clock->now(m->clock)
-                              : m->clock->stopwatch(m->clock);
+    return m->core.throttle_states.live ? m->clock->now(m->clock)
+                                        : m->clock->stopwatch(m->clock);
 }
 
-/* As many as can be reported without memory. */
+/* As many as can be reported without allocating. */
 enum { AT_ONCE = 64 };
 
-/* Keys that are handed out at one go. */
-struct haul {
+/* Keys that are handed out in one step. */
+struct batch {
     wq_item **out;
-    size_t    max;    /* how many are wanted, 1 at least */
-    size_t    n;      /* how many there are */
-    int64_t  *waited; /* for how long each was READY, if there are sinks. Read
-                         with the lock: another thread may say done before we
-                         report. At least `max` of them, AT_ONCE at most */
+    size_t    max; /* how many at most; at least 1 */
+    size_t    n;   /* how many were handed out */
+    /* How long each was READY, if there are sinks. Filled in with the lock:
+     * another thread may end a loan before we report. At least min(max,
+     * AT_ONCE) elements. */
+    int64_t *waited;
 };
 
 static inline void
-note_hand_out(struct wq__memory *m, struct haul *h)
+note_hand_out(struct wq__memory *m, struct batch *b)
 {
-    wq__core_note_holder(h->out[h->n], wq__slot_serial());
-    if (m->core.ages && h->n < AT_ONCE)
-        h->waited[h->n] = wq__core_latency(h->out[h->n]);
-    h->n++;
+    wq__core_note_holder(b->out[b->n], wq__thread_mark_serial());
+    if (m->core.ages && b->n < AT_ONCE)
+        b->waited[b->n] = wq__core_latency(b->out[b->n]);
+    b->n++;
 }
 
-/* The calling thread was handed a key. Producers leave it alone from now on,
- * and hand over as much as it can use. That another one was handed keys too is
- * seen now and then: it is all the same to producers, and a line of memory that
- * they read is best left alone. */
+/* The calling thread got a key: from now on producers use the inbox, and get
+ * free cells while there are few READY keys. If several threads get keys,
+ * `getter` is updated only now and then: any of them will do, and producers
+ * read its cache line. */
 static inline void
 note_getter(struct wq__memory *m)
 {
     enum { SELDOM = 64 };
-    const void *me = wq__slot_mark();
+    const void *me = wq__thread_mark();
     const void *getter = atomic_load_explicit(&m->getter, memory_order_relaxed);
 
     if (getter != me && (!getter || m->core.fence % SELDOM == 0))
@@ -72,99 +73,100 @@ note_getter(struct wq__memory *m)
         wq__inbox_grant(&m->inbox);
 }
 
-/* Keys, if there are any: 1 .. max of them. */
+/* Hand out 1 .. max keys. WQ_ENOTFOUND: none can be handed out now. */
 static inline wq_err
-take(struct wq__memory *m, struct haul *h)
+take(struct wq__memory *m, struct batch *b)
 {
     if (wq__core_offers(&m->core) == 0)
         return WQ_ENOTFOUND;
     const int64_t now = hand_out_time(m);
-    const wq_err  err = wq__core_get(&m->core, now, h->out);
+    const wq_err  err = wq__core_get(&m->core, now, b->out);
 
     if (err)
         return err;
-    h->n = 0;
-    note_hand_out(m, h);
+    b->n = 0;
+    note_hand_out(m, b);
     note_getter(m);
-    while (h->n < h->max && !wq__core_get(&m->core, now, &h->out[h->n]))
-        note_hand_out(m, h); /* what stops it, the next get will meet */
+    while (b->n < b->max && !wq__core_get(&m->core, now, &b->out[b->n]))
+        note_hand_out(m, b); /* the next get returns the error */
     return WQ_OK;
 }
 
-/* The same, or why not. WQ_ENOTFOUND: there may be some later. `lack`: what
- * catching up said. */
+/* The same, or the reason. WQ_ENOTFOUND: keys may come later. `lack`: what
+ * catching up returned. */
 static inline wq_err
-take_or_say_why(struct wq__memory *m, struct haul *h, wq_err lack)
+take_or_explain(struct wq__memory *m, struct batch *b, wq_err lack)
 {
-    const wq_err err = take(m, h);
+    const wq_err err = take(m, b);
     if (err != WQ_ENOTFOUND)
         return err;
     if (lack)
-        return lack; /* there are keys, and no memory to take them in */
+        return lack; /* out of memory while merging pending adds */
     return m->core.shutting_down && wq__core_empty(&m->core) ? WQ_ESHUTDOWN
                                                              : WQ_ENOTFOUND;
 }
 
 static inline wq_err
-try_get(struct wq__memory *m, struct haul *h)
+try_get(struct wq__memory *m, struct batch *b)
 {
     if (m->destroying)
         return WQ_ESHUTDOWN;
-    return take_or_say_why(m, h, wq__gate_catch_up(m));
+    return take_or_explain(m, b, wq__gate_catch_up(m));
 }
 
 static wq_err
-wait_for_work(struct wq__memory *m, int64_t timeout_ns, struct haul *h)
+wait_for_work(struct wq__memory *m, int64_t timeout_ns, struct batch *b)
 {
     const int64_t deadline_ns = wq__memory_deadline(m, timeout_ns);
     wq_err        err;
 
     const int looks = wq__gate_spin(m);
-    err = try_get(m, h);
+    err = try_get(m, b);
     wq__spin_pay(&m->spin, looks, looks && !err);
     while (err == WQ_ENOTFOUND) {
         err = wq__memory_is_past(m, deadline_ns)
                   ? WQ_ETIMEDOUT
                   : wq__gate_await_work(m, deadline_ns);
         if (!err)
-            err = try_get(m, h);
+            err = try_get(m, b);
     }
     return err;
 }
 
 /* Without the lock. */
 static void
-report_latencies(struct wq__memory *m, const struct haul *h)
+report_latencies(struct wq__memory *m, const struct batch *b)
 {
     if (!wq__report_sinks(m))
         return;
-    for (size_t i = 0; i < h->n; i++)
-        wq__report_latency(m, h->waited[i]);
+    for (size_t i = 0; i < b->n; i++)
+        wq__report_duration(m, WQ__REPORT_LATENCY, b->waited[i]);
 }
 
-/* With the lock, which is free afterwards. */
+/* With the lock; releases it. */
 static wq_err
-get(struct wq__memory *m, int64_t timeout_ns, struct haul *h)
+get(struct wq__memory *m, int64_t timeout_ns, struct batch *b)
 {
-    wq_err err = try_get(m, h);
+    wq_err err = try_get(m, b);
     if (err != WQ_ENOTFOUND || timeout_ns == 0) {
         wq__gate_leave(m);
         if (!err)
-            report_latencies(m, h);
+            report_latencies(m, b);
         return err == WQ_ENOTFOUND ? WQ_ETIMEDOUT : err;
     }
-    wq__gate_stay(m);
-    err = wait_for_work(m, timeout_ns, h);
-    if (!err && wq__report_sinks(m)) { /* while wq_destroy() waits for us */
+    wq__gate_begin_blocking(m);
+    err = wait_for_work(m, timeout_ns, b);
+    if (!err &&
+        wq__report_sinks(m)) { /* while wq_destroy() waits for this thread */
         wq__gate_leave(m);
-        report_latencies(m, h);
+        report_latencies(m, b);
         wq__gate_enter(m);
     }
-    wq__gate_leave_for_good(m);
+    wq__gate_end_blocking(m);
     return err;
 }
 
-/* With sinks, as many at a time as can be reported. */
+/* With sinks, gets at most AT_ONCE keys in one step. */
 wq_err
 wq__memory_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
                     size_t *n)
@@ -172,26 +174,27 @@ wq__memory_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
     struct wq__memory *m = wq__memory_of(q);
     const size_t most = wq__report_sinks(m) && max > AT_ONCE ? AT_ONCE : max;
     int64_t      waited[AT_ONCE];
-    struct haul  h = {.out = out, .max = most, .waited = waited};
+    struct batch b = {.out = out, .max = most, .waited = waited};
 
     wq__gate_enter(m);
-    const wq_err err = get(m, timeout_ns, &h);
+    const wq_err err = get(m, timeout_ns, &b);
     if (err)
         return err;
-    size_t got = h.n;
-    while (h.n == most && got < max) {
-        h.out = out + got;
-        h.max = max - got < most ? max - got : most;
+    size_t got = b.n;
+    while (b.n == most && got < max) {
+        b.out = out + got;
+        b.max = max - got < most ? max - got : most;
         wq__gate_enter(m);
-        if (get(m, 0, &h))
+        if (get(m, 0, &b))
             break;
-        got += h.n;
+        got += b.n;
     }
     *n = got;
     return WQ_OK;
 }
 
-/* Is there a key to hand out, nothing to catch up with, and nobody to tell? */
+/* Can the first READY key be handed out at once: nothing to catch up with, no
+ * time needed, a plain queue? */
 static inline bool
 is_simple(struct wq__memory *m)
 {
@@ -205,14 +208,14 @@ wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
 {
     struct wq__memory *m = wq__memory_of(q);
     int64_t            waited = 0;
-    struct haul        h = {.out = out, .max = 1, .waited = &waited};
+    struct batch       b = {.out = out, .max = 1, .waited = &waited};
 
     wq__gate_enter(m);
     if (!is_simple(m))
-        return get(m, timeout_ns, &h);
+        return get(m, timeout_ns, &b);
     const wq_err err = wq__core_get(&m->core, 0, out);
     if (!err) {
-        wq__core_note_holder(*out, wq__slot_serial());
+        wq__core_note_holder(*out, wq__thread_mark_serial());
         note_getter(m);
     }
     wq__gate_leave(m);
@@ -221,16 +224,16 @@ wq__memory_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
 
 /* ---- done --------------------------------------------------------------- */
 
-/* What is due, or was handed over, stands in line before a key that is READY
- * again by a done. What there is no memory for comes later; the done itself
- * does not depend on it. */
+/* Keys that are due or in the inbox become READY before a key that the done
+ * makes READY again. Keys that could not be merged for lack of memory come
+ * later; the done does not depend on them. */
 __attribute__((always_inline)) static inline wq_err
-let_others_go_first(struct wq__memory *m)
+catch_up_before_done(struct wq__memory *m)
 {
     const wq_err lack = wq__gate_catch_up(m);
 
     if (lack && m->removers)
-        wq__waits_take_back(m);
+        wq__waits_withdraw_adds(m);
     return lack;
 }
 
@@ -242,11 +245,11 @@ wq__memory_done(wq_queue *q, wq_item *item)
     int64_t            work;
 
     wq__gate_enter(m);
-    (void)let_others_go_first(m);
+    (void)catch_up_before_done(m);
     const wq_err err = wq__core_done(&m->core, item, now, &work);
     wq__gate_leave(m);
     if (!err)
-        wq__report_work(m, work);
+        wq__report_duration(m, WQ__REPORT_WORK, work);
     return err;
 }
 
@@ -259,16 +262,16 @@ wq__memory_done_key(wq_queue *q, wq_key key)
     int64_t            work;
 
     wq__gate_enter(m);
-    (void)let_others_go_first(m);
+    (void)catch_up_before_done(m);
     const wq_err err = wq__core_done_key(&m->core, key, hash, now, &work);
     wq__gate_leave(m);
     if (!err)
-        wq__report_work(m, work);
+        wq__report_duration(m, WQ__REPORT_WORK, work);
     return err;
 }
 
-/* All or none; `work` has room for all, or there are no sinks and it is NULL.
- */
+/* End all loans or none. `work`: how long each lasted; NULL: there are no
+ * sinks. */
 static wq_err
 done_all(struct wq__memory *m, wq_item **items, size_t n, int64_t *work,
          size_t *done)
@@ -278,7 +281,7 @@ done_all(struct wq__memory *m, wq_item **items, size_t n, int64_t *work,
     int64_t       nobody;
 
     wq__gate_enter(m);
-    (void)let_others_go_first(m);
+    (void)catch_up_before_done(m);
     if (!wq__core_are_lent(&m->core, items, n))
         err = WQ_ESTATE;
     for (*done = 0; !err && *done < n; ++*done) {
@@ -306,7 +309,7 @@ wq__memory_done_many(wq_queue *q, wq_item **items, size_t n)
         return WQ_ENOMEM;
     const wq_err err = done_all(m, items, n, work, &done);
     for (size_t i = 0; work && i < done; i++)
-        wq__report_each_work(m, work[i]);
+        wq__report_duration(m, WQ__REPORT_WORK, work[i]);
     if (work && work != at_hand)
         wq__mem_free(&m->shared_mem, work, n * sizeof *work);
     return err;
@@ -314,22 +317,22 @@ wq__memory_done_many(wq_queue *q, wq_item **items, size_t n)
 
 /* ---- both --------------------------------------------------------------- */
 
-/* The loan of *h->out ends and the next one begins, under one lock. Leaves
- * without waiting: WQ_ENOTFOUND, if there is nothing to take. `*done`: the
- * first half was done, and took `*work`. */
+/* End the loan of *b->out and hand out the next key, in one critical section,
+ * without waiting: WQ_ENOTFOUND, if there is no key. `*done`: the loan has
+ * ended, and lasted `*work`. */
 static wq_err
-done_and_try_get(struct wq__memory *m, struct haul *h, bool *done,
+done_and_try_get(struct wq__memory *m, struct batch *b, bool *done,
                  int64_t *work)
 {
     const int64_t now = wq__memory_stamp(m);
 
     wq__gate_enter(m);
-    const wq_err lack = let_others_go_first(m);
-    wq_err       err = wq__core_done(&m->core, *h->out, now, work);
+    const wq_err lack = catch_up_before_done(m);
+    wq_err       err = wq__core_done(&m->core, *b->out, now, work);
     *done = !err;
     if (!err) {
-        *h->out = NULL;
-        err = take_or_say_why(m, h, lack);
+        *b->out = NULL;
+        err = take_or_explain(m, b, lack);
     }
     wq__gate_leave(m);
     return err;
@@ -340,17 +343,17 @@ wq__memory_next(wq_queue *q, int64_t timeout_ns, wq_item **item)
 {
     struct wq__memory *m = wq__memory_of(q);
     int64_t            waited = 0, work;
-    struct haul        h = {.out = item, .max = 1, .waited = &waited};
+    struct batch       b = {.out = item, .max = 1, .waited = &waited};
     bool               done;
 
     if (!*item)
         return wq__memory_get(q, timeout_ns, item);
-    const wq_err err = done_and_try_get(m, &h, &done, &work);
+    const wq_err err = done_and_try_get(m, &b, &done, &work);
     if (!done)
-        return err; /* of a wq_order, perhaps: it may have any name */
-    wq__report_work(m, work);
+        return err; /* may be any error of a wq_order */
+    wq__report_duration(m, WQ__REPORT_WORK, work);
     if (!err)
-        report_latencies(m, &h);
+        report_latencies(m, &b);
     if (err != WQ_ENOTFOUND)
         return err;
     return timeout_ns ? wq__memory_get(q, timeout_ns, item) : WQ_ETIMEDOUT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inbox.c: handing keys over without the lock; see inbox.h, where the numbered
- * steps of the argument are. */
+/* inbox.c: adding keys without the lock; see inbox.h for the argument, I1 to
+ * I6. */
 #include "memory/inbox.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 _Static_assert((WQ__INBOX_CELLS & MASK) == 0, "positions wrap by masking");
 _Static_assert(sizeof(struct wq__cell) == 128, "two cache lines a cell");
 
-/* Cells are aligned to cache lines; the allocator promises less. */
+/* Cells are aligned to cache lines; the allocator guarantees less. */
 #define RING_BYTES                                                             \
     wq__mem_padded(sizeof(struct wq__cell) * WQ__INBOX_CELLS, WQ__CACHE_LINE)
 
@@ -48,7 +48,7 @@ wq__inbox_open(struct wq__inbox *in)
 
     in->cells = wq__mem_align(in->raw, WQ__CACHE_LINE);
     for (size_t i = 0; i < WQ__INBOX_CELLS; i++)
-        atomic_init(&in->cells[i].turn, 0);
+        atomic_init(&in->cells[i].seq, 0);
     wq__inbox_grant(in);
 }
 
@@ -71,29 +71,28 @@ wq__inbox_put(struct wq__inbox *in, wq_key key, uint32_t hash, int64_t now,
             return false;
     } while (!atomic_compare_exchange_weak(&in->tail, &at, at + 1)); /* I1 I4 */
 
-    wq__dawdle();
+    wq__maybe_yield();
     struct wq__cell *cell = &in->cells[at & MASK];
     cell->now = now;
     cell->hash = hash;
     cell->len = (uint32_t)key.len;
     memcpy(cell->bytes, key.data, key.len);
-    atomic_store_explicit(&cell->turn, at + 1, memory_order_release); /* I3 */
+    atomic_store_explicit(&cell->seq, at + 1, memory_order_release); /* I3 */
     *position = at;
     return true;
 }
 
 static void
-await_turn(struct wq__cell *cell, uint64_t turn)
+await_filled(struct wq__cell *cell, uint64_t seq)
 {
     for (unsigned round = 0;
-         atomic_load_explicit(&cell->turn, memory_order_acquire) != turn;
-         round++)
+         atomic_load_explicit(&cell->seq, memory_order_acquire) != seq; round++)
         wq__relax(round);
 }
 
-/* What will be taken in a little later is on its way meanwhile: the cell from
- * the producer's processor, and the slot of a nearer one's key from memory. A
- * cell that is not full yet is none of our business. */
+/* Prefetch what will be merged a little later: a cell, from the cache of the
+ * producer's processor, and the index slot of the key in a nearer cell, from
+ * memory. A cell that is not filled yet is skipped. */
 __attribute__((always_inline)) static inline void
 look_ahead(const struct wq__inbox *in, const struct wq__core *core,
            uint64_t end)
@@ -105,9 +104,9 @@ look_ahead(const struct wq__inbox *in, const struct wq__core *core,
     if (end - in->head <= SLOTS)
         return;
     const struct wq__cell *cell = &in->cells[(in->head + SLOTS) & MASK];
-    if (atomic_load_explicit(&cell->turn, memory_order_acquire) ==
+    if (atomic_load_explicit(&cell->seq, memory_order_acquire) ==
         in->head + SLOTS + 1)
-        wq__index_foresee(&core->index, cell->hash);
+        wq__index_prefetch(&core->index, cell->hash);
 }
 
 wq_err
@@ -124,7 +123,7 @@ wq__inbox_empty(struct wq__inbox *in, struct wq__core *core, int64_t now,
         wq_added         what;
 
         look_ahead(in, core, end);
-        await_turn(cell, in->head + 1);
+        await_filled(cell, in->head + 1);
         if (core->waiting.len)
             wq__core_promote(core, cell->now < now ? cell->now : now);
         if (cell->len)
@@ -141,14 +140,14 @@ wq__inbox_empty(struct wq__inbox *in, struct wq__core *core, int64_t now,
 }
 
 void
-wq__inbox_take_back(struct wq__inbox *in, wq_key key)
+wq__inbox_withdraw(struct wq__inbox *in, wq_key key)
 {
     const uint64_t end = atomic_load(&in->tail) & ~CLOSED;
 
     for (uint64_t at = in->head; at != end; at++) {
         struct wq__cell *cell = &in->cells[at & MASK];
 
-        await_turn(cell, at + 1);
+        await_filled(cell, at + 1);
         if (wq__same_key((wq_key){cell->bytes, cell->len}, key))
             cell->len = 0;
     }

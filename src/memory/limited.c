@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* limited.c: what has the limiter to say about an add?
+/* limited.c: how does the limiter delay an add?
  *
- * Limiters are the user's, perhaps, and are asked without the lock. So an add
- * takes three steps: look which keys the queue's policy settles without asking;
- * ask for the others; add them all. Between the steps other threads may do the
- * same with the same key; what was asked in vain is taken back.
+ * A limiter may be user code, so it is called without the lock. A rate-limited
+ * add takes three steps: find the keys for which wq_config.retry decides
+ * without the limiter; call the limiter for the others; add all of them.
+ * Between the steps other threads may add the same key; the add then undoes its
+ * call of the limiter.
  */
 #include "core/span.h"
 #include "memory/gate.h"
@@ -12,120 +13,123 @@
 
 /* ---- the policy --------------------------------------------------------- */
 
-/* With the lock: what is settled without the limiter. */
+/* With the lock: does the policy decide without the limiter? */
 static void
-ask_policy(struct wq__memory *m, wq_key key, struct wq__pick *pick)
+apply_policy(struct wq__memory *m, wq_key key, struct wq__prepared *prepared)
 {
-    const unsigned states = wq__core_states(&m->core, key, pick->hash);
+    const unsigned states = wq__core_states(&m->core, key, prepared->hash);
 
     if (m->retry_policy & WQ_RETRY_FAILURES_ONLY && !(states & WQ__HELD))
-        pick->at_once = true;
+        prepared->at_once = true;
     else if (m->retry_policy & WQ_RETRY_ONCE && states & WQ__BACKOFF)
-        pick->skip = true;
+        prepared->skip = true;
     else
-        pick->asked = true;
+        prepared->limited = true;
 }
 
 static wq_err
-ask_policy_for_all(struct wq__memory *m, const wq_key *keys,
-                   struct wq__pick *picks, size_t n)
+apply_policy_to_all(struct wq__memory *m, const wq_key *keys,
+                    struct wq__prepared *prepared, size_t n)
 {
     if (!m->retry_policy) {
         for (size_t i = 0; i < n; i++)
-            picks[i].asked = true;
+            prepared[i].limited = true;
         return WQ_OK;
     }
     wq__gate_enter(m);
     const wq_err err = wq__gate_catch_up(m);
     for (size_t i = 0; !err && i < n; i++)
-        ask_policy(m, keys[i], &picks[i]);
+        apply_policy(m, keys[i], &prepared[i]);
     wq__gate_leave(m);
     return err;
 }
 
 /* ---- the limiter -------------------------------------------------------- */
 
-/* What was asked for the first `n` was asked in vain. */
+/* Undo the calls of the limiter for the first `n` keys. */
 static void
-undo(struct wq__memory *m, const wq_key *keys, const struct wq__pick *picks,
-     size_t n)
+undo(struct wq__memory *m, const wq_key *keys,
+     const struct wq__prepared *prepared, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (picks[i].asked)
+        if (prepared[i].limited)
             wq__retry_undo(&m->retry, keys[i]);
 }
 
 static wq_err
-ask_limiter(struct wq__memory *m, wq_key key, struct wq__pick *pick,
-            int64_t after_ns, int64_t now)
+call_limiter(struct wq__memory *m, wq_key key, struct wq__prepared *prepared,
+             int64_t after_ns, int64_t now)
 {
     int64_t      delay_ns;
     const wq_err err = wq__retry_delay(&m->retry, key, &delay_ns);
 
     if (err)
         return err;
-    pick->delay = delay_ns;
-    if (after_ns != 0 && after_ns < delay_ns) /* 0: none was given */
+    prepared->delay = delay_ns;
+    if (after_ns != 0 && after_ns < delay_ns) /* 0: not set */
         delay_ns = after_ns;
-    pick->at_once = delay_ns <= 0;
-    pick->at = wq__span_add(now, delay_ns);
+    prepared->at_once = delay_ns <= 0;
+    prepared->at = wq__span_add(now, delay_ns);
     return WQ_OK;
 }
 
 static wq_err
-ask_limiter_for_all(struct wq__memory *m, const wq_key *keys,
-                    struct wq__pick *picks, size_t n, int64_t after_ns,
-                    int64_t now)
+call_limiter_for_all(struct wq__memory *m, const wq_key *keys,
+                     struct wq__prepared *prepared, size_t n, int64_t after_ns,
+                     int64_t now)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!picks[i].asked)
+        if (!prepared[i].limited)
             continue;
-        const wq_err err = ask_limiter(m, keys[i], &picks[i], after_ns, now);
+        const wq_err err =
+            call_limiter(m, keys[i], &prepared[i], after_ns, now);
         if (err) {
-            undo(m, keys, picks, i);
+            undo(m, keys, prepared, i);
             return err;
         }
     }
     return WQ_OK;
 }
 
-/* Another thread may have been here between our look and our add: then the key
- * was waiting by a backoff already. */
+/* Another thread may have added the key with a backoff before we did: then our
+ * call of the limiter was in vain. */
 static void
 undo_what_was_kept(struct wq__memory *m, const wq_key *keys,
-                   struct wq__pick *picks, size_t n)
+                   struct wq__prepared *prepared, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (picks[i].asked && picks[i].backoff &&
-            (picks[i].added == WQ_ADDED_KEPT ||
-             picks[i].added == WQ_ADDED_RAISED)) {
+        if (prepared[i].limited && prepared[i].backoff &&
+            (prepared[i].added == WQ_ADDED_KEPT ||
+             prepared[i].added == WQ_ADDED_RAISED)) {
             wq__retry_undo(&m->retry, keys[i]);
-            picks[i].asked = false;
+            prepared[i].limited = false;
         }
 }
 
-/* What was asked, and not in vain. */
+/* Report the delays that were used. */
 static void
-report_delays(struct wq__memory *m, const struct wq__pick *picks, size_t n)
+report_delays(struct wq__memory *m, const struct wq__prepared *prepared,
+              size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (picks[i].asked)
-            wq__report_limited(m, picks[i].delay);
+        if (prepared[i].limited)
+            wq__report_duration(m, WQ__REPORT_LIMITED, prepared[i].delay);
 }
 
-/* ---- what is offered ---------------------------------------------------- */
+/* ---- interface ---------------------------------------------------------- */
 
 wq_err
 wq__memory_add_limited(struct wq__memory *m, const wq_add_options *options,
-                       const wq_key *keys, struct wq__pick *picks, size_t n)
+                       const wq_key *keys, struct wq__prepared *prepared,
+                       size_t n)
 {
     if (wq__memory_shutting_down(&m->base))
         return WQ_ESHUTDOWN;
-    wq_err err = ask_policy_for_all(m, keys, picks, n);
+    wq_err err = apply_policy_to_all(m, keys, prepared, n);
     if (err)
         return err;
     const int64_t now = m->clock->now(m->clock);
-    err = ask_limiter_for_all(m, keys, picks, n, options->after_ns, now);
+    err = call_limiter_for_all(m, keys, prepared, n, options->after_ns, now);
     if (err == WQ_EGIVENUP)
         (void)wq__memory_count_drops(&m->base, 1);
     if (err)
@@ -139,15 +143,15 @@ wq__memory_add_limited(struct wq__memory *m, const wq_add_options *options,
         .backoff = true,
         .respect = m->retry_policy & WQ_RETRY_FAILURES_ONLY,
     };
-    err = wq__memory_add_picks(m, &how, keys, picks, n,
-                               wq__memory_block_time(options));
+    err = wq__memory_add_prepared(m, &how, keys, prepared, n,
+                                  wq__memory_block_time(options));
     if (err) {
-        undo(m, keys, picks, n);
+        undo(m, keys, prepared, n);
         return err;
     }
     if (m->retry_policy & WQ_RETRY_ONCE)
-        undo_what_was_kept(m, keys, picks, n);
-    report_delays(m, picks, n);
+        undo_what_was_kept(m, keys, prepared, n);
+    report_delays(m, prepared, n);
     return WQ_OK;
 }
 
@@ -179,6 +183,6 @@ wq__memory_count_drops(wq_queue *q, uint64_t n)
     struct wq__memory *m = wq__memory_of(q);
 
     atomic_fetch_add_explicit(&m->dropped, n, memory_order_relaxed);
-    wq__gate_tell(m);
+    wq__gate_report(m);
     return WQ_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* spin.h: for how long does a getter spin before it sleeps?
+/* spin.h: how long does a getter spin before it sleeps?
  *
  * A key that comes while a getter spins saves a sleep and a wake-up. All other
- * spinning is lost processor time. So spinning must pay for itself: an account,
- * counted in looks for work, holds what spinning has saved and not spent.
+ * spinning wastes processor time. So spinning must pay for itself: an account,
+ * in units of one look for work, holds what spinning has saved minus what it
+ * has cost.
  *
  *   A spin is allowed while the account holds WQ__SPIN_WORTH looks, which take
  *   about as long as a sleep and its wake-up keep processors busy. It may last
@@ -13,9 +14,9 @@
  *   by spinning still tries once in eight sleeps.
  *
  * So a queue never spends more on spinning than spinning has saved, plus an
- * eighth of what its sleeps cost, plus the opening balance. Where keys come so
- * soon that short spins find them, the account fills, and a getter can afford
- * to wait for longer now and then. Pure, and O(1).
+ * eighth of what its sleeps cost, plus the opening balance. If keys come so
+ * soon that short spins find them, the account fills, and a getter may spin
+ * longer now and then. O(1); no side effects.
  */
 #ifndef WQ_MEMORY_SPIN_H
 #define WQ_MEMORY_SPIN_H
@@ -25,8 +26,9 @@
 enum {
     WQ__SPIN_WORTH = 400, /* 4 to 20 us, by the length of a pause */
     WQ__SPIN_TRIAL = WQ__SPIN_WORTH / 8,
-    WQ__SPIN_MOST = 6 * WQ__SPIN_WORTH, /* no spin is longer, and a good time
-                                            is not remembered for longer */
+    WQ__SPIN_MOST =
+        6 *
+        WQ__SPIN_WORTH, /* no spin is longer, and the account holds no more */
 };
 
 struct wq__spin {
@@ -39,7 +41,7 @@ wq__spin_init(struct wq__spin *s)
     s->account = WQ__SPIN_WORTH;
 }
 
-/* How many looks a spin may make now; 0: none. */
+/* How many looks a spin may make now; 0: do not spin. */
 static inline int
 wq__spin_limit(const struct wq__spin *s)
 {
@@ -54,7 +56,7 @@ wq__spin_earn(struct wq__spin *s, int looks)
     s->account = sum < WQ__SPIN_MOST ? sum : WQ__SPIN_MOST;
 }
 
-/* A spin has made so many looks, wq__spin_limit() at most. (Two spins overlap
+/* A spin has made `looks` looks, wq__spin_limit() at most. (Two spins overlap
  * if the first has lost its processor: then the account may not cover both.) */
 static inline void
 wq__spin_pay(struct wq__spin *s, int looks, bool got_key)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stop.c: how does a queue pause, and how does it come to rest? */
+/* stop.c: how does a queue pause, shut down and drain? */
 #include "memory/gate.h"
 #include "port/race.h"
 
@@ -14,20 +14,20 @@ wq__memory_shutting_down(const wq_queue *q)
     return closed;
 }
 
-/* What becomes of deadlines at a shutdown. */
+/* Handle the deadlines at a shutdown, as wq_config.waiting says. */
 static void
 settle_waiting(struct wq__memory *m)
 {
     if (m->waiting == WQ_WAITING_DROP)
         wq__core_drop_waiting(&m->core);
     else if (m->waiting != WQ_WAITING_KEEP && m->core.waiting.len)
-        wq__core_hasten(&m->core, m->clock->now(m->clock),
-                        m->waiting == WQ_WAITING_FLUSH_ALL);
+        wq__core_flush_waiting(&m->core, m->clock->now(m->clock),
+                               m->waiting == WQ_WAITING_FLUSH_ALL);
 }
 
-/* What was accepted before this is taken in, or stays in the closed inbox for
- * the gets to come. Returns those who may have to go home: getters, and
- * producers that wait for room. */
+/* Refuse adds from now on. Adds that were accepted before are merged, or stay
+ * in the closed inbox for later gets. Returns the threads that may have to
+ * return: getters, and producers that wait for capacity. */
 static struct wq__sleeper *
 stop_adds(struct wq__memory *m)
 {
@@ -43,7 +43,6 @@ stop_adds(struct wq__memory *m)
                                  wq__gate_take_getters(m, WQ__WAKE_LOOK));
 }
 
-/* The same, and no drain goes on waiting. */
 struct wq__sleeper *
 wq__memory_stop_all(struct wq__memory *m)
 {
@@ -59,30 +58,31 @@ wq__memory_review_gets(struct wq__memory *m)
     m->plain_gets = !m->destroying && !(m->core.ready.special & other);
 }
 
-wq_err
-wq__memory_pause(wq_queue *q)
+static wq_err
+set_paused(struct wq__memory *m, bool paused)
 {
-    struct wq__memory *m = wq__memory_of(q);
+    wq_err err = WQ_OK;
 
     wq__gate_enter(m);
-    const wq_err err = m->core.shutting_down ? WQ_ESHUTDOWN : WQ_OK;
-    if (!err)
-        wq__core_pause(&m->core, true);
+    if (paused && m->core.shutting_down)
+        err = WQ_ESHUTDOWN;
+    else
+        wq__core_pause(&m->core, paused);
     wq__memory_review_gets(m);
     wq__gate_leave(m);
     return err;
 }
 
 wq_err
+wq__memory_pause(wq_queue *q)
+{
+    return set_paused(wq__memory_of(q), true);
+}
+
+wq_err
 wq__memory_resume(wq_queue *q)
 {
-    struct wq__memory *m = wq__memory_of(q);
-
-    wq__gate_enter(m);
-    wq__core_pause(&m->core, false);
-    wq__memory_review_gets(m);
-    wq__gate_leave(m);
-    return WQ_OK;
+    return set_paused(wq__memory_of(q), false);
 }
 
 void
@@ -94,7 +94,8 @@ wq__memory_shutdown(wq_queue *q)
     wq__gate_leave_waking(m, wq__memory_stop_all(m));
 }
 
-/* `shutdowns`: how many there were when the drain began. */
+/* `shutdowns`: how many calls of wq_shutdown() there were when the drain
+ * began. */
 static wq_err
 wait_for_drain(struct wq__memory *m, uint64_t shutdowns, int64_t timeout_ns)
 {
@@ -116,12 +117,12 @@ wq__memory_drain(wq_queue *q, int64_t timeout_ns)
     struct wq__memory *m = wq__memory_of(q);
 
     wq__gate_enter(m);
-    wq__gate_stay(m);
+    wq__gate_begin_blocking(m);
     const uint64_t shutdowns = m->shutdowns;
     wq__gate_leave_waking(m, stop_adds(m));
     wq__gate_enter(m);
     const wq_err err = wait_for_drain(m, shutdowns, timeout_ns);
-    wq__gate_leave_for_good(m);
+    wq__gate_end_blocking(m);
     return err;
 }
 

@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* waits.c: how does a thread wait for work to be over?
  *
- * wq_flush(), wq_wait_idle(), wq_flush_key() and wq_remove_wait(): each says what
- * it waits for, and sleeps on one list. Whoever changes the state looks, when it
- * leaves, whose wait is over (gate.h), so that a moment which passes is not
- * missed.
+ * wq_flush(), wq_wait_idle(), wq_flush_key() and wq_remove_wait() sleep on one
+ * list, each with what it waits for. Every thread that changes the state
+ * checks, when it leaves, which of these waits are over (gate.h): so a
+ * condition that holds only for a moment is not missed.
  *
- * Cost of a change while such threads wait: O(threads that wait).
+ * Cost of a change while such threads wait: O(waiting threads).
  */
 #include "core/same.h"
 #include "memory/gate.h"
-#include "port/slot.h"
+#include "port/thread_mark.h"
 
 struct waiter {
     struct wq__sleeper self; /* first: a sleeper is the beginning of it */
     enum { FLUSH, IDLE, KEY } what;
-    bool              over;   /* what it waits for has happened */
-    uint64_t          turn;   /* FLUSH */
-    wq_key            key;    /* KEY: the caller's, who sleeps */
-    uint32_t          hash;   /* ... of it */
-    struct wq__errand errand; /* ... what was asked for it */
+    bool     over;  /* what it waits for has happened */
+    uint64_t epoch; /* FLUSH */
+    wq_key   key;   /* KEY: the bytes are the caller's, which sleeps */
+    uint32_t hash;  /* ... of it */
+    struct wq__key_flush key_flush; /* ... the runs to wait for */
 };
 
-/* To be asked after every change: KEY follows what happens. */
+/* To be called after every change: KEY keeps track of hand-outs. */
 static bool
 is_over(struct wq__memory *m, struct waiter *w)
 {
     switch (w->what) {
     case FLUSH:
-        return wq__core_has_flushed(&m->core, w->turn);
+        return wq__core_has_flushed(&m->core, w->epoch);
     case IDLE:
         return wq__core_idle(&m->core) && !wq__inbox_holds(&m->inbox);
     case KEY:
     default:
-        return wq__core_is_served(&m->core, w->key, w->hash, &w->errand);
+        return wq__core_has_flushed_key(&m->core, w->key, w->hash,
+                                        &w->key_flush);
     }
 }
 
-/* Is the queue idle but for keys that were handed over? These may merge into
- * deadlines, and then it is. So a waiter does not sleep while the core is idle:
- * its wait is over, or it is woken to take the keys in. */
+/* Is the core idle, but not the inbox? Its adds may merge into deadlines, and
+ * the queue is idle then. So an IDLE waiter does not sleep while the core is
+ * idle: its wait is over, or it is woken to merge the inbox. */
 static bool
 must_catch_up(struct wq__memory *m, const struct waiter *w)
 {
@@ -72,7 +73,7 @@ wait_for(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
         if (m->destroying)
             return WQ_EINTERRUPTED;
         const wq_err err = must_catch_up(m, w) ? wq__gate_catch_up(m) : WQ_OK;
-        if (err || wq__core_owed(&m->core) == 0)
+        if (err || wq__core_unfinished_runs(&m->core) == 0)
             return err;
         if (timeout_ns == 0 || wq__memory_is_past(m, deadline_ns))
             return WQ_ETIMEDOUT;
@@ -85,58 +86,48 @@ wait_for(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
 static wq_err
 wait_and_leave(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
 {
-    wq__gate_stay(m);
+    wq__gate_begin_blocking(m);
     const wq_err err = wait_for(m, w, timeout_ns);
-    wq__gate_leave_for_good(m);
+    wq__gate_end_blocking(m);
     return err;
 }
 
 /* ---- all keys ----------------------------------------------------------- */
 
-/* With the lock: what was handed over before counts, and a thread does not wait
- * for itself. */
+/* Wait for the end of all runs that are unfinished now (FLUSH), or for no
+ * unfinished run at all (IDLE). Adds in the inbox count. WQ_ESTATE: the caller
+ * holds a key, and would wait for itself. */
 static wq_err
-prepare(struct wq__memory *m)
+wait_for_all(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
 {
-    const wq_err err = wq__gate_catch_up(m);
-
-    if (err)
-        return err;
-    return wq__core_holds_any(&m->core, wq__slot_serial()) ? WQ_ESTATE : WQ_OK;
-}
-
-wq_err
-wq__memory_flush(wq_queue *q, int64_t timeout_ns)
-{
-    struct wq__memory *m = wq__memory_of(q);
-    struct waiter      w = {.what = FLUSH};
-
     wq__gate_enter(m);
-    const wq_err err = prepare(m);
+    wq_err err = wq__gate_catch_up(m);
+    if (!err && wq__core_holds_any(&m->core, wq__thread_mark_serial()))
+        err = WQ_ESTATE;
     if (err) {
         wq__gate_leave(m);
         return err;
     }
-    if (timeout_ns)
-        w.turn = wq__core_begin_flush(&m->core);
-    else
-        w.what = IDLE; /* that is all it can find out */
-    return wait_and_leave(m, &w, timeout_ns);
+    if (w->what == FLUSH)
+        w->epoch = wq__core_begin_flush(&m->core);
+    return wait_and_leave(m, w, timeout_ns);
+}
+
+/* A flush that does not wait can only find out whether the queue is idle. */
+wq_err
+wq__memory_flush(wq_queue *q, int64_t timeout_ns)
+{
+    struct waiter w = {.what = timeout_ns ? FLUSH : IDLE};
+
+    return wait_for_all(wq__memory_of(q), &w, timeout_ns);
 }
 
 wq_err
 wq__memory_wait_idle(wq_queue *q, int64_t timeout_ns)
 {
-    struct wq__memory *m = wq__memory_of(q);
-    struct waiter      w = {.what = IDLE};
+    struct waiter w = {.what = IDLE};
 
-    wq__gate_enter(m);
-    const wq_err err = prepare(m);
-    if (err) {
-        wq__gate_leave(m);
-        return err;
-    }
-    return wait_and_leave(m, &w, timeout_ns);
+    return wait_for_all(wq__memory_of(q), &w, timeout_ns);
 }
 
 /* ---- one key ------------------------------------------------------------ */
@@ -148,7 +139,8 @@ prepare_key(struct wq__memory *m, const struct waiter *w, int64_t now)
 
     if (err)
         return err;
-    return wq__core_is_held_by(&m->core, w->key, w->hash, wq__slot_serial())
+    return wq__core_is_held_by(&m->core, w->key, w->hash,
+                               wq__thread_mark_serial())
                ? WQ_ESTATE
                : WQ_OK;
 }
@@ -167,20 +159,21 @@ wq__memory_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns)
         wq__gate_leave(m);
         return err;
     }
-    w.errand = wq__core_errand(&m->core, key, w.hash);
+    w.key_flush = wq__core_begin_key_flush(&m->core, key, w.hash);
     return wait_and_leave(m, &w, timeout_ns);
 }
 
-/* A thread in wq_remove_wait() that waits for a loan to end. Until then every
- * request for its key is taken back; the mark for that (WQ__REMOVING) is shared
- * by all removers of a key, and the last one that gives up takes it away. */
+/* A thread in wq_remove_wait() that waits for a loan to end. Every request for
+ * the key is withdrawn until then: the record is marked WQ__REMOVING. All
+ * removers of a key share the mark; the last one that leaves before the loan
+ * has ended clears it. */
 struct wq__remover {
     const struct waiter *waiter;
     struct wq__remover  *next; /* of the queue's list */
 };
 
-/* One whose loan has ended, and which has not left yet, does not count: the key
- * may be HELD again. */
+/* A remover whose loan has ended but which has not left yet does not count: the
+ * key may be HELD again. */
 static bool
 is_being_removed(const struct wq__memory *m, wq_key key)
 {
@@ -191,11 +184,11 @@ is_being_removed(const struct wq__memory *m, wq_key key)
 }
 
 void
-wq__waits_take_back(struct wq__memory *m)
+wq__waits_withdraw_adds(struct wq__memory *m)
 {
     for (const struct wq__remover *r = m->removers; r; r = r->next)
         if (!r->waiter->over)
-            wq__inbox_take_back(&m->inbox, r->waiter->key);
+            wq__inbox_withdraw(&m->inbox, r->waiter->key);
 }
 
 static void
@@ -208,21 +201,21 @@ leave_list(struct wq__memory *m, const struct wq__remover *r)
     *link = r->next;
 }
 
-/* With the lock, which is free afterwards. */
+/* With the lock; releases it. */
 static wq_err
 await_end_of_loan(struct wq__memory *m, struct waiter *w, int64_t timeout_ns)
 {
     struct wq__remover r = {.waiter = w, .next = m->removers};
 
-    w->errand = wq__core_errand(&m->core, w->key, w->hash);
+    w->key_flush = wq__core_begin_key_flush(&m->core, w->key, w->hash);
     (void)wq__core_remove_at_done(&m->core, w->key, w->hash, true);
     m->removers = &r;
-    wq__gate_stay(m);
+    wq__gate_begin_blocking(m);
     const wq_err err = wait_for(m, w, timeout_ns);
     leave_list(m, &r);
-    if (err && !is_being_removed(m, w->key)) /* it is HELD as before */
+    if (err && !is_being_removed(m, w->key)) /* the key is still HELD */
         (void)wq__core_remove_at_done(&m->core, w->key, w->hash, false);
-    wq__gate_leave_for_good(m);
+    wq__gate_end_blocking(m);
     return err;
 }
 

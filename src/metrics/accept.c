@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* accept.c: which text does a client want, and what is it called?
+/* accept.c: which text format does a client accept, and what is its media type?
  *
  * The header Accept is a list of media types, each with parameters:
  *
@@ -11,7 +11,7 @@
 
 static const char openmetrics[] = "application/openmetrics-text";
 
-/* Case does not matter in media types; ASCII only, whatever the locale. */
+/* Media types ignore case; ASCII only, independent of the locale. */
 static char
 lower(char c)
 {
@@ -26,7 +26,7 @@ skip_spaces(const char *s)
     return s;
 }
 
-/* Does `s` begin with `word`, up to where a word ends? */
+/* Does `s` begin with the whole word `word`? */
 static bool
 is_word(const char *s, const char *word)
 {
@@ -37,7 +37,7 @@ is_word(const char *s, const char *word)
     return *s == '\0' || *s == ';' || *s == ',' || *s == '=';
 }
 
-/* The next ';' or ',' or the end; those in a quoted string are none. */
+/* The next ';' or ',' outside of quoted strings, or the end. */
 static const char *
 skip_part(const char *s)
 {
@@ -52,7 +52,7 @@ skip_part(const char *s)
     return s;
 }
 
-/* Is `s` the parameter q=0, which says "not this one"? */
+/* Is `s` the parameter q=0, which means "not acceptable"? */
 static bool
 is_refusal(const char *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* default.c: which sink do queues have that bring none of their own?
+/* default.c: which sink do queues use whose config names none?
  *
- * One for the whole program, set once.
+ * One for the whole process, set once.
  */
 #include "metrics/default.h"
 
@@ -47,7 +47,9 @@ wq_metrics_set_default(const wq_metrics *metrics)
         sink = checked;
     }
     wq__lock_release(&lock);
-    return err ? wq_fail(err, "wq_metrics_set_default: there is one already")
+    return err ? wq_fail(
+                     err,
+                     "wq_metrics_set_default: a default sink is already set")
                : WQ_OK;
 }
 
@@ -60,4 +62,19 @@ wq__metrics_default(wq_metrics *out)
         *out = sink;
     wq__lock_release(&lock);
     return there;
+}
+
+wq_err
+wq__metrics_choose(const char *name, const wq_metrics **metrics,
+                   wq_metrics *process_wide)
+{
+    const wq_err err = wq__metrics_check(*metrics);
+
+    if (err)
+        return err;
+    if (!name)
+        *metrics = NULL;
+    else if (!*metrics && wq__metrics_default(process_wide))
+        *metrics = process_wide;
+    return WQ_OK;
 }

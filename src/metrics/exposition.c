@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* exposition.c: how does a registry read?
+/* exposition.c: how is a registry written as text?
  *
- * As Prometheus' text format 0.0.4 or as OpenMetrics 1.0.0. They differ in what
- * a family of counters is called (OpenMetrics: without _total), in units, in
- * how a whole number is written in a bound ("1.0"), and in the last line. A
- * family is written as a whole, name after name.
+ * In Prometheus' text format 0.0.4 or as OpenMetrics 1.0.0. They differ in the
+ * name of a family of counters (OpenMetrics: without _total), in units, in how
+ * a bound that is a whole number is written ("1.0"), and in the last line.
+ * Families follow each other; within a family, the names of queues.
  */
 #include "metrics/registry.h"
 #include "text/escape.h"
 #include "text/number.h"
 
-/* What a sample's value is, and where in struct wq__totals it is found. */
+/* The kind of a sample's value in struct wq__totals. */
 enum kind {
     COUNTER,   /* uint64_t; only grows */
     GAUGE,     /* uint64_t */
@@ -20,7 +20,7 @@ enum kind {
 };
 
 struct family {
-    const char *name; /* as Kubernetes has it, but without _total */
+    const char *name; /* as in Kubernetes, without _total */
     enum kind   kind;
     size_t      offset;
     const char *help;
@@ -59,10 +59,10 @@ static const struct family families[] = {
      "share one label."},
 };
 
-/* Bound k as in le="...", to the letter as Kubernetes writes it, so that both
- * can be added up by their bounds. There it is a product of doubles, and two of
- * them are not quite powers of ten. The first column is how Go's %g writes it,
- * which Prometheus' own libraries use. */
+/* Bound k as in le="...", exactly as Kubernetes writes it, so that histograms
+ * of both can be added up. Kubernetes computes it as a product of doubles, and
+ * two of them are not exact powers of ten. The first column is how Go's %g
+ * writes it, which Prometheus' own libraries use. */
 #define US_10 "9.999999999999999e-06"
 #define US_100 "9.999999999999999e-05"
 static const char *const bounds[WQ__BUCKETS][2] = {
@@ -113,7 +113,7 @@ add_heading(struct wq__text *t, const struct family *f, wq_text format)
 
 /* ---- samples ------------------------------------------------------------- */
 
-/* A sample as far as its label `name`; other labels, and its value, follow. */
+/* Write a sample up to its label `name`; other labels and the value follow. */
 static void
 begin(struct wq__text *t, const struct family *f, const char *suffix,
       const struct wq__name *name)
@@ -211,7 +211,7 @@ add_samples(struct wq__text *t, const struct family *f,
 void
 wq__exposition(const wq_registry *registry, wq_text format, struct wq__text *t)
 {
-    /* Where there is no sample there is no family. */
+    /* Without samples, no family is written. */
     const size_t n =
         registry->names_len ? sizeof families / sizeof families[0] : 0;
 

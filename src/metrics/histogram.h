@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* histogram.h: how often did something take about so long?
+/* histogram.h: how are durations counted?
  *
- * Buckets with the bounds of Kubernetes: 10 ns, 100 ns, ... 1000 s, and one for
- * what is longer. A bound belongs to the bucket below it, as Prometheus wants
- * it ("le"). There is no count besides the buckets: it is their sum, and agrees
- * with them by itself.
+ * In buckets with the bounds of Kubernetes: 10 ns, 100 ns, ... 1000 s, and one
+ * for longer durations. A bound belongs to the bucket below it, as Prometheus
+ * defines it ("le"). The total count is not stored: it is the sum of the
+ * buckets, so the two always agree.
  *
  * Cost: O(1), a handful of instructions.
  */
@@ -19,23 +19,23 @@ enum {
     WQ__BUCKETS = WQ__BOUNDS + 1, /* the last has no bound */
 };
 
-/* What threads write to. */
+/* What threads write. */
 struct wq__histogram {
     _Atomic uint64_t buckets[WQ__BUCKETS];
-    _Atomic uint64_t sum_ns; /* stays at 2^64 - 1, which is 584 years */
+    _Atomic uint64_t sum_ns; /* stops at 2^64 - 1, which is 584 years */
 };
 
-/* The powers of ten that have 64 bits. */
+/* The powers of ten that fit 64 bits. */
 extern const uint64_t wq__powers_of_ten[20];
 
-/* The largest number of nanoseconds within each bound. For Kubernetes, which
- * multiplies doubles, 10 us and 100 us are not quite within theirs. */
+/* The largest number of nanoseconds within each bound. Kubernetes multiplies
+ * doubles, so 10 us and 100 us are slightly above their bounds. */
 extern const uint64_t wq__bounds_ns[WQ__BOUNDS];
 
-/* The bucket of what took `ns`: the first whose bound is not below it. That is,
- * but for those two, one less than the number of decimal digits of ns - 1. The
- * number of binary digits, times log10(2) = 1233/4096, tells these but for
- * one. */
+/* The bucket of `ns`: the first whose bound is not below it. Except for those
+ * two, it is one less than the number of decimal digits of ns - 1. The number
+ * of binary digits times log10(2) = 1233/4096 gives that number, or one more.
+ */
 static inline unsigned
 wq__bucket_of(uint64_t ns)
 {
@@ -56,10 +56,10 @@ wq__add_up_to_max(uint64_t a, uint64_t b)
     return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* Count one in a histogram that only the calling thread writes to. Nobody can
- * write between the load and the store, so nothing is lost; readers see the old
- * value or the new one. No order is needed: a number says nothing about
- * others. */
+/* Count `ns` in a histogram that only the calling thread writes to. No other
+ * thread writes between the load and the store, so no count is lost; readers
+ * see the old value or the new one. Relaxed: the counts do not depend on each
+ * other. */
 static inline void
 wq__histogram_own(struct wq__histogram *h, uint64_t ns)
 {
@@ -72,14 +72,14 @@ wq__histogram_own(struct wq__histogram *h, uint64_t ns)
                           memory_order_relaxed);
 }
 
-/* Count one in a histogram that others write to as well. */
+/* Count `ns` in a histogram that other threads write to, too. */
 void wq__histogram_shared(struct wq__histogram *h, uint64_t ns);
 
-/* What was read out. */
+/* What readers add up. */
 struct wq__durations {
     uint64_t buckets[WQ__BUCKETS];
     uint64_t seconds; /* the sum */
-    uint32_t ns;      /* and what is below a second of it */
+    uint32_t ns;      /* and its part below a second */
 };
 
 /* Add `ns` to a sum. */
@@ -93,7 +93,7 @@ wq__add_ns(uint64_t *seconds, uint32_t *rest, uint64_t ns)
     *rest = (uint32_t)(sum % second);
 }
 
-/* Add what a histogram holds to `out`. */
+/* Add the counts of a histogram to `out`. */
 void wq__histogram_read(const struct wq__histogram *h,
                         struct wq__durations       *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.c: how do queues come into a registry, and what do they tell?
+/* registry.c: how does a registry collect the counts of its queues?
  *
  * See registry.h. Reports take no lock; a queue's beginning and end, and text,
  * do.
@@ -15,13 +15,7 @@
 #include "metrics/metrics.h"
 #include "text/utf8.h"
 
-enum {
-#if WQ_DEBUG
-    CAP_FIRST = 2, /* rare paths become daily ones */
-#else
-    CAP_FIRST = 16,
-#endif
-};
+enum { CAP_FIRST = WQ_DEBUG ? 2 : 16 }; /* 2: rare paths become daily ones */
 
 /* An open queue: the handle of the sink's functions. */
 struct wq__reporter {
@@ -31,10 +25,10 @@ struct wq__reporter {
     wq_queue             *q;
     struct wq__reporter  *next; /* of the same name */
     struct wq__reporter **at;   /* what points to this one */
-    /* What the queue told last: a queue that cannot tell now must not make a
-     * counter go down. */
+    /* The last statistics of the queue: if a query fails, counters must not go
+     * down. */
     wq_stats last;
-    void    *raw; /* what the allocator gave */
+    void    *raw; /* the address that the allocator returned */
 };
 
 #define REPORTER_BYTES                                                         \
@@ -51,7 +45,7 @@ compare(const struct wq__name *name, const char *text, size_t len)
     return order ? order : (name->len > len) - (name->len < len);
 }
 
-/* Where the name is, or where it belongs. */
+/* The place of the name, or where it belongs. */
 static size_t
 place_of(const wq_registry *registry, const char *text, size_t len)
 {
@@ -68,7 +62,7 @@ place_of(const wq_registry *registry, const char *text, size_t len)
     return low;
 }
 
-/* Make room for one more name. */
+/* Reserve memory for one more name. */
 static wq_err
 reserve(wq_registry *registry)
 {
@@ -89,7 +83,7 @@ reserve(wq_registry *registry)
     return WQ_OK;
 }
 
-/* A new name at place `i`, which takes over what `t` holds. */
+/* Insert a new name at place `i`; it takes over the bytes of `t`. */
 static wq_err
 insert(wq_registry *registry, size_t i, const struct wq__text *t)
 {
@@ -128,7 +122,7 @@ is_at(const wq_registry *registry, size_t i, const struct wq__text *t)
            compare(registry->names[i], t->data, t->len) == 0;
 }
 
-/* The name that is written like `text`, be it new or not. */
+/* Find the name `text`, or create it. */
 static wq_err
 find_or_insert(wq_registry *registry, const char *text, struct wq__name **out)
 {
@@ -143,17 +137,17 @@ find_or_insert(wq_registry *registry, const char *text, struct wq__name **out)
         err = insert(registry, i, &t);
     if (!err)
         *out = registry->names[i];
-    if (err || is_known) /* else the bytes are the name's now */
+    if (err || is_known) /* else the name owns the bytes now */
         wq__text_fini(&t);
     return err;
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
-/* What the queue tells now. One that cannot tell has the counters it had, and
- * nothing in it. */
+/* Query the statistics of a queue. If that fails, its counters stay, and it
+ * counts as empty. */
 static void
-ask(struct wq__reporter *r)
+query_stats(struct wq__reporter *r)
 {
     wq_stats now = {.size = sizeof now};
 
@@ -200,9 +194,9 @@ add_gauges(struct wq__totals *now, const wq_stats *counts)
         now->longest = longest;
 }
 
-/* ---- asking by priority -------------------------------------------------- */
+/* ---- queries by priority ------------------------------------------------- */
 
-/* Where the depth of a priority is added up. */
+/* Where the depth of a priority is summed up. */
 static uint64_t *
 depth_of(struct wq__name *name, int priority)
 {
@@ -224,7 +218,8 @@ depth_of(struct wq__name *name, int priority)
     return &name->known[i].depth;
 }
 
-/* Room for `n` priorities of a queue, and some that come up meanwhile. */
+/* Reserve memory for `n` priorities of a queue, and some that are added
+ * meanwhile. */
 static wq_err
 reserve_depths(wq_registry *registry, size_t n)
 {
@@ -240,10 +235,10 @@ reserve_depths(wq_registry *registry, size_t n)
     return WQ_OK;
 }
 
-/* All priorities of a queue, whose number is known only when it has answered:
- * into registry->depths. */
+/* Read all priorities of a queue into registry->depths, which grows until all
+ * of them fit. */
 static wq_err
-ask_depths(wq_registry *registry, wq_queue *q, size_t *n)
+query_depths(wq_registry *registry, wq_queue *q, size_t *n)
 {
     wq_err err = wq_read_depths(q, registry->depths, registry->depths_cap, n);
 
@@ -255,15 +250,15 @@ ask_depths(wq_registry *registry, wq_queue *q, size_t *n)
     return err;
 }
 
-/* A queue that knows no priorities has all its keys at 0; one that cannot tell
- * has them anywhere. */
+/* A queue without priorities has all its keys at 0. If the query fails, they
+ * count as "other". */
 static wq_err
 add_depths(wq_registry *registry, struct wq__name *name,
            const struct wq__reporter *r)
 {
     const size_t depth = r->last.ready + r->last.dirty;
     size_t       n = 0;
-    const wq_err err = ask_depths(registry, r->q, &n);
+    const wq_err err = query_depths(registry, r->q, &n);
 
     if (err == WQ_ENOMEM)
         return err;
@@ -288,7 +283,7 @@ gather(wq_registry *registry, struct wq__name *name)
     for (size_t i = 0; i < name->known_len; i++)
         name->known[i].depth = 0;
     for (struct wq__reporter *r = name->open; r && !err; r = r->next) {
-        ask(r);
+        query_stats(r);
         add_history(&name->now.history, r);
         add_gauges(&name->now, &r->last);
         err = add_depths(registry, name, r);
@@ -369,8 +364,8 @@ open_queue(void *self, wq_queue *q, const char *name, void **handle)
     return WQ_OK;
 }
 
-/* Asks for the last time under the same lock under which it goes: no text has
- * the queue twice, or not at all. */
+/* Queries the queue for the last time, and removes it, under one lock: so every
+ * text counts the queue exactly once. */
 static void
 close_queue(void *handle)
 {
@@ -378,7 +373,7 @@ close_queue(void *handle)
     wq_registry         *registry = r->registry;
 
     wq__lock_take(&registry->lock);
-    ask(r);
+    query_stats(r);
     add_history(&r->name->closed, r);
     unlink_reporter(r);
     wq__lock_release(&registry->lock);
@@ -480,7 +475,7 @@ wq__registry_render(wq_registry *registry, wq_text format, struct wq__text *t)
     return err ? err : t->err;
 }
 
-/* Into a buffer of malloc()'s. */
+/* Render into a buffer of malloc(). */
 static wq_err
 render_all(wq_registry *registry, wq_text format, struct wq__text *t)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.h: what does a registry know?
+/* registry.h: what is a registry made of?
  *
- * Names, sorted; each with the queues of that name that are open, and the
- * history of those that are not any more. When text is wanted every queue is
- * asked, its shards are added up, and the sums are put down beside the name
- * (registry.c); then they are written (exposition.c).
+ * Sorted names; each with the open queues of that name, and the counts of those
+ * that were destroyed. To render text, the registry queries every queue, adds
+ * up its shards, stores the sums with the name (registry.c), and writes them
+ * (exposition.c).
  *
- * One lock guards it all, but for the shards, which guard themselves. A queue's
- * lock is taken under it, by wq_read_stats() and wq_read_depths(), and never the other
- * way round: a queue reports without its lock. Names are never removed:
+ * One lock guards all but the shards, which need none. A queue's lock is taken
+ * under it, by wq_read_stats() and wq_read_depths(), and never the other way
+ * round: a queue reports without holding its lock. Names are never removed:
  * counters must not go down.
  */
 #ifndef WQ_METRICS_REGISTRY_H
@@ -20,11 +20,11 @@
 #include "port/lock.h"
 #include "text/text.h"
 
-/* As many priorities of a name have a label of their own: what a careless
- * caller can add to the number of series is bounded. */
+/* How many priorities of a name have a label of their own: a bound on the
+ * number of series, whatever priorities a program uses. */
 enum { WQ__PRIORITIES = 25 };
 
-/* What only grows. */
+/* Counts that only grow. */
 struct wq__history {
     uint64_t             adds, merged, retries, drops; /* see wq_stats */
     struct wq__durations durations[WQ__MEASURES];
@@ -35,30 +35,32 @@ struct wq__seconds {
     uint32_t ns; /* below a second */
 };
 
-/* The sums over the queues of a name, at the moment they were asked. */
+/* The sums over the queues of a name, at the last query. */
 struct wq__totals {
     struct wq__history history;
     uint64_t           depth;
     uint64_t           waiting;
-    uint64_t           paused;     /* how many queues are */
+    uint64_t           paused;     /* how many of the queues are paused */
     struct wq__seconds unfinished; /* the sum over the queues */
     struct wq__seconds longest;    /* the largest of them */
     uint64_t           others;     /* depth of priorities without a label */
 };
 
 struct wq__name {
-    char                *text; /* owned, `cap` bytes of which `len` count; */
-    size_t               len;  /* is UTF-8: two names that look the same are */
-    size_t               cap;  /* the same */
-    struct wq__reporter *open; /* its queues; see registry.c */
+    /* Owned: `cap` bytes, of which `len` are used. Valid UTF-8: names that look
+     * the same are the same. */
+    char                *text;
+    size_t               len;
+    size_t               cap;
+    struct wq__reporter *open;   /* its queues; see registry.c */
     struct wq__history   closed; /* of queues that were destroyed */
-    struct wq__totals    now;    /* as of the last question */
+    struct wq__totals    now;    /* at the last query */
     struct {
         int      priority;
-        uint64_t depth;      /* as of the last question */
-    } known[WQ__PRIORITIES]; /* the first ones ever seen, by priority */
+        uint64_t depth;      /* at the last query */
+    } known[WQ__PRIORITIES]; /* the first ones that were seen, sorted */
     size_t known_len;
-    bool   has_others; /* there was a key of yet another one */
+    bool   has_others; /* a key had a priority without a label */
 };
 
 struct wq_registry {
@@ -68,11 +70,11 @@ struct wq_registry {
     struct wq__name **names; /* owned, sorted by their bytes */
     size_t            names_len;
     size_t            names_cap;
-    wq_depth         *depths; /* owned; what a queue's answer is put in */
+    wq_depth         *depths; /* owned; a buffer for wq_read_depths() */
     size_t            depths_cap;
 };
 
-/* Write what is put down beside the names. (exposition.c) */
+/* Write what is stored with the names. (exposition.c) */
 void wq__exposition(const wq_registry *registry, wq_text format,
                     struct wq__text *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shards.c: how shards come and go; see shards.h. */
+/* shards.c: allocating and reading shards; see shards.h. */
 #include "metrics/shards.h"
 
 #include "core/mem.h"
@@ -39,16 +39,16 @@ make_shard(const wq_allocator *mem)
     return shard;
 }
 
-/* The shard of the thread with number `slot`, which is the calling one. */
+/* The shard of the thread with number `number`, which is the calling one. */
 static struct wq__shard *
-own_shard(struct wq__shards *s, unsigned slot)
+own_shard(struct wq__shards *s, unsigned number)
 {
     struct wq__shard *own =
-        atomic_load_explicit(&s->own[slot], memory_order_relaxed);
+        atomic_load_explicit(&s->own[number], memory_order_relaxed);
 
     if (!own && (own = make_shard(s->mem)))
         /* Pairs with the loads in wq__shards_read(): it is cleared. */
-        atomic_store_explicit(&s->own[slot], own, memory_order_release);
+        atomic_store_explicit(&s->own[number], own, memory_order_release);
     return own;
 }
 
@@ -56,8 +56,8 @@ void
 wq__shards_count_rarely(struct wq__shards *s, enum wq__measure what,
                         uint64_t ns)
 {
-    const unsigned    slot = wq__slot_take();
-    struct wq__shard *own = slot ? own_shard(s, slot) : NULL;
+    const unsigned    number = wq__thread_mark_take_number();
+    struct wq__shard *own = number ? own_shard(s, number) : NULL;
 
     if (own)
         wq__histogram_own(&own->of[what], ns);
@@ -76,9 +76,9 @@ void
 wq__shards_read(const struct wq__shards *s, struct wq__durations *out)
 {
     read_shard(&s->shared, out);
-    for (unsigned slot = 1; slot <= WQ__SLOTS; slot++) {
+    for (unsigned number = 1; number <= WQ__THREAD_NUMBERS; number++) {
         const struct wq__shard *own =
-            atomic_load_explicit(&s->own[slot], memory_order_acquire);
+            atomic_load_explicit(&s->own[number], memory_order_acquire);
         if (own)
             read_shard(own, out);
     }
@@ -89,17 +89,17 @@ wq__shards_init(struct wq__shards *s, const wq_allocator *mem)
 {
     wq__race_disable_checking(s, sizeof *s);
     clear(&s->shared);
-    for (unsigned slot = 0; slot <= WQ__SLOTS; slot++)
-        atomic_init(&s->own[slot], NULL);
+    for (unsigned number = 0; number <= WQ__THREAD_NUMBERS; number++)
+        atomic_init(&s->own[number], NULL);
     s->mem = mem;
 }
 
 void
 wq__shards_fini(struct wq__shards *s)
 {
-    for (unsigned slot = 1; slot <= WQ__SLOTS; slot++) {
+    for (unsigned number = 1; number <= WQ__THREAD_NUMBERS; number++) {
         struct wq__shard *own =
-            atomic_load_explicit(&s->own[slot], memory_order_relaxed);
+            atomic_load_explicit(&s->own[number], memory_order_relaxed);
         if (own)
             free_shard(s->mem, own);
     }

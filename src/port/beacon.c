@@ -7,7 +7,6 @@
 #if WQ__HAVE_FUTEX
 
 #include <assert.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -15,28 +14,13 @@
 #include <unistd.h>
 
 #include "port/cancel.h"
+#include "port/fork.h"
 #include "port/time.h"
-
-/* How often this process, or one before it, forked: a child knows that it is
- * one without asking the system. Written by the only thread a child has. */
-static unsigned forks;
-
-static void
-count_fork(void)
-{
-    forks++;
-}
-
-static void
-notice_forks(void)
-{
-    (void)pthread_atfork(NULL, NULL, count_fork);
-}
 
 static void
 close_if_open(int fd)
 {
-    const int cause = errno; /* what init failed of is not to be forgotten */
+    const int cause = errno; /* the caller reports why init failed */
     const int state = wq__cancel_off();
 
     if (fd >= 0)
@@ -69,11 +53,8 @@ wq__beacon_init(struct wq__beacon *b, enum wq__timer timer)
         .event_fd = -1,
         .timer_fd = -1,
         .armed_ns = WQ_FOREVER,
-        .forks = forks,
+        .forks = wq__fork_begin(),
     };
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    (void)pthread_once(&once, notice_forks);
     wq__lock_init(&b->lock);
 
     if ((b->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0 ||
@@ -111,13 +92,19 @@ wq__beacon_fd(const struct wq__beacon *b)
     return b->open ? b->epoll_fd : -1;
 }
 
+wq_err
+wq__beacon_include(struct wq__beacon *b, int fd)
+{
+    return watch(b->epoll_fd, fd) ? WQ_EIO : WQ_OK;
+}
+
 static bool
 is_ours(const struct wq__beacon *b)
 {
-    return b->forks == forks;
+    return b->forks == wq__forks;
 }
 
-/* Neither can fail: the counter is 0 or 1, and we made the descriptor. */
+/* Neither call can fail: the counter is 0 or 1, and the descriptor is ours. */
 static void
 show(struct wq__beacon *b, bool lit)
 {
@@ -160,8 +147,8 @@ wq__beacon_dim(struct wq__beacon *b, enum wq__lit reason)
     set(b, reason, false);
 }
 
-/* Zero is what stops a timer, and so is no time of day; a time that is long
- * past does as well. */
+/* Zero would stop the timer, so a deadline of zero or less becomes 1 ns, which
+ * is long past, too. */
 static struct timespec
 timer_value(int64_t deadline_ns)
 {
@@ -181,7 +168,7 @@ wq__beacon_arm(struct wq__beacon *b, int64_t deadline_ns)
     if (deadline_ns == b->armed_ns)
         return;
     b->armed_ns = deadline_ns;
-    if (is_ours(b)) /* cannot fail: the time is a valid one */
+    if (is_ours(b)) /* cannot fail: the time is valid */
         (void)timerfd_settime(b->timer_fd, TFD_TIMER_ABSTIME, &until, NULL);
 }
 
@@ -207,6 +194,15 @@ wq__beacon_fd(const struct wq__beacon *b)
 {
     (void)b;
     return -1;
+}
+
+wq_err
+wq__beacon_include(struct wq__beacon *b, int fd)
+{
+    (void)b;
+    (void)fd;
+    errno = ENOSYS;
+    return WQ_ENOTSUP;
 }
 
 void

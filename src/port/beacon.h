@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* beacon.h: how does an event loop see that there is something to do?
+/* beacon.h: how does an event loop learn that there is something to do?
  *
- * A beacon is one file descriptor, readable while the beacon is lit or its
- * timer has run out. Nothing is read from it: it stays readable until it is
+ * A beacon is one file descriptor that is readable while the beacon is lit or
+ * its timer has expired. Do not read from it: it stays readable until it is
  * dimmed.
  *
- *   reasons   lit while there is one. Each has an owner, who serialises its
- *             own calls; different owners may call at the same time.
- *   timer     of the system, until a deadline. The queue's own, like
- *             WQ__LIT_BY_QUEUE. A timer that has run out stays so until it is
- *             given another deadline: to say the same one again changes
- *             nothing, so a deadline that passes between looking and arming is
- *             not lost.
+ *   reasons   The beacon is lit while there is a reason. Each reason has an
+ *             owner, which serialises its own calls; different owners may call
+ *             at the same time.
+ *   timer     A timer of the system, which runs until a deadline. It belongs to
+ *             the queue, like WQ__LIT_BY_QUEUE. An expired timer stays expired
+ *             until it gets another deadline; setting the same deadline again
+ *             changes nothing. So a deadline that passes before the timer is
+ *             armed is not lost.
  *
- * A child that fork() made shares what is behind the descriptors with its
- * parent; there a beacon does nothing but close them.
+ * After fork(), the child shares what is behind the descriptors with its
+ * parent; in the child a beacon only closes them.
  *
- * Linux: an epoll descriptor around an eventfd and a timerfd. Elsewhere there
- * are none. A system call is made only when something changes.
+ * Linux: an epoll descriptor around an eventfd and a timerfd. Other systems
+ * have no beacons. A system call is made only when something changes.
  */
 #ifndef WQ_PORT_BEACON_H
 #define WQ_PORT_BEACON_H
@@ -31,14 +32,14 @@
 
 /* Why it is lit. */
 enum wq__lit {
-    WQ__LIT_BY_QUEUE = 1, /* the queue has something to say */
-    WQ__LIT_BY_CLOCK = 2, /* a clock without a timer says it is time */
+    WQ__LIT_BY_QUEUE = 1, /* a get would not block */
+    WQ__LIT_BY_CLOCK = 2, /* a deadline of a clock without a timer has passed */
 };
 
-/* By what time the timer runs. */
+/* The clock of the timer. */
 enum wq__timer {
-    WQ__TIMER_NONE, /* there is none */
-    WQ__TIMER_MONOTONIC,
+    WQ__TIMER_NONE,
+    /* no timer */ WQ__TIMER_MONOTONIC,
     WQ__TIMER_BOOTTIME,
 };
 
@@ -47,18 +48,18 @@ enum wq__timer {
 
 #include "port/lock.h"
 
-/* Zeroed: there is none, which fini and fd accept. */
+/* Zeroed: closed, which fini and fd accept. */
 struct wq__beacon {
-    bool     open;     /* the descriptors are there */
-    int      epoll_fd; /* the one that is given out */
+    bool     open;     /* the descriptors are open */
+    int      epoll_fd; /* the one that the user gets */
     int      event_fd; /* readable while there is a reason */
-    int      timer_fd; /* readable when the time has come; -1: none */
-    int64_t  armed_ns; /* until when the timer runs; WQ_FOREVER: it does not */
-    unsigned forks;    /* how often there was a fork before it was made */
-    struct wq__lock  lock;    /* makes one step of `reasons` and `event_fd` */
-    _Atomic unsigned reasons; /* of enum wq__lit; written under `lock`. An
-                                 owner may look at its own bit without, as
-                                 nobody else changes that: relaxed */
+    int      timer_fd; /* readable when the deadline has passed; -1: none */
+    int64_t  armed_ns; /* the deadline of the timer; WQ_FOREVER: not running */
+    unsigned forks;    /* how many forks there were before it was created */
+    struct wq__lock lock; /* held while `reasons` and `event_fd` change */
+    /* Of enum wq__lit; written under `lock`. An owner may read its own bit
+     * without the lock, since no other thread changes it: relaxed. */
+    _Atomic unsigned reasons;
 };
 #else
 struct wq__beacon {
@@ -66,19 +67,23 @@ struct wq__beacon {
 };
 #endif
 
-/* WQ_ENOTSUP: the system has none (errno is ENOSYS). WQ_EIO: the system said no
- * (errno tells why); nothing is left behind. */
+/* WQ_ENOTSUP: the system has no beacons (errno is ENOSYS). WQ_EIO: a system
+ * call failed (errno says why); nothing is left open. */
 wq_err wq__beacon_init(struct wq__beacon *b, enum wq__timer timer);
 void   wq__beacon_fini(struct wq__beacon *b);
 
 /* The descriptor; -1: there is no beacon. */
 int wq__beacon_fd(const struct wq__beacon *b);
 
+/* The beacon is also readable while `fd`, for example that of another beacon,
+ * is, until `fd` is closed. WQ_EIO: the system call failed (errno says why). */
+wq_err wq__beacon_include(struct wq__beacon *b, int fd);
+
 void wq__beacon_light(struct wq__beacon *b, enum wq__lit reason);
 void wq__beacon_dim(struct wq__beacon *b, enum wq__lit reason);
 
-/* Let the timer run until `deadline_ns`; WQ_FOREVER stops it. One that has run
- * out is put out by a deadline it has not run until already. */
+/* Set the timer to `deadline_ns`; WQ_FOREVER stops it. A new deadline resets an
+ * expired timer. */
 void wq__beacon_arm(struct wq__beacon *b, int64_t deadline_ns);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cancel.h: what if a thread is cancelled (pthread_cancel) inside the library?
  *
- * Nothing happens until it has left: no function of the library is a
+ * Nothing happens until the thread has left the library: no function is a
  * cancellation point. A thread that ended while it held a lock, or while it was
- * on a list, would leave the queue unusable. So every system call of ours that
- * is a cancellation point is made with cancellation off.
+ * on a list, would leave the queue unusable. So cancellation is disabled around
+ * every system call that is a cancellation point.
  *
  * Asynchronous cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) is not supported; few
  * functions of any library are safe with it.
@@ -14,8 +14,8 @@
 
 #include <pthread.h>
 
-/* From now on the calling thread cannot be cancelled; returns what
- * wq__cancel_restore() needs. */
+/* Disable cancellation of the calling thread; returns the state for
+ * wq__cancel_restore(). */
 static inline int
 wq__cancel_off(void)
 {

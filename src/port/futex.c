@@ -16,7 +16,8 @@ typedef int wq__futex_not_empty; /* a file must declare something */
 
 #include "port/time.h"
 
-/* Where time_t is longer than long, the plain call does not understand it. */
+/* Where time_t is longer than long, the plain system call takes another
+ * struct. */
 #if defined(SYS_futex_time64) && !defined(__LP64__)
 #define FUTEX (sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex)
 #else

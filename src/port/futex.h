@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* futex.h: does this system let a thread sleep on a word of memory?
  *
- * Linux does. Elsewhere, or when WQ_PORT_POSIX is defined (the test run builds
- * and tests that too), lock.h and park.h are made of POSIX threads.
+ * Linux does. Elsewhere, or when WQ_PORT_POSIX is defined (which the tests
+ * build and run, too), lock.h and park.h use POSIX threads.
  */
 #ifndef WQ_PORT_FUTEX_H
 #define WQ_PORT_FUTEX_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* Sleep while *word is `expected`, at most until `deadline_ns` (monotonic;
- * WQ_FOREVER: no limit). May return early for no reason. False: time is up. */
+ * WQ_FOREVER: no limit). May wake up spuriously. False: timed out. */
 bool wq__futex_wait(_Atomic uint32_t *word, uint32_t expected,
                     int64_t deadline_ns);
 
@@ -23,9 +23,10 @@ bool wq__futex_wait(_Atomic uint32_t *word, uint32_t expected,
 bool wq__futex_wait_wall(_Atomic uint32_t *word, uint32_t expected,
                          int64_t deadline_ns);
 
-/* Wake one thread that sleeps on `word`. The word may be gone already, when the
- * sleeper saw its new value and left: the kernel then finds nobody, or wakes a
- * stranger who sleeps at the same address, which every futex user tolerates. */
+/* Wake one thread that sleeps on `word`. The memory may be freed already, if
+ * the sleeper saw the new value and returned: then the kernel finds no sleeper,
+ * or wakes another thread that sleeps at the same address, which every user of
+ * futexes must tolerate. */
 void wq__futex_wake_one(_Atomic uint32_t *word);
 
 #else

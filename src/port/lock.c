@@ -95,13 +95,14 @@ wq__lock_release_kind(struct wq__lock *l)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-/* How many pauses to make before sleeping: a pause takes 10 to 50 ns, a sleep
- * with its wake-up several microseconds. More pauses cost dearly when the
- * holder is not running.
+/* How many pauses a thread makes before it sleeps: a pause takes 10 to 50 ns, a
+ * sleep and its wake-up several microseconds. More pauses would waste time when
+ * the holder is not running.
  *
- * The looks soon become rarer. What the lock guards is in the cache of the
- * processor that had it last: one processor does in a microsecond what two take
- * several for in turns. So a waiter lets the holder go on for a while. */
+ * The thread looks at the lock less and less often. What the lock guards is in
+ * the cache of the processor that held it last: one processor does in a
+ * microsecond what two processors in turn take several microseconds for. So a
+ * waiter lets the holder go on for a while. */
 enum { PAUSES = 256, PAUSES_AT_ONCE = 64 };
 
 static bool
@@ -126,8 +127,9 @@ wq__lock_take_contended(struct wq__lock *l)
 {
     if (spin(l))
         return;
-    /* From here on the word is set to 2 even if nobody else sleeps: this thread
-     * cannot know, and a needless wake-up is harmless, a missing one is not. */
+    /* From here on the word becomes 2 even if no other thread sleeps: this
+     * thread cannot know, and a needless wake-up is harmless, while a missing
+     * one is not. */
     while (atomic_exchange_explicit(&l->word, 2, memory_order_acquire) != 0)
         (void)wq__futex_wait(&l->word, 2, WQ_FOREVER);
 }

@@ -2,11 +2,11 @@
 /* lock.h: how do threads exclude each other?
  *
  * A mutex for short critical sections: one atomic instruction to take it and
- * one to release it, without a system call while nobody waits. A thread that
+ * one to release it, without a system call while no thread waits. A thread that
  * finds it taken spins for a moment, because our critical sections are shorter
  * than a sleep, and then sleeps in the kernel. It is not fair: a running thread
- * beats one that must be woken, which keeps throughput up when there are more
- * threads than processors.
+ * may take it before one that must be woken, which keeps throughput up when
+ * there are more threads than processors.
  *
  *   word   0 free    1 taken    2 taken, and a thread may sleep
  *
@@ -22,7 +22,7 @@
  * A lock made by wq__lock_init_inheriting() is a POSIX mutex with priority
  * inheritance instead: while a thread of high priority waits for it, the holder
  * runs with that priority. It costs more, and its waiters do not spin. A lock
- * that must be there before main() is a POSIX mutex, too (WQ__LOCK_STATIC).
+ * that is initialised statically is a POSIX mutex, too (WQ__LOCK_STATIC).
  *
  * When a race detector watches the process, each take and each release gives it
  * a hint (race.h).
@@ -47,7 +47,8 @@ wq_err wq__lock_init_inheriting(struct wq__lock *l);
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* The fast path compares the kind once: it serves PLAIN, and lock.c the rest. */
+/* The inline functions below handle PLAIN, with one comparison; lock.c handles
+ * the other kinds. */
 enum wq__lock_kind {
     WQ__LOCK_PLAIN,   /* the word is the lock */
     WQ__LOCK_WATCHED, /* the same, with hints for a race detector */

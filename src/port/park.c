@@ -24,7 +24,7 @@ wq__parker_fini(struct wq__parker *p)
     wq__race_enable_checking(p, sizeof *p);
 }
 
-/* Has something happened? Then `*woken` says what park returns. */
+/* Has unpark or an alarm come? Then `*woken` is what park returns. */
 static bool
 read_signs(struct wq__parker *p, bool *woken)
 {
@@ -47,15 +47,15 @@ wq__park(struct wq__parker *p, int64_t deadline_ns)
 
     while (!read_signs(p, &woken))
         if (!wq__futex_wait(&p->signs, 0, deadline_ns)) {
-            (void)read_signs(p, &woken); /* it may have come just now */
+            (void)read_signs(p, &woken); /* unpark may have come just now */
             return woken;
         }
     return woken;
 }
 
-/* No futex sleeps by CLOCK_BOOTTIME. One that sleeps by the wall clock wakes up
- * from a suspend in time, but is late when that clock is set back; looking at
- * the right clock once a minute bounds that. */
+/* A futex cannot sleep by CLOCK_BOOTTIME. One that sleeps by the wall clock
+ * wakes up in time after a suspend, but late if that clock is set back;
+ * checking CLOCK_BOOTTIME once a minute bounds the delay. */
 static int64_t
 wall_deadline(int64_t deadline_ns)
 {
@@ -82,8 +82,8 @@ give_sign(struct wq__parker *p, uint32_t sign)
 {
     wq__race_release(p);
     atomic_fetch_or_explicit(&p->signs, sign, memory_order_release);
-    /* Once it was told WOKEN the sleeper may return and its stack frame be
-     * gone: the wake names the address only (see futex.h). */
+    /* Once WOKEN is set the sleeper may return, and its stack frame may be
+     * gone: the wake uses the address only (see futex.h). */
     wq__futex_wake_one(&p->signs);
 }
 
@@ -119,7 +119,7 @@ void
 wq__parker_init(struct wq__parker *p)
 {
     pthread_condattr_t  attr;
-    pthread_mutexattr_t inherits; /* for sleepers of a real-time queue */
+    pthread_mutexattr_t inherits; /* for real-time queues */
 
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -161,7 +161,8 @@ wq__park(struct wq__parker *p, int64_t deadline_ns)
 bool
 wq__park_boottime(struct wq__parker *p, int64_t deadline_ns)
 {
-    return wq__park(p, deadline_ns); /* wq__time_has_boottime() said no */
+    /* Not called: wq__time_has_boottime() is false. */
+    return wq__park(p, deadline_ns);
 }
 
 static void

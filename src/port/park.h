@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* park.h: how does one thread sleep until another wakes it?
  *
- * A parker belongs to the thread that sleeps and lives on its stack. unpark may
- * come before, during or after park: it is not lost. It is called at most once
- * per init, and the parker must stay until park returned true.
+ * A parker is on the stack of the thread that sleeps. unpark may come before,
+ * during or after park: it is not lost. It is called at most once per init, and
+ * the parker must stay valid until park has returned true.
  *
- * An alarm ends one park as if its time were up: that is how a clock that is
- * not the system's wakes a thread. Whoever calls it makes sure that the
- * parker is still there.
+ * An alarm ends one park as if it had timed out: so a clock that is not the
+ * system's wakes a thread. The caller makes sure that the parker is still
+ * valid.
  *
- * Memory order: what the waker wrote before unpark, the sleeper sees after
- * park.
+ * Memory order: after park the sleeper sees what the waker wrote before unpark.
  */
 #ifndef WQ_PORT_PARK_H
 #define WQ_PORT_PARK_H
@@ -23,14 +22,14 @@
 #if WQ__HAVE_FUTEX
 #include <stdatomic.h>
 struct wq__parker {
-    _Atomic uint32_t signs; /* WOKEN, for good; ALARM, until seen */
+    _Atomic uint32_t signs; /* WOKEN: stays set; ALARM: until seen */
 };
 #else
 #include <pthread.h>
 struct wq__parker {
     pthread_mutex_t mutex; /* guards the two below */
-    pthread_cond_t  cond;  /* "one of them has become true" */
-    bool            woken; /* for good */
+    pthread_cond_t  cond;  /* signalled when one of them becomes true */
+    bool            woken; /* stays true */
     bool            alarm; /* until seen */
 };
 #endif
@@ -50,8 +49,8 @@ void wq__unpark(struct wq__parker *p);
 void wq__alarm(struct wq__parker *p);
 
 /* Has unpark been called? Alarms do not count. The caller makes sure that the
- * parker is still there. An unpark that happened before this call is seen; it
- * orders nothing else. */
+ * parker is still valid. Sees an unpark that happened before this call; orders
+ * nothing else. */
 bool wq__parker_is_woken(struct wq__parker *p);
 
 #endif

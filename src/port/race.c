@@ -19,8 +19,16 @@
 /* Functions of its runtime library; NULL in a program without it. */
 void __tsan_acquire(void *p) __attribute__((weak));
 void __tsan_release(void *p) __attribute__((weak));
+
+/* Call one of them, if it is there. */
+#define CALL_TSAN(function, p)                                                 \
+    do {                                                                       \
+        if (function)                                                          \
+            function((void *)(p));                                             \
+    } while (0)
 #else
 #define HINT_TSAN 0
+#define CALL_TSAN(function, p) (void)(p)
 #endif
 
 /* ---- Valgrind: Helgrind and DRD ------------------------------------------ */
@@ -35,8 +43,9 @@ void __tsan_release(void *p) __attribute__((weak));
 #include <valgrind/drd.h>
 #include <valgrind/helgrind.h>
 
-/* Only the tools that look for races: others measure, and must see what the
- * library does without them. Both requests return 0 where they are unknown. */
+/* Only for the tools that look for races: other tools measure, and must see
+ * what the library does without them. Both requests return 0 where they are
+ * unknown. */
 static bool
 valgrind_looks_for_races(void)
 {
@@ -48,8 +57,8 @@ valgrind_looks_for_races(void)
                0, VG_USERREQ__DRD_GET_VALGRIND_THREAD_ID, 0, 0, 0, 0, 0);
 }
 
-/* The address that stands for `p`. DRD never forgets one on the stack, and
- * complains about a mutex that is created there later. No mutex has an odd
+/* The address that hints use for `p`. DRD never forgets an address on the
+ * stack, and reports a mutex that is created there later. No mutex has an odd
  * address. */
 static const void *
 tag(const void *p)
@@ -86,27 +95,19 @@ wq__race_is_watched(void)
 void
 wq__race_acquire(const void *p)
 {
-#if HINT_TSAN
-    if (__tsan_acquire)
-        __tsan_acquire((void *)p);
-#endif
+    CALL_TSAN(__tsan_acquire, p);
 #if HINT_VALGRIND
     ANNOTATE_HAPPENS_AFTER(tag(p));
 #endif
-    (void)p;
 }
 
 void
 wq__race_release(const void *p)
 {
-#if HINT_TSAN
-    if (__tsan_release)
-        __tsan_release((void *)p);
-#endif
+    CALL_TSAN(__tsan_release, p);
 #if HINT_VALGRIND
     ANNOTATE_HAPPENS_BEFORE(tag(p));
 #endif
-    (void)p;
 }
 
 void

@@ -12,19 +12,18 @@
  *                      release() before the atomic operation that releases, and
  *                      acquire() after the one that acquires.
  *   disable_checking   This memory holds atomics that threads access without a
- *                      common lock. Valgrind's tools cannot tell an atomic
- *                      access from a plain one. (ThreadSanitizer does not see
- *                      accesses of code that it did not compile.)
+ *                      common lock. Valgrind's tools cannot distinguish an
+ *                      atomic access from a plain one. (ThreadSanitizer does
+ *                      not see accesses of code that it did not compile.)
  *   enable_checking    Call it before the memory is freed: the allocator may
  *                      be the user's, who may reuse the memory.
  *
  * Without a detector the hints do nothing, but cost a function call, so they
- * are not for paths that each add or get takes: a lock looks for a detector
- * when it is initialised (lock.h), and a queue that is watched has no inbox
- * (create.c).
+ * are not on the path of every add or get: a lock checks for a detector when it
+ * is initialised (lock.h), and a queue that is watched has no inbox (create.c).
  *
- * If the library itself is compiled with -fsanitize=thread, the hints are left
- * out: the tool then sees the atomics.
+ * If the library itself is compiled with -fsanitize=thread, there are no hints:
+ * the tool sees the atomics then.
  */
 #ifndef WQ_PORT_RACE_H
 #define WQ_PORT_RACE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* random.h: where do unpredictable numbers come from? */
+/* random.h: where do random numbers come from? */
 #ifndef WQ_PORT_RANDOM_H
 #define WQ_PORT_RANDOM_H
 
@@ -7,7 +7,8 @@
 
 #include <wq/wq.h>
 
-/* Fill `n` (at most 256) bytes. WQ_EIO: the system has none to give. */
+/* Fill `n` (at most 256) bytes with random numbers. WQ_EIO: the system has
+ * none. */
 wq_err wq__random(void *out, size_t n);
 
 #endif

@@ -33,12 +33,14 @@ wq__relax(unsigned round)
 
 #if WQ_DEBUG
 void
-wq__dawdle(void)
+wq__maybe_yield(void)
 {
     enum { ONE_IN = 13 };
-    static _Thread_local unsigned calls; /* an atomic one would order memory */
+    static _Thread_local unsigned
+        calls; /* per thread: an atomic one would order memory */
 
-    /* Each thread begins somewhere else: short-lived ones yield, too. */
+    /* Each thread begins with another count, so that short-lived threads yield,
+     * too. */
     const unsigned begin = (unsigned)((uintptr_t)&calls >> 12);
 
     if ((begin + calls++) % ONE_IN == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* relax.h: what does a thread do that waits for a moment only? */
+/* relax.h: what does a thread do that waits only for a moment? */
 #ifndef WQ_PORT_RELAX_H
 #define WQ_PORT_RELAX_H
 
@@ -14,24 +14,24 @@ wq__pause(void)
 #endif
 }
 
-/* Where another thread might come between two steps: debug builds let it, now
- * and then. */
+/* Called between two steps where another thread might run: debug builds yield
+ * there now and then. */
 #if WQ_DEBUG
-void wq__dawdle(void);
+void wq__maybe_yield(void);
 #else
 static inline void
-wq__dawdle(void)
+wq__maybe_yield(void)
 {
 }
 #endif
 
-/* Let another thread run, if one wants to. */
+/* Let another thread run, if one is ready. */
 void wq__yield(void);
 
-/* For a loop that waits for another thread to finish a step of a few
- * instructions; `round` counts from 0. Spins first, then lets others run, then
- * sleeps a little: the other thread may have been descheduled, and may have a
- * lower priority than this one. */
+/* For a loop that waits until another thread has finished a few instructions;
+ * `round` counts from 0. Spins first, then yields, then sleeps a little: the
+ * other thread may have been descheduled, and may have a lower priority than
+ * this one. */
 void wq__relax(unsigned round);
 
 #endif

@@ -15,29 +15,29 @@
 #include "port/race.h"
 #include "port/ticks.h"
 
-/* Each thread has its own. */
+/* Each thread has a line of its own. */
 static _Thread_local struct wq__line line;
 
-/* What all threads learned. Only tried, never waited for: another anchor comes
+/* What all threads have learned. The lock is only tried: another anchor comes
  * soon. */
-static struct wq__lock pace_lock = WQ__LOCK_STATIC;
-static struct wq__pace pace; /* guarded by it */
+static struct wq__lock      rate_lock = WQ__LOCK_STATIC;
+static struct wq__tick_rate rate; /* guarded by rate_lock */
 
-/* pace.slope, for those who did not get the lock. A number that is complete by
- * itself, and any version of it will do: relaxed. */
+/* rate.slope, for threads that did not get the lock. Any version of it will do:
+ * relaxed. */
 static _Atomic uint64_t known_slope;
 
-/* Does the counter tick at one pace, whatever the processor does to save power?
- */
+/* Does the counter tick at a constant rate, whatever the processor does to save
+ * power? */
 static bool
-ask_processor(void)
+query_processor(void)
 {
     unsigned eax, ebx, ecx, edx;
 
     return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx >> 8 & 1);
 }
 
-/* Asking is slow in a virtual machine, so it is done once; or by several
+/* The query is slow in a virtual machine, so it is made once; or by several
  * threads at once, which get the same answer: relaxed. */
 static bool
 has_steady_counter(void)
@@ -49,7 +49,7 @@ has_steady_counter(void)
     if (known == UNKNOWN) {
         wq__race_disable_checking(&answer, sizeof answer);
         wq__race_disable_checking(&known_slope, sizeof known_slope);
-        known = ask_processor() ? YES : NO;
+        known = query_processor() ? YES : NO;
         atomic_store_explicit(&answer, known, memory_order_relaxed);
     }
     return known == YES;
@@ -58,11 +58,11 @@ has_steady_counter(void)
 static uint64_t
 learn(uint64_t ticks, int64_t ns)
 {
-    if (!wq__lock_try(&pace_lock))
+    if (!wq__lock_try(&rate_lock))
         return atomic_load_explicit(&known_slope, memory_order_relaxed);
-    const uint64_t slope = wq__pace_learn(&pace, ticks, ns);
+    const uint64_t slope = wq__tick_rate_learn(&rate, ticks, ns);
     atomic_store_explicit(&known_slope, slope, memory_order_relaxed);
-    wq__lock_release(&pace_lock);
+    wq__lock_release(&rate_lock);
     return slope;
 }
 
@@ -76,8 +76,8 @@ anchor(void)
     const int64_t  ns = wq__time_now();
     uint64_t       slope = 0, ticks;
 
-    /* If not, we were interrupted. Who asks next finds no line and tries again.
-     */
+    /* If this fails, the thread was interrupted. The next call finds no line
+     * and tries again. */
     if (wq__ticks_between(before, __builtin_ia32_rdtsc(), &ticks))
         slope = learn(ticks, ns);
     return wq__line_anchor(&line, ticks, ns, slope);

@@ -15,7 +15,8 @@
 
 #include "port/cancel.h"
 
-/* Counts down to the start that is refused, and stays at 1; 0: none is. */
+/* Counts down to the start that is refused, and stays at 1; 0: none is
+ * refused. */
 static atomic_uint refuse_at;
 
 void
@@ -38,15 +39,15 @@ void
 wq__thread_name(char out[WQ__THREAD_NAME_MAX], const char *name,
                 const char *suffix)
 {
-    const size_t room = WQ__THREAD_NAME_MAX - 1 - strlen(suffix);
+    const size_t most = WQ__THREAD_NAME_MAX - 1 - strlen(suffix);
 
     out[0] = '\0';
     if (name[0])
-        (void)snprintf(out, WQ__THREAD_NAME_MAX, "%.*s%s", (int)room, name,
+        (void)snprintf(out, WQ__THREAD_NAME_MAX, "%.*s%s", (int)most, name,
                        suffix);
 }
 
-/* A name is a help for people; a system that knows none is no failure. */
+/* Names are for people only: it is no error if the system has none. */
 static void
 take_name(const char *name)
 {
@@ -64,7 +65,8 @@ thread_main(void *arg)
 {
     struct wq__thread *t = arg;
 
-    take_name(t->name); /* here, so that no work is done without it */
+    /* In the thread itself, so that it never runs without its name. */
+    take_name(t->name);
     t->run(t->arg);
     return NULL;
 }
@@ -96,7 +98,7 @@ unsigned
 wq__thread_processors(void)
 {
 #if defined(__linux__)
-    cpu_set_t set; /* holds 1024; where there are more, the call fails */
+    cpu_set_t set; /* 1024 processors; with more the call fails */
 
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return (unsigned)CPU_COUNT(&set);

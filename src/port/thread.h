@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.h: how does a thread begin and end, and what is it called?
+/* thread.h: how are threads started, named and joined?
  *
- * Threads are joined, never detached: whoever starts one waits for its end, so
- * that nothing of the library runs on after it was told to stop.
+ * Threads are joined, never detached: the code that starts a thread waits for
+ * its end, so that no thread of the library runs after a stop has returned.
  */
 #ifndef WQ_PORT_THREAD_H
 #define WQ_PORT_THREAD_H
@@ -21,14 +21,14 @@ struct wq__thread {
     char  name[WQ__THREAD_NAME_MAX]; /* empty: that of the program */
 };
 
-/* `name` and `suffix` in one, with `name` cut so that the suffix, which must
- * fit, does; empty if `name` is. */
+/* `name` and `suffix` together; `name` is cut so that the suffix fits, which
+ * must be short enough. Empty if `name` is. */
 void wq__thread_name(char out[WQ__THREAD_NAME_MAX], const char *name,
                      const char *suffix);
 
-/* Start a thread; `t` must stay where it is until wq__thread_join(). `name` is
- * copied and has at most WQ__THREAD_NAME_MAX bytes. WQ_ENOMEM: no memory, or
- * there are as many threads as allowed. WQ_EIO: another reason. */
+/* Start a thread; do not move `t` until wq__thread_join(). `name` is copied and
+ * has at most WQ__THREAD_NAME_MAX bytes. WQ_ENOMEM: out of memory, or too many
+ * threads. WQ_EIO: another reason. */
 wq_err wq__thread_start(struct wq__thread *t, void (*run)(void *arg), void *arg,
                         const char *name);
 
@@ -38,8 +38,8 @@ void wq__thread_join(struct wq__thread *t);
 /* How many processors this process may use; at least 1. */
 unsigned wq__thread_processors(void);
 
-/* For tests: of the starts to come, the `nth` (1: the next) and all later ones
- * are refused. 0: none is. */
+/* For tests: refuse the `nth` start from now on (1: the next) and all later
+ * ones. 0: none. */
 void wq__thread_refuse(unsigned nth);
 
 #endif

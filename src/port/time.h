@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* time.h: what time is it, in nanoseconds?
  *
- * wq__time_now() is CLOCK_MONOTONIC: it never goes back, and stands still while
- * the machine is suspended. CLOCK_BOOTTIME does not stand still then; not every
- * system has it. The wall clock serves only to sleep (park.c).
+ * wq__time_now() is CLOCK_MONOTONIC: it never goes back, and stops while the
+ * machine is suspended. CLOCK_BOOTTIME goes on then; not every system has it.
+ * The wall clock is only used to sleep (park.c).
  */
 #ifndef WQ_PORT_TIME_H
 #define WQ_PORT_TIME_H
@@ -16,12 +16,12 @@
 #include <wq/wq.h>
 
 int64_t wq__time_now(void);
-int64_t wq__time_boottime(void); /* as wq__time_now() where there is none */
+int64_t wq__time_boottime(void); /* wq__time_now() on systems without it */
 int64_t wq__time_wall(void);
 bool    wq__time_has_boottime(void);
 
-/* The whole seconds of `ns`, but no more than a signed integer of `bytes` bytes
- * can hold: where time_t has 32 bits, a time-out of 100 years is one of 68. */
+/* The whole seconds of `ns`, at most what a signed integer of `bytes` bytes
+ * holds: where time_t has 32 bits, a timeout of 100 years becomes one of 68. */
 static inline int64_t
 wq__time_seconds(int64_t ns, size_t bytes)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* escape.c: what must not be written as it is; see escape.h. */
+/* escape.c: how are bytes escaped? See escape.h. */
 #include "text/escape.h"
 
 #include "text/utf8.h"
 
-/* Writes an ASCII character in another way; false: it can stay as it is. */
+/* Writes the escape of an ASCII character; false: it needs none. */
 typedef bool (*escape)(struct wq__text *t, char c);
 
 static bool
@@ -13,7 +13,8 @@ escape_json(struct wq__text *t, char c)
     static const char hex_digits[] = "0123456789abcdef";
     static const char by_letter[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* in pairs */
 
-    if ((unsigned char)c >= 0x20 && c != '"' && c != '\\')
+    /* JSON allows DEL, but terminals act on it. */
+    if ((unsigned char)c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
         return false;
     wq__text_char(t, '\\');
     for (const char *pair = by_letter; *pair; pair += 2)
@@ -91,4 +92,16 @@ wq__text_base64(struct wq__text *t, const void *bytes, size_t n)
 
     for (size_t i = 0; i < n; i += 3)
         add_quantum(t, b + i, n - i < 3 ? n - i : 3);
+}
+
+void
+wq__text_key(struct wq__text *t, const void *key, size_t n)
+{
+    wq__text_str(t, "\"key\":");
+    wq__text_json(t, key, n);
+    if (wq__utf8_valid(key, n))
+        return;
+    wq__text_str(t, ",\"key_base64\":\"");
+    wq__text_base64(t, key, n);
+    wq__text_char(t, '"');
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* number.c: numbers as text; see number.h. */
+/* number.c: how are numbers written? See number.h. */
 #include "text/number.h"
 
 #include <assert.h>

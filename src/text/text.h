@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* text.h: where does text go while it is being written?
  *
- * Into a buffer, which either grows, or spills what it holds to a wq_write().
- * An error is kept and ends the writing, so that only the last line of a
- * function that writes a text must look at it:
+ * Into a buffer, which either grows, or spills its bytes to a wq_write(). An
+ * error is kept and ends the writing, so that only the last line of a function
+ * that writes a text must check it:
  *
  *     struct wq__text t;
  *     wq__text_init(&t, mem);
@@ -12,6 +12,8 @@
  *     return t.err;
  *
  * Cost: O(bytes), amortised.
+ *
+ * The command compiles this room into itself, so text/ depends on no other room.
  */
 #ifndef WQ_TEXT_TEXT_H
 #define WQ_TEXT_TEXT_H
@@ -20,31 +22,30 @@
 
 #include <wq/inspect.h>
 
+/* Zero is an empty text that grows by malloc(). */
 struct wq__text {
-    char  *data; /* what was written and not spilled */
-    size_t len;
-    size_t cap;
-    wq_err err; /* the first one; nothing is written any more */
-    /* The buffer is full: make room for at least one byte, or say why not. */
-    wq_err (*make_room)(struct wq__text *t);
-    const wq_allocator *mem;   /* of one that grows; not owned */
-    wq_write            write; /* of one that spills */
+    char               *data; /* bytes written and not yet spilled */
+    size_t              len;  /* of them */
+    size_t              cap;  /* bytes at `data` */
+    wq_err              err; /* the first error; then nothing more is written */
+    const wq_allocator *mem; /* where it grows; NULL: malloc(). Not owned */
+    wq_write            write; /* where it spills; NULL: it grows */
     void               *ctx;   /* first argument of write() */
 };
 
-/* One that grows; what it holds comes from `mem`: `cap` bytes at `data`. */
+/* A text that grows; `data` is allocated from `mem`. */
 void wq__text_init(struct wq__text *t, const wq_allocator *mem);
 
-/* Give that back. */
+/* Free what it allocated; a text that grows is empty then. */
 void wq__text_fini(struct wq__text *t);
 
-/* One that spills from a buffer of `cap` bytes, the caller's: no memory is
- * asked for. wq__text_flush() writes the rest. */
+/* A text that spills from the caller's buffer of `cap` bytes; allocates nothing.
+ * wq__text_flush() writes the rest. */
 void wq__text_spill(struct wq__text *t, char *buffer, size_t cap,
                     wq_write write, void *ctx);
 void wq__text_flush(struct wq__text *t);
 
-void wq__text_add(struct wq__text *t, const char *bytes, size_t n);
+void wq__text_add(struct wq__text *t, const void *bytes, size_t n);
 
 static inline void
 wq__text_str(struct wq__text *t, const char *s)

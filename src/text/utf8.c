@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* utf8.c: what is text and what is not; see utf8.h. */
+/* utf8.c: are these bytes UTF-8? See utf8.h. */
 #include "text/utf8.h"
 
-/* How a character that is not ASCII begins. After the first byte come `more`;
- * the second is within lowest..highest, which rules out overlong forms,
- * surrogates and what is above U+10FFFF; those after it are 80..BF. */
+/* A form of characters that are not ASCII. `more` bytes follow the first one.
+ * The second byte is within lowest..highest, which excludes overlong forms,
+ * surrogates and values above U+10FFFF; later bytes are within 80..BF. */
 struct form {
     unsigned char from, to; /* the first byte */
     unsigned char more;

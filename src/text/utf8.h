@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* utf8.h: are these bytes text?
+/* utf8.h: are these bytes UTF-8?
  *
- * Text is UTF-8 as Unicode defines it: no overlong forms, no surrogates,
- * nothing above U+10FFFF. What is none of it is replaced by U+FFFD, one for
- * each longest beginning of a character that was cut off, else one for each
- * byte: what Unicode recommends and browsers do.
+ * UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above
+ * U+10FFFF. Other bytes are replaced by U+FFFD: one for the longest beginning of
+ * a truncated character, else one for each byte, as Unicode recommends and
+ * browsers do.
  */
 #ifndef WQ_TEXT_UTF8_H
 #define WQ_TEXT_UTF8_H
@@ -13,17 +13,17 @@
 
 #include "text/text.h"
 
-/* How many bytes at the beginning belong together; `n` is at least 1. *valid:
- * they are a character; else they are to be replaced. */
+/* The number of bytes of the character at `bytes`; `n` is at least 1. *valid is
+ * false if they are not a character, and must be replaced by one U+FFFD. */
 size_t wq__utf8_next(const char *bytes, size_t n, bool *valid);
 
-/* Are all of them text? */
+/* Are all bytes UTF-8? */
 bool wq__utf8_valid(const char *bytes, size_t n);
 
-/* The bytes, with replacements. At most three bytes for one. */
+/* Add the bytes, with replacements: at most three bytes for each. */
 void wq__utf8_add(struct wq__text *t, const char *bytes, size_t n);
 
-/* Stands for what is not text: U+FFFD. */
+/* U+FFFD. */
 #define WQ__UTF8_REPLACEMENT "\xef\xbf\xbd"
 
 #endif

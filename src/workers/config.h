@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* config.h: is this a config a pool can be made of?
+/* config.h: is this config of a pool valid?
  *
- * A checked copy of what the user filled in, with the defaults in place.
+ * A checked copy of what the user filled in, with the defaults filled in.
  */
 #ifndef WQ_WORKERS_CONFIG_H
 #define WQ_WORKERS_CONFIG_H
@@ -9,17 +9,18 @@
 #include <wq/workers.h>
 
 struct wq__workers_config {
-    wq_workers_config user; /* `allocator` is of no use */
+    wq_workers_config user; /* do not use its `allocator` */
     wq_allocator      allocator;
 };
 
 struct wq__parallel_options {
-    wq_parallel_options user; /* `chunk` is not 0; `allocator` is of no use */
+    wq_parallel_options user; /* `chunk` is not 0; do not use `allocator` */
     wq_allocator        allocator;
 };
 
-/* For the function `who`. WQ_EINVAL: NULL, a size is wrong, a function is
- * missing, a time is negative; wq_last_error() names the field. */
+/* For the function `who`. WQ_EINVAL: config is NULL, a size is wrong, a
+ * function is missing, or a time is negative; wq_last_error() names the field.
+ */
 wq_err wq__workers_config_read(const char *who, const wq_workers_config *config,
                                struct wq__workers_config *out);
 

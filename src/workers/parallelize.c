@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* parallelize.c: how is work done in parallel that needs no queue?
+/* parallelize.c: how does work run in parallel without a queue?
  *
- * Chunks are numbered; whoever is free takes the next number. The calling
+ * Chunks are numbered; a thread that is free takes the next number. The calling
  * thread takes part, so that the work is done even if no other thread can be
- * had.
+ * started.
  *
- * Cost: one atomic addition a chunk.
+ * Cost: one atomic addition for each chunk.
  */
 #include <stdatomic.h>
 
@@ -19,17 +19,18 @@
 struct job {
     void (*work)(void *ctx, size_t piece);
     bool (*cancelled)(void *ctx); /* or NULL */
-    void          *ctx;
-    size_t         pieces;
-    size_t         chunk;
-    size_t         chunks;
-    wq_workers    *pool;    /* whose handler called; or NULL */
-    _Atomic size_t next;    /* chunk; relaxed: the start and the join of threads
-                               order everything else */
+    void       *ctx;
+    size_t      pieces;
+    size_t      chunk;
+    size_t      chunks;
+    wq_workers *pool; /* the caller is one of its threads; or NULL */
+    /* The next chunk; relaxed: starting and joining the threads orders
+     * everything else. */
+    _Atomic size_t next;
     atomic_bool    cut_off; /* a piece was not begun; likewise */
 };
 
-/* False: no further piece shall begin. */
+/* False: cancelled. */
 static bool
 do_chunk(struct job *job, size_t begin)
 {
@@ -65,7 +66,7 @@ help(void *arg)
     take_part(job);
 }
 
-/* As many of `wanted` as the system allows. */
+/* Start up to `wanted` helpers, as many as the system allows. */
 static size_t
 start_helpers(struct job *job, struct wq__thread *helpers, size_t wanted)
 {

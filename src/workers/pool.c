@@ -2,8 +2,8 @@
 /* pool.c: how many workers are there, and how do they come and go?
  *
  * Everything that changes the number of workers; see pool.h for their life and
- * for how they learn that they shall leave. Waiting, here, is never for a
- * handler while `changing` is set, so that a handler may resize its own pool.
+ * for the epoch. While `changing` is set, no function here waits for a handler,
+ * so that a handler may resize its own pool.
  */
 #include "workers/pool.h"
 
@@ -20,91 +20,105 @@
 #include "port/time.h"
 #include "workers/config.h"
 
-/* How long a get of a backend that cannot be interrupted may block: the time a
- * stop takes with it, against the cost of an idle worker. */
+/* How long a get blocks in a backend that cannot be interrupted: a stop takes
+ * up to this time, and an idle worker wakes up once in it. */
 #define POLL_NS (INT64_C(50) * 1000000)
 
-/* After so long an interrupt that somebody else got is repeated. */
+/* After this time an interrupt is repeated, in case another get received it. */
 #define REPEAT_NS (INT64_C(10) * 1000000)
 
 _Thread_local wq_workers *wq__workers_current;
 
+/* False: it is `until_ns` or later, monotonic time. */
+static bool
+await_change_until(wq_workers *pool, int64_t until_ns)
+{
+    if (until_ns != WQ_FOREVER && wq__time_now() >= until_ns)
+        return false;
+    wq__wakeup_wait(&pool->changed, &pool->lock, NULL, until_ns);
+    return true;
+}
+
 static void
 await_change(wq_workers *pool)
 {
-    wq__bell_await(&pool->changed, &pool->lock, NULL, WQ_FOREVER);
+    (void)await_change_until(pool, WQ_FOREVER);
 }
 
-/* ---- as the workers see it ----------------------------------------------- */
+/* ---- called by workers --------------------------------------------------- */
 
 static void
-unlink_hired(wq_workers *pool, const struct wq__worker *w)
+unlink_running(wq_workers *pool, const struct wq__worker *w)
 {
-    struct wq__worker **at = &pool->hired;
+    struct wq__worker **at = &pool->running;
 
     while (*at != w)
         at = &(*at)->next;
     *at = w->next;
-    pool->hired_len--;
+    pool->running_len--;
 }
 
 static void
-leave(struct wq__worker *w)
+exit_locked(struct wq__worker *w)
 {
     wq_workers *pool = w->pool;
 
     wq__lock_assert_taken(&pool->lock);
-    assert(w->stage == WQ__HIRED);
+    assert(w->stage == WQ__RUNNING);
     for (int i = 0; i < WQ__COUNTS; i++)
         pool->counts[i] += atomic_load(&w->counts[i]);
-    unlink_hired(pool, w);
-    w->stage = WQ__LEFT;
-    w->next = pool->left;
-    pool->left = w;
+    unlink_running(pool, w);
+    w->stage = WQ__EXITED;
+    w->next = pool->exited;
+    pool->exited = w;
     pool->unjoined++;
-    wq__bell_ring(&pool->changed);
+    wq__wakeup_broadcast(&pool->changed);
 }
 
 void
-wq__workers_leave(struct wq__worker *w)
+wq__workers_exit(struct wq__worker *w)
 {
     wq_workers *pool = w->pool;
 
     wq__lock_take(&pool->lock);
-    leave(w);
+    exit_locked(w);
     wq__lock_release(&pool->lock);
 }
 
 bool
-wq__workers_are_called(struct wq__worker *w)
+wq__workers_epoch_moved(struct wq__worker *w)
 {
     atomic_store(&w->phase, WQ__GETTING);
     return atomic_load(&w->pool->epoch) != w->epoch;
 }
 
 bool
-wq__workers_look_up(struct wq__worker *w)
+wq__workers_check_epoch(struct wq__worker *w)
 {
     wq_workers *pool = w->pool;
 
-    if (!wq__workers_are_called(w))
+    if (!wq__workers_epoch_moved(w))
         return true;
 
     wq__lock_take(&pool->lock);
     w->epoch = atomic_load(&pool->epoch);
-    const bool surplus = pool->hired_len > pool->target;
+    const bool surplus = pool->running_len > pool->target;
     if (surplus)
-        leave(w);
+        exit_locked(w);
     else
-        wq__bell_ring(&pool->changed);
+        wq__wakeup_broadcast(&pool->changed);
     wq__lock_release(&pool->lock);
     return !surplus;
 }
 
 bool
-wq__workers_stopping(wq_workers *pool)
+wq__workers_await_stop(wq_workers *pool, int64_t timeout_ns)
 {
+    const int64_t until_ns = wq__span_add(wq__time_now(), timeout_ns);
+
     wq__lock_take(&pool->lock);
+    while (!pool->stopping && wq__time_now() < until_ns)
+        wq__wakeup_wait(&pool->changed, &pool->lock, NULL, until_ns);
     const bool stopping = pool->stopping;
     wq__lock_release(&pool->lock);
     return stopping;
@@ -112,31 +126,34 @@ wq__workers_stopping(wq_workers *pool)
 
 /* ---- fewer --------------------------------------------------------------- */
 
-/* What do those do who could leave and do not know it? WORKING: nobody could,
- * or all are at work. GETTING: one at least must be interrupted. LOOKING_UP:
- * they come to it by themselves. Each phase is read once, since it may
+/* What are the workers doing that have not checked `epoch` yet, if there are
+ * too many workers? GETTING: at least one must be interrupted. CHECKING: at
+ * least one is about to check it. WORKING: the others check it after their
+ * handlers; or there are not too many. Each phase is read once, since it may
  * change. */
 static enum wq__worker_phase
 find_unaware(const wq_workers *pool, uint64_t epoch)
 {
     enum wq__worker_phase found = WQ__WORKING;
 
-    if (pool->hired_len <= pool->target)
+    if (pool->running_len <= pool->target)
         return found;
-    for (struct wq__worker *w = pool->hired; w; w = w->next) {
+    for (struct wq__worker *w = pool->running; w; w = w->next) {
         const int phase = atomic_load(&w->phase);
         if (w->epoch < epoch && phase == WQ__GETTING)
             return WQ__GETTING;
-        if (w->epoch < epoch && phase == WQ__LOOKING_UP)
-            found = WQ__LOOKING_UP;
+        if (w->epoch < epoch && phase == WQ__CHECKING)
+            found = WQ__CHECKING;
     }
     return found;
 }
 
-/* Let the surplus leave. Returns, with the lock, when those who are still too
- * many are all at work: they look up when they are done. */
-static void
-shrink_to(wq_workers *pool, unsigned target)
+/* Let workers exit until `target` are left. Returns, with the lock, when all
+ * surplus workers are running handlers: they check the epoch after that. False:
+ * some may still be getting a key at `until_ns`, and must be interrupted
+ * again. */
+static bool
+shrink_until(wq_workers *pool, unsigned target, int64_t until_ns)
 {
     pool->target = target;
     const uint64_t epoch = atomic_fetch_add(&pool->epoch, 1) + 1;
@@ -148,10 +165,20 @@ shrink_to(wq_workers *pool, unsigned target)
             wq__lock_take(&pool->lock);
         }
         if (find_unaware(pool, epoch) == WQ__WORKING)
-            return;
-        wq__bell_await(&pool->changed, &pool->lock, NULL,
-                       wq__span_add(wq__time_now(), REPEAT_NS));
+            return true;
+        const int64_t now_ns = wq__time_now();
+        if (now_ns >= until_ns)
+            return false;
+        const int64_t again_ns = wq__span_add(now_ns, REPEAT_NS);
+        wq__wakeup_wait(&pool->changed, &pool->lock, NULL,
+                        again_ns < until_ns ? again_ns : until_ns);
     }
+}
+
+static void
+shrink_to(wq_workers *pool, unsigned target)
+{
+    (void)shrink_until(pool, target, WQ_FOREVER);
 }
 
 static void
@@ -163,7 +190,7 @@ free_worker(struct wq__worker *w)
     wq__mem_free(&mem, w, sizeof *w);
 }
 
-/* Join and free a list of workers whose threads end, or have ended. */
+/* Join and free a list of workers whose threads have ended or are about to. */
 static size_t
 join_all(struct wq__worker *list)
 {
@@ -179,35 +206,36 @@ join_all(struct wq__worker *list)
     return n;
 }
 
-/* With the lock, which is free meanwhile. */
+/* With the lock, which is released meanwhile. */
 static void
-reap(wq_workers *pool)
+join_exited(wq_workers *pool)
 {
-    struct wq__worker *list = pool->left;
+    struct wq__worker *list = pool->exited;
 
-    pool->left = NULL;
+    pool->exited = NULL;
     wq__lock_release(&pool->lock);
     const size_t n = join_all(list);
     wq__lock_take(&pool->lock);
     pool->unjoined -= n;
-    wq__bell_ring(&pool->changed);
+    wq__wakeup_broadcast(&pool->changed);
 }
 
 /* ---- more ---------------------------------------------------------------- */
 
-/* What a worker's thread does first: wait to be hired, or dismissed. */
+/* The first function of a worker's thread: wait until it may run, or must
+ * end. */
 static void
-report_for_work(void *arg)
+wait_to_run(void *arg)
 {
     struct wq__worker *w = arg;
     wq_workers        *pool = w->pool;
 
     wq__lock_take(&pool->lock);
-    while (w->stage == WQ__RECRUIT)
+    while (w->stage == WQ__STARTING)
         await_change(pool);
-    const bool hired = w->stage == WQ__HIRED;
+    const bool runs = w->stage == WQ__RUNNING;
     wq__lock_release(&pool->lock);
-    if (hired)
+    if (runs)
         wq__work(w);
 }
 
@@ -220,7 +248,7 @@ cannot_start(unsigned number, wq_err why)
 }
 
 static wq_err
-recruit_one(wq_workers *pool, unsigned number, struct wq__worker **list)
+start_one(wq_workers *pool, unsigned number, struct wq__worker **list)
 {
     struct wq__worker *w = wq__mem_alloc(&pool->mem, sizeof *w);
     char               name[WQ__THREAD_NAME_MAX], suffix[WQ__THREAD_NAME_MAX];
@@ -230,10 +258,10 @@ recruit_one(wq_workers *pool, unsigned number, struct wq__worker **list)
     memset(w, 0, sizeof *w);
     wq__race_disable_checking(w, sizeof *w); /* the phase and the counts */
     w->pool = pool;
-    w->stage = WQ__RECRUIT;
+    w->stage = WQ__STARTING;
     (void)snprintf(suffix, sizeof suffix, "-%u", number);
     wq__thread_name(name, pool->name, suffix);
-    const wq_err err = wq__thread_start(&w->thread, report_for_work, w, name);
+    const wq_err err = wq__thread_start(&w->thread, wait_to_run, w, name);
     if (err) {
         free_worker(w);
         return cannot_start(number, err);
@@ -244,35 +272,35 @@ recruit_one(wq_workers *pool, unsigned number, struct wq__worker **list)
 }
 
 static void
-hire(wq_workers *pool, struct wq__worker *list)
+run_all(wq_workers *pool, struct wq__worker *list)
 {
     while (list) {
         struct wq__worker *w = list;
         list = w->next;
-        w->stage = WQ__HIRED;
+        w->stage = WQ__RUNNING;
         w->epoch = atomic_load(&pool->epoch);
-        w->next = pool->hired;
-        pool->hired = w;
-        pool->hired_len++;
+        w->next = pool->running;
+        pool->running = w;
+        pool->running_len++;
         pool->named++;
     }
-    wq__bell_ring(&pool->changed);
+    wq__wakeup_broadcast(&pool->changed);
 }
 
-/* They never worked, and leave as if they had not come. */
+/* End workers that never ran. */
 static void
-dismiss(wq_workers *pool, struct wq__worker *list)
+abandon_all(wq_workers *pool, struct wq__worker *list)
 {
     wq__lock_take(&pool->lock);
     for (struct wq__worker *w = list; w; w = w->next)
-        w->stage = WQ__LEFT;
-    wq__bell_ring(&pool->changed);
+        w->stage = WQ__EXITED;
+    wq__wakeup_broadcast(&pool->changed);
     wq__lock_release(&pool->lock);
     (void)join_all(list);
 }
 
-/* `n` more, or none. With the lock, which is free meanwhile; `changing` keeps
- * others from doing the same. */
+/* Start `n` more workers, or none. With the lock, which is released meanwhile;
+ * `changing` keeps other threads from resizing. */
 static wq_err
 grow_by(wq_workers *pool, size_t n)
 {
@@ -282,24 +310,24 @@ grow_by(wq_workers *pool, size_t n)
 
     wq__lock_release(&pool->lock);
     while (n-- && !err)
-        err = recruit_one(pool, number++, &list);
+        err = start_one(pool, number++, &list);
     if (err)
-        dismiss(pool, list);
+        abandon_all(pool, list);
     wq__lock_take(&pool->lock);
     if (!err)
-        hire(pool, list);
+        run_all(pool, list);
     return err;
 }
 
-/* From now on nobody who is there leaves because he is too many; but whoever
- * was to leave and has not looked up yet is one of those to stay. */
+/* A worker that should exit, and has not checked the epoch yet, stays: it is
+ * one of the `target`. */
 static wq_err
 grow_to(wq_workers *pool, unsigned target)
 {
     const unsigned before = pool->target;
 
     pool->target = target;
-    const wq_err err = grow_by(pool, target - pool->hired_len);
+    const wq_err err = grow_by(pool, target - pool->running_len);
     if (err)
         shrink_to(pool, before);
     return err;
@@ -307,19 +335,22 @@ grow_to(wq_workers *pool, unsigned target)
 
 /* ---- one change at a time ------------------------------------------------ */
 
-static void
-begin_change(wq_workers *pool)
+/* False: another thread is changing the pool until `until_ns`. */
+static bool
+begin_change_until(wq_workers *pool, int64_t until_ns)
 {
     while (pool->changing)
-        await_change(pool);
+        if (!await_change_until(pool, until_ns))
+            return false;
     pool->changing = true;
+    return true;
 }
 
 static void
 end_change(wq_workers *pool)
 {
     pool->changing = false;
-    wq__bell_ring(&pool->changed);
+    wq__wakeup_broadcast(&pool->changed);
 }
 
 static wq_err
@@ -327,8 +358,8 @@ resize(wq_workers *pool, unsigned threads)
 {
     if (pool->stopping)
         return WQ_ESTATE;
-    reap(pool);
-    if (threads > pool->hired_len)
+    join_exited(pool);
+    if (threads > pool->running_len)
         return grow_to(pool, threads);
     shrink_to(pool, threads);
     return WQ_OK;
@@ -340,8 +371,10 @@ wq_workers_resize(wq_workers *pool, unsigned threads)
     if (!pool)
         return WQ_EINVAL;
     wq__lock_take(&pool->lock);
-    begin_change(pool);
+    (void)begin_change_until(pool, WQ_FOREVER);
     const wq_err err = resize(pool, threads);
+    if (pool->stopping && pool->target) /* wq_workers_stop_within() timed out */
+        (void)shrink_until(pool, 0, 0);
     end_change(pool);
     wq__lock_release(&pool->lock);
     return err;
@@ -349,33 +382,53 @@ wq_workers_resize(wq_workers *pool, unsigned threads)
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* All workers, then the watchdog, who is needed until then. */
-static void
-await_end(wq_workers *pool)
+/* Let all workers exit. False: some may not know of it at `until_ns`. */
+static bool
+begin_stop(wq_workers *pool, int64_t until_ns)
 {
-    while (pool->hired_len || pool->unjoined)
-        if (pool->left)
-            reap(pool);
-        else
-            await_change(pool);
+    pool->stopping = true;
+    wq__wakeup_broadcast(&pool->changed); /* wq__workers_await_stop() */
+    if (!begin_change_until(pool, until_ns))
+        return false;
+    const bool all_aware = shrink_until(pool, 0, until_ns);
+    end_change(pool);
+    return all_aware;
+}
+
+/* Wait for the end of all workers, then of the watchdog, which is needed until
+ * then. False: workers remain at `until_ns`. */
+static bool
+await_end(wq_workers *pool, int64_t until_ns)
+{
+    while (pool->running_len || pool->unjoined)
+        if (pool->exited)
+            join_exited(pool);
+        else if (!await_change_until(pool, until_ns))
+            return false;
     wq__watchdog_end(pool);
+    return true;
+}
+
+wq_err
+wq_workers_stop_within(wq_workers *pool, int64_t timeout_ns)
+{
+    if (!pool || timeout_ns < 0)
+        return WQ_EINVAL;
+    if (wq__workers_current == pool)
+        return WQ_ESTATE;
+    const int64_t until_ns = timeout_ns == WQ_FOREVER
+                                 ? WQ_FOREVER
+                                 : wq__span_add(wq__time_now(), timeout_ns);
+    wq__lock_take(&pool->lock);
+    const bool ended = begin_stop(pool, until_ns) && await_end(pool, until_ns);
+    wq__lock_release(&pool->lock);
+    return ended ? WQ_OK : WQ_ETIMEDOUT;
 }
 
 wq_err
 wq_workers_stop(wq_workers *pool)
 {
-    if (!pool)
-        return WQ_EINVAL;
-    if (wq__workers_current == pool)
-        return WQ_ESTATE;
-    wq__lock_take(&pool->lock);
-    begin_change(pool);
-    pool->stopping = true;
-    shrink_to(pool, 0);
-    end_change(pool);
-    await_end(pool);
-    wq__lock_release(&pool->lock);
-    return WQ_OK;
+    return wq_workers_stop_within(pool, WQ_FOREVER);
 }
 
 wq_err
@@ -421,7 +474,7 @@ make_pool(wq_queue *q, const struct wq__workers_config *config)
     pool->mem = config->allocator;
     if (config->user.name)
         (void)snprintf(pool->name, sizeof pool->name, "%s", config->user.name);
-    pool->patience_ns = q->backend->interrupt ? WQ_FOREVER : POLL_NS;
+    pool->get_timeout_ns = WQ_HAS_VERB(q, interrupt) ? WQ_FOREVER : POLL_NS;
     wq__lock_init(&pool->lock);
     return pool;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* stats.c: what is a pool doing, and what has it done? */
+/* stats.c: what are the statistics of a pool? */
 #include <string.h>
 
 #include "core/sized.h"
 #include "workers/pool.h"
 
-/* The lock is no part of what a const pool promises to leave alone. */
+/* Reading needs the lock, which is not const. */
 static wq_workers *
 unconst(const wq_workers *pool)
 {
@@ -30,20 +30,23 @@ read_counts(const wq_workers *pool, wq_workers_stats *out)
     size_t   busy = 0;
 
     memcpy(counts, pool->counts, sizeof counts);
-    for (struct wq__worker *w = pool->hired; w; w = w->next) {
+    for (struct wq__worker *w = pool->running; w; w = w->next) {
         for (int i = 0; i < WQ__COUNTS; i++)
             counts[i] += atomic_load(&w->counts[i]);
         busy += atomic_load(&w->phase) == WQ__WORKING;
     }
     *out = (wq_workers_stats){
         .size = out->size,
-        .threads = pool->hired_len,
+        .threads = pool->running_len,
         .busy = busy,
         .done = counts[WQ__DONE],
         .retried = counts[WQ__RETRIED],
         .delayed = counts[WQ__POSTPONED],
         .dropped = counts[WQ__DROPPED],
         .errors = counts[WQ__ERRORS],
+        .lost = counts[WQ__LOST],
+        .returned = counts[WQ__RETURNED],
+        .buried = counts[WQ__BURIED],
     };
 }
 

@@ -1,183 +1,255 @@
 /* SPDX-License-Identifier: MIT */
 /* work.c: what does a worker do with a key?
  *
- * Gets it, hands it to the handler, does what the result says, and is done with
- * it: the contract of PQ-47, for the threads of a pool and for wq_work_one().
- * Whatever goes wrong, the key ends up in the queue, or in on_drop(). No lock is
- * held here, and none taken while no watchdog looks on and the size of the pool
- * stays.
+ * It gets the key, calls the handler, and ends the loan with the result: the
+ * contract of PQ-47, for the threads of a pool and for wq_work_one(). If the
+ * queue cannot end the loan now, a worker repeats it. A key that is given up is
+ * reported to on_drop(). Takes no lock of the pool, unless there is a watchdog,
+ * the pool is resized, or the queue fails.
+ *
+ * The loan of a handler that returned "done" ends together with the next get,
+ * in one step. All other loans end at once: after a step with a get, which may
+ * block, their reports would come late, and WQ_ESHUTDOWN could mean either.
  */
+#include <string.h>
+
+#include <wq/backend.h>
+
 #include "config/read.h"
-#include "core/span.h"
+#include "core/mem.h"
 #include "error/error.h"
-#include "port/park.h"
-#include "port/time.h"
 #include "workers/config.h"
 #include "workers/pool.h"
+
+#define MS INT64_C(1000000)
+
+/* The time between two attempts: short for people, long for processors. It
+ * doubles while a store fails, so that many workers do not load it. */
+#define PAUSE_NS (10 * MS)
+#define PAUSE_MAX_NS (1000 * MS)
+
+/* A key up to this length is copied without an allocation. */
+enum { KEY_AT_HAND = 256 };
 
 /* What serving a key needs. */
 struct service {
     wq_queue                *queue;
     const wq_workers_config *config; /* checked */
-    struct wq__worker       *worker; /* whose counts and watchdog; NULL: none */
-};
-
-/* A key on loan to this thread. */
-struct loan {
-    wq_item *item;    /* NULL: none */
-    bool     dropped; /* the drop was reported: once for each hand-out */
+    const wq_allocator      *mem;
+    struct wq__worker *worker; /* has the counts and the watchdog; NULL: none */
 };
 
 static struct service
 service_of(struct wq__worker *w)
 {
-    return (struct service){w->pool->queue, &w->pool->config, w};
+    return (struct service){w->pool->queue, &w->pool->config, &w->pool->mem, w};
 }
 
 static void
-count(const struct service *s, enum wq__count what)
+count_by(const struct service *s, enum wq__count what, int by)
 {
     if (!s->worker)
         return;
     _Atomic uint64_t *at = &s->worker->counts[what];
     const uint64_t    n = atomic_load_explicit(at, memory_order_relaxed);
-    atomic_store_explicit(at, n + 1, memory_order_relaxed);
+    atomic_store_explicit(at, n + (uint64_t)by, memory_order_relaxed);
 }
-
-/* What failed may work in a moment; until then do not spin. */
-static void
-rest(void)
-{
-    const int64_t a_moment_ns = INT64_C(10) * 1000000; /* to people: at once */
-    struct wq__parker nobody;
-
-    wq__parker_init(&nobody);
-    (void)wq__park(&nobody, wq__span_add(wq__time_now(), a_moment_ns));
-    wq__parker_fini(&nobody);
-}
-
-/* ---- what becomes of a key ----------------------------------------------- */
 
 static void
-drop(const struct service *s, struct loan *loan, unsigned retries, wq_err why)
+count(const struct service *s, enum wq__count what)
 {
-    if (loan->dropped)
-        return;
-    loan->dropped = true;
-    count(s, WQ__DROPPED);
-    if (why != WQ_EGIVENUP) /* the queue has counted that one */
-        (void)wq_count_drops(s->queue, 1);
-    if (s->config->on_drop)
-        s->config->on_drop(s->config->ctx, loan->item->key, retries, why);
+    count_by(s, what, 1);
 }
 
-/* The key was to be added again, with the result `err`. */
-static void
-note_added(const struct service *s, struct loan *loan, unsigned retries,
-           wq_err err, enum wq__count what)
+/* ---- drops ---------------------------------------------------------------- */
+
+/* What on_drop() is told, if the key is dropped. Written down while the key is
+ * on loan: afterwards its bytes are gone. */
+struct report {
+    wq_key   key;
+    unsigned retries;
+    char    *copy; /* of the key; `at_hand`, or allocated */
+    char     at_hand[KEY_AT_HAND];
+};
+
+static bool
+can_be_reported(const struct service *s, wq_result result)
 {
-    if (err)
-        drop(s, loan, retries, err);
-    else
-        count(s, what);
+    return s->config->on_drop && result.outcome != WQ_RESULT_DONE;
 }
 
+/* WQ_ENOMEM: no memory for the copy. */
 static wq_err
-add_at_priority_0(wq_queue *q, wq_key key, bool rate_limited, int64_t after_ns)
+prepare_report(const struct service *s, const wq_item *item, struct report *r)
 {
-    if (rate_limited)
-        return wq_add_rate_limited(q, key);
-    return after_ns > 0 ? wq_add_after(q, key, after_ns) : wq_add(q, key);
+    const size_t len = item->key.len;
+
+    r->copy =
+        len < sizeof r->at_hand ? r->at_hand : wq__mem_alloc(s->mem, len + 1);
+    if (!r->copy)
+        return WQ_ENOMEM;
+    memcpy(r->copy, item->key.data, len);
+    r->copy[len] = '\0';
+    r->key = (wq_key){r->copy, len};
+    r->retries = wq_num_requeues(s->queue, item->key);
+    return WQ_OK;
 }
 
-/* Again, with the priority the key came with [PQ-47]. */
-static wq_err
-add_again(wq_queue *q, const wq_item *item, bool rate_limited, int64_t after_ns)
+static void
+discard_report(const struct service *s, struct report *r)
 {
-    const wq_add_options how = {
-        .size = sizeof how,
-        .priority = item->priority,
-        .rate_limited = rate_limited,
-        .after_ns = after_ns,
-    };
+    if (r->copy != r->at_hand)
+        wq__mem_free(s->mem, r->copy, r->key.len + 1);
+}
 
-    if (item->priority) {
-        const wq_err err = wq_add_with(q, &how, &item->key, 1);
-        if (err != WQ_ENOTSUP) /* better a lost priority than a lost key */
-            return err;
+static void
+report_drop(const struct service *s, const struct report *r, wq_err why)
+{
+    s->config->on_drop(s->config->ctx, r->key, r->retries, why);
+}
+
+/* ---- what the result says ------------------------------------------------ */
+
+/* wq_finish() returned `err`: has the loan ended, or was there none? Otherwise
+ * the item is still on loan, and another attempt may succeed. */
+static bool
+ends_loan(wq_err err)
+{
+    switch (err) {
+    case WQ_OK:
+    case WQ_EGIVENUP:
+    case WQ_EDROPPED:
+    case WQ_ESHUTDOWN:
+    case WQ_ELOST:
+    case WQ_ESTATE:
+    case WQ_EINVAL:
+        return true;
+    default:
+        return false;
     }
-    return add_at_priority_0(q, item->key, rate_limited, after_ns);
 }
 
-static void
-retry(const struct service *s, struct loan *loan)
+/* The error for on_drop(); WQ_OK: the key was not dropped. */
+static wq_err
+why_dropped(wq_result result, wq_err err)
 {
-    const unsigned retries = wq_num_requeues(s->queue, loan->item->key);
-    const wq_err   err = add_again(s->queue, loan->item, true, 0);
-
-    note_added(s, loan, retries, err, WQ__RETRIED);
+    if (!err)
+        return result.outcome == WQ_RESULT_DROP ? WQ_EDROPPED : WQ_OK;
+    return err == WQ_EGIVENUP || err == WQ_EDROPPED || err == WQ_ESHUTDOWN
+               ? err
+               : WQ_OK;
 }
 
-static void
-postpone(const struct service *s, struct loan *loan, int64_t after_ns)
+/* An unknown outcome is a retry: the key must not be lost. */
+static enum wq__count
+count_of(wq_result result)
 {
-    const unsigned retries = wq_num_requeues(s->queue, loan->item->key);
-
-    (void)wq_forget(s->queue, loan->item->key);
-    const wq_err err = add_again(s->queue, loan->item, false, after_ns);
-    note_added(s, loan, retries, err, WQ__POSTPONED);
-}
-
-/* A result that is none of the enum is a retry: what the handler meant cannot be
- * known, but hardly that the key be lost. */
-static void
-settle(const struct service *s, struct loan *loan, wq_result result)
-{
-    const wq_key key = loan->item->key;
-
     switch (result.outcome) {
     case WQ_RESULT_DONE:
-        (void)wq_forget(s->queue, key); /* without a limiter: as good */
-        count(s, WQ__DONE);
-        return;
+        return WQ__DONE;
     case WQ_RESULT_AFTER:
-        postpone(s, loan, result.after_ns);
-        return;
+        return WQ__POSTPONED;
     case WQ_RESULT_DROP:
-        drop(s, loan, wq_num_requeues(s->queue, key), WQ_EDROPPED);
-        return;
+        return WQ__DROPPED;
+    case WQ_RESULT_BACK:
+        return WQ__RETURNED;
+    case WQ_RESULT_BURY:
+        return WQ__BURIED;
     case WQ_RESULT_RETRY:
     default:
-        retry(s, loan);
+        return WQ__RETRIED;
     }
 }
 
-/* All that is done with a key, from get to done. */
+/* Count a handler that returned `result`, once its loan has ended [PW-21]. */
 static void
-serve(const struct service *s, struct loan *loan)
+count_ended(const struct service *s, wq_result result, wq_err err)
 {
-    loan->dropped = false;
+    if (!err)
+        count(s, count_of(result));
+    else if (why_dropped(result, err))
+        count(s, WQ__DROPPED);
+    else
+        count(s, WQ__LOST);
+    if (err == WQ_ESTATE || err == WQ_EINVAL)
+        count(s, WQ__ERRORS);
+}
+
+/* Does the queue refuse to run the key again, now and later? A backend without
+ * delays or limits does. */
+static bool
+is_unsupported(wq_result result, wq_err err)
+{
+    return (err == WQ_ENOTSUP || err == WQ_EINVAL) &&
+           result.outcome != WQ_RESULT_DONE && result.outcome != WQ_RESULT_DROP;
+}
+
+/* Try once to end the loan; count it if it has ended. *why: the key was dropped
+ * for this reason; WQ_OK: it was not. */
+static wq_err
+finish(const struct service *s, wq_item *item, wq_result result, wq_err *why)
+{
+    wq_err err = wq_finish(s->queue, item, result);
+
+    *why = why_dropped(result, err);
+    if (is_unsupported(result, err)) {
+        const wq_err unsupported = err;
+
+        result = wq_result_drop();
+        err = wq_finish(s->queue, item, result);
+        *why = err ? WQ_OK : unsupported;
+    }
+    if (ends_loan(err))
+        count_ended(s, result, err);
+    return err;
+}
+
+/* The same, with a call of on_drop() if the key was dropped. WQ_OK: the loan
+ * has ended as the result says, or the key was dropped. */
+static wq_err
+settle(const struct service *s, wq_item *item, wq_result result)
+{
+    struct report report;
+    wq_err        why;
+
+    if (!can_be_reported(s, result)) {
+        const wq_err err = finish(s, item, result, &why);
+        return why ? WQ_OK : err;
+    }
+    wq_err err = prepare_report(s, item, &report);
+    if (err)
+        return err;
+    err = finish(s, item, result, &why);
+    if (why)
+        report_drop(s, &report, why);
+    discard_report(s, &report);
+    return why ? WQ_OK : err;
+}
+
+/* The last attempt to end the loan returned `err`: the item stays on loan. If
+ * the store did not answer, the hold ends with the process, and another worker
+ * gets the key: it is not lost. Otherwise the key is dropped. */
+static void
+leave_on_loan(const struct service *s, const wq_item *item, wq_err err)
+{
+    if (err == WQ_EIO || err == WQ_EAWAY)
+        return;
+    count(s, WQ__DROPPED);
+    (void)wq_count_drops(s->queue, 1);
+    if (s->config->on_drop)
+        s->config->on_drop(s->config->ctx, item->key,
+                           wq_num_requeues(s->queue, item->key), err);
+}
+
+static wq_result
+call_handler(const struct service *s, const wq_item *item)
+{
     if (s->worker)
-        wq__watchdog_begin(s->worker, loan->item);
-    const wq_result result = s->config->handler(s->config->ctx, loan->item);
+        wq__watchdog_begin(s->worker, item);
+    const wq_result result = s->config->handler(s->config->ctx, item);
     if (s->worker)
         wq__watchdog_finish(s->worker);
-    settle(s, loan, result);
-}
-
-/* wq_done() returned `err`: is the item still on loan to us? Then a wq_order or
- * a backend refused the done, and may accept it later. */
-static bool
-is_still_on_loan(wq_err err)
-{
-    return err && err != WQ_ESTATE && err != WQ_EINVAL && err != WQ_ELOST;
-}
-
-/* No further wq_done() is called: the key stays on loan. */
-static void
-drop_on_loan(const struct service *s, struct loan *loan, wq_err why)
-{
-    drop(s, loan, wq_num_requeues(s->queue, loan->item->key), why);
+    return result;
 }
 
 /* ---- without a pool ------------------------------------------------------ */
@@ -186,8 +258,8 @@ wq_err
 wq_work_one(wq_queue *q, const wq_workers_config *config, int64_t timeout_ns)
 {
     struct wq__workers_config checked;
-    const struct service      s = {q, &checked.user, NULL};
-    struct loan               loan;
+    const struct service      s = {q, &checked.user, &checked.allocator, NULL};
+    wq_item                  *item;
 
     if (!q)
         return wq_fail(WQ_EINVAL, "wq_work_one: q is NULL");
@@ -195,104 +267,162 @@ wq_work_one(wq_queue *q, const wq_workers_config *config, int64_t timeout_ns)
     if (!err)
         err = wq__check_not_negative("wq_work_one: timeout_ns", timeout_ns);
     if (!err)
-        err = wq_get_within(q, timeout_ns, &loan.item);
+        err = wq_get_within(q, timeout_ns, &item);
     if (err)
         return err;
-    serve(&s, &loan);
-    err = wq_done(q, loan.item);
-    if (is_still_on_loan(err))
-        drop_on_loan(&s, &loan, err);
+    err = settle(&s, item, call_handler(&s, item));
+    if (!ends_loan(err))
+        leave_on_loan(&s, item, err);
     return err;
 }
 
 /* ---- a thread of a pool -------------------------------------------------- */
 
-/* wq_done(), repeated while it fails and the item is ours, until the pool
- * stops. */
-static void
-hand_back(const struct service *s, struct loan *loan)
-{
-    wq_err err;
-
-    while ((err = wq_done(s->queue, loan->item)) != WQ_OK) {
-        count(s, WQ__ERRORS);
-        if (!is_still_on_loan(err))
-            return;
-        if (wq__workers_stopping(s->worker->pool)) {
-            drop_on_loan(s, loan, err);
-            return;
-        }
-        rest();
-    }
-}
-
 static void
 set_phase(struct wq__worker *w, enum wq__worker_phase phase)
 {
-    /* Only "getting" must be in order with the epoch (pool.h). */
+    /* Only GETTING needs an order with the epoch (pool.h). */
     atomic_store_explicit(&w->phase, phase, memory_order_release);
 }
 
-/* Give back the loan, if there is one; then one get, and what follows. False:
- * there will be no more keys. */
+/* An attempt to end the loan returned `err`. Repeat it until it succeeds or the
+ * pool stops; then once more. A resize does not wait for it. */
+static void
+repeat_settling(const struct service *s, wq_item *item, wq_result result,
+                wq_err err)
+{
+    int64_t pause_ns = PAUSE_NS;
+    bool    stopping = false;
+
+    set_phase(s->worker, WQ__WORKING);
+    while (!ends_loan(err)) {
+        count(s, WQ__ERRORS);
+        if (stopping) {
+            leave_on_loan(s, item, err);
+            return;
+        }
+        stopping = wq__workers_await_stop(s->worker->pool, pause_ns);
+        pause_ns = pause_ns < PAUSE_MAX_NS / 2 ? pause_ns * 2 : PAUSE_MAX_NS;
+        err = settle(s, item, result);
+    }
+}
+
+/* Call the handler, and end the loan unless the result is "done". */
+static void
+serve(const struct service *s, wq_item **item)
+{
+    const wq_result result = call_handler(s, *item);
+
+    if (result.outcome == WQ_RESULT_DONE)
+        return;
+    const wq_err err = settle(s, *item, result);
+    if (!ends_loan(err))
+        repeat_settling(s, *item, result, err);
+    *item = NULL;
+}
+
+/* End the loan of *item as done, and get the next one. As the verb next_with:
+ * wq_next_with() does not say whether the item was lost. */
+static wq_err
+done_and_get(wq_queue *q, int64_t timeout_ns, wq_item **item)
+{
+    if (WQ_HAS_VERB(q, next_with))
+        return q->backend->next_with(q, wq_result_done(), timeout_ns, item);
+    const wq_err err = wq_finish(q, *item, wq_result_done());
+    if (err)
+        return err;
+    *item = NULL;
+    return wq_get_within(q, timeout_ns, item);
+}
+
+/* The same for a worker. True: the loan has ended, or there was none; *err is
+ * that of the get. The item is counted before, since the get may block. */
 static bool
-take_turn(struct wq__worker *w, struct loan *loan)
+next(const struct service *s, wq_item **item, wq_err *err)
+{
+    const int64_t timeout_ns = s->worker->pool->get_timeout_ns;
+
+    if (!*item) {
+        *err = wq_get_within(s->queue, timeout_ns, item);
+        return true;
+    }
+    count(s, WQ__DONE);
+    *err = done_and_get(s->queue, timeout_ns, item);
+    if (!*err || (!*item && *err != WQ_ELOST))
+        return true;
+    count_by(s, WQ__DONE, -1);
+    return false;
+}
+
+/* The loan of *item could not be ended as done. */
+static void
+settle_failed_done(const struct service *s, wq_item **item, wq_err err)
+{
+    if (ends_loan(err))
+        count_ended(s, wq_result_done(), err);
+    else
+        repeat_settling(s, *item, wq_result_done(), err);
+    *item = NULL;
+}
+
+/* End the loan, if there is one; then get a key and serve it. False: there will
+ * be no more keys. */
+static bool
+serve_next(struct wq__worker *w, wq_item **item)
 {
     const struct service s = service_of(w);
-    const wq_err err = wq_next(s.queue, w->pool->patience_ns, &loan->item);
+    wq_err               err;
 
-    if (err && loan->item) {       /* it could not be given back */
-        set_phase(w, WQ__WORKING); /* nobody waits for it, as for a handler */
-        count(&s, WQ__ERRORS);
-        if (is_still_on_loan(err))
-            hand_back(&s, loan);
-        loan->item = NULL;
+    if (!next(&s, item, &err)) {
+        settle_failed_done(&s, item, err);
         return true;
     }
     switch (err) {
     case WQ_OK:
         set_phase(w, WQ__WORKING);
-        serve(&s, loan);
+        serve(&s, item);
         break;
-    case WQ_EINTERRUPTED: /* perhaps somebody wants us to look up */
-    case WQ_ETIMEDOUT:    /* or cannot even say so */
+    case WQ_EINTERRUPTED: /* the epoch may have advanced */
+    case WQ_ETIMEDOUT:    /* ... in a backend without interrupts */
         break;
     case WQ_ESHUTDOWN:
         return false;
     default:
-        set_phase(w, WQ__LOOKING_UP);
+        set_phase(w, WQ__CHECKING);
         count(&s, WQ__ERRORS);
-        rest();
+        (void)wq__workers_await_stop(w->pool, PAUSE_NS);
     }
     return true;
 }
 
-/* May the worker go on? It has no loan if it shall leave. */
+/* May the worker go on? If not, its loan has ended. */
 static bool
-goes_on(struct wq__worker *w, struct loan *loan)
+may_go_on(struct wq__worker *w, wq_item **item)
 {
-    if (loan->item && !wq__workers_are_called(w))
+    if (*item && !wq__workers_epoch_moved(w))
         return true;
-    if (loan->item) {
+    if (*item) {
         const struct service s = service_of(w);
 
-        set_phase(w, WQ__WORKING); /* nobody waits for it, as for a handler */
-        hand_back(&s, loan);
+        set_phase(w, WQ__WORKING); /* a resize does not wait for it */
+        const wq_err err = settle(&s, *item, wq_result_done());
+        if (!ends_loan(err))
+            repeat_settling(&s, *item, wq_result_done(), err);
     }
-    loan->item = NULL;
-    return wq__workers_look_up(w);
+    *item = NULL;
+    return wq__workers_check_epoch(w);
 }
 
 void
 wq__work(void *arg)
 {
     struct wq__worker *w = arg;
-    struct loan        loan = {0}; /* worked on, and not given back yet */
+    wq_item *item = NULL; /* its handler returned "done"; it is on loan */
 
     wq__workers_current = w->pool;
-    while (goes_on(w, &loan))
-        if (!take_turn(w, &loan)) {
-            wq__workers_leave(w);
+    while (may_go_on(w, &item))
+        if (!serve_next(w, &item)) {
+            wq__workers_exit(w);
             return;
         }
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* asked.h: what do tests of wq_add_with() say so often that it has a word?
- *
- * Each word is one call that must succeed, or one thing that can be seen from
- * outside: by wq_read_stats(), wq_read_depths() and wq_read_key().
- */
+/* asked.h: short names for wq_add_with(), and for what wq_read_stats(),
+ * wq_read_depths() and wq_read_key() show. Each call must succeed. */
 #ifndef WQ_BEHAVIOUR_ASKED_H
 #define WQ_BEHAVIOUR_ASKED_H
 
@@ -11,7 +8,9 @@
 
 #include <wq/inspect.h>
 
-/* Both are numbers to cmocka; a name can be read. */
+#include "support/look.h"
+
+/* For messages: cmocka would print numbers. */
 static inline const char *
 added_name(wq_added added)
 {
@@ -25,21 +24,21 @@ added_name(wq_added added)
 #define assert_added(actual, expected)                                         \
     assert_string_equal(added_name(actual), added_name(expected))
 
-/* Add one key; what was done. */
+/* Add one key; the result of the add. */
 static inline wq_added
 add_how(wq_queue *q, const wq_add_options *how, const char *key)
 {
-    wq_add_options asking = *how;
+    wq_add_options with_result = *how;
     const wq_key   keys[] = {wq_str(key)};
     wq_added       added = (wq_added)-1;
 
-    asking.results = &added;
-    assert_err(wq_add_with(q, &asking, keys, 1), WQ_OK);
+    with_result.results = &added;
+    assert_err(wq_add_with(q, &with_result, keys, 1), WQ_OK);
     assert_in_range(added, WQ_ADDED_NEW, WQ_ADDED_KEPT);
     return added;
 }
 
-/* Try to add one key, and say what came of it. */
+/* Add one key, which may fail. */
 static inline wq_err
 try_how(wq_queue *q, const wq_add_options *how, const char *key)
 {
@@ -113,15 +112,6 @@ depth_of(wq_queue *q)
     const wq_stats counts = counts_of(q);
 
     return counts.ready + counts.dirty;
-}
-
-static inline wq_key_info
-info_of(wq_queue *q, const char *key)
-{
-    wq_key_info info = {.size = sizeof info};
-
-    assert_err(wq_read_key(q, wq_str(key), &info), WQ_OK);
-    return info;
 }
 
 static inline void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* configs.h: what does wq_create() say to a config? For tests of fields that
- * exclude each other, there is an order that orders nothing. */
+/* configs.h: which configs does wq_create() accept? And an order that accepts no
+ * key, for tests of fields that exclude an order. */
 #ifndef WQ_BEHAVIOUR_CONFIGS_H
 #define WQ_BEHAVIOUR_CONFIGS_H
 

@@ -2,7 +2,13 @@
 /* test_backend.c: what does the library do for a backend of somebody's own? */
 #include "fixture.h"
 
+#include <stdlib.h>
+
 #include <wq/backend.h>
+#include <wq/workers.h>
+
+#include "support/handlers.h"
+#include "support/look.h"
 
 /* A backend that remembers which verb was called last, and with what. */
 struct parrot {
@@ -91,7 +97,7 @@ parrot_interrupt(wq_queue *q)
 }
 
 static const wq_backend whole = {
-    .size = sizeof(wq_backend),
+    .size = sizeof whole,
     .name = "parrot",
     .destroy = parrot_destroy,
     .add = parrot_add,
@@ -136,14 +142,179 @@ TEST(backend_or_queue_that_is_not_there_is_refused)
 /* O-09 */
 TEST(backend_of_a_size_no_release_had_is_refused)
 {
-    wq_backend b = whole;
+    const size_t least = offsetof(wq_backend, done_key);
+    wq_backend   b = whole;
+    wq_queue     q = {.backend = NULL};
 
-    for (b.size = 0; b.size < sizeof b; b.size++)
+    for (b.size = 0; b.size < least; b.size++)
         assert_refused(&b);
+    assert_err(wq_backend_init(&q, &b), WQ_OK);
     b.size = sizeof b + sizeof(void *);
     assert_refused(&b);
     b.size = SIZE_MAX;
     assert_refused(&b);
+}
+
+/* ---- tables of older releases -------------------------------------------- */
+
+/* A table that ends before a verb. What follows is not part of it. */
+static union {
+    wq_backend verbs;
+    char       bytes[sizeof(wq_backend) + 64];
+} early;
+
+static void
+must_not_be_called(void)
+{
+    abort();
+}
+
+static void
+ignore_loss(void *ctx, const wq_item *item)
+{
+    (void)ctx;
+    (void)item;
+}
+
+static wq_err
+write_nowhere(void *ctx, const char *data, size_t n)
+{
+    (void)ctx;
+    (void)data;
+    (void)n;
+    return WQ_OK;
+}
+
+static void
+ignore(wq_err err)
+{
+    (void)err;
+}
+
+/* Every function that ends loans, for a queue with one key. */
+static void
+end_loans(wq_queue *q)
+{
+    wq_item *items[2] = {NULL, NULL};
+    size_t   n = 0;
+
+    ignore(wq_get_many(q, items, 1, 0, &n));
+    ignore(wq_done_many(q, items, n));
+    add(q, "foo");
+    ignore(wq_next(q, 0, &items[0]));
+    (void)wq_hold_left(q, items[0]);
+    ignore(wq_next_with(q, wq_result_after(1), 0, &items[0]));
+    ignore(wq_next_with(q, wq_result_done(), 0, &items[0]));
+    add(q, "foo");
+    items[0] = take(q);
+    ignore(wq_finish(q, items[0], wq_result_bury()));
+    add(q, "foo");
+    items[0] = take(q);
+    ignore(wq_finish_many(q, items, NULL, NULL, 1));
+    add(q, "foo");
+    items[0] = take(q);
+    ignore(wq_finish(q, items[0], wq_result_drop()));
+    add(q, "foo");
+    ignore(wq_work_one(q, WQ_WORKERS(.handler = handle_done), 0));
+}
+
+/* Every other function whose verb is optional. */
+static void
+call_optional(wq_queue *q)
+{
+    const wq_key key = wq_str("foo");
+    wq_stats     stats = {.size = sizeof stats};
+    wq_key_info  info = {.size = sizeof info};
+    wq_depth     depth;
+    size_t       n = 0;
+
+    ignore(wq_add_after(q, key, 1));
+    ignore(wq_add_rate_limited(q, key));
+    ignore(wq_forget(q, key));
+    (void)wq_num_requeues(q, key);
+    ignore(wq_count_drops(q, 0));
+    ignore(wq_add_one(q, key, WQ_ADD(.priority = 1)));
+    ignore(wq_cancel_after(q, key));
+    ignore(wq_read_stats(q, &stats));
+    ignore(wq_read_depths(q, &depth, 1, &n));
+    ignore(wq_read_key(q, key, &info));
+    ignore(wq_each(q, 0, count_visit, &n));
+    ignore(wq_dump(q, write_nowhere, NULL));
+    (void)wq_fd(q);
+    ignore(wq_pause(q));
+    ignore(wq_resume(q));
+    ignore(wq_flush(q, 0));
+    ignore(wq_flush_key(q, key, 0));
+    ignore(wq_wait_idle(q, 0));
+    ignore(wq_remove(q, key));
+    ignore(wq_remove_wait(q, key, 0));
+    ignore(wq_done_key(q, key));
+    ignore(wq_renew(q));
+    ignore(wq_revive(q, key));
+    wq_interrupt(q);
+}
+
+static void
+run_pool(wq_queue *q)
+{
+    wq_workers *pool;
+
+    add(q, "foo");
+    assert_err(wq_workers_start(q,
+                                WQ_WORKERS(.threads = 1, .handler = handle_done,
+                                           .on_lost = ignore_loss),
+                                &pool),
+               WQ_OK);
+    assert_err(wq_workers_destroy(pool), WQ_OK);
+}
+
+/* Both layers, around `q`, which they destroy. */
+static void
+wrap(wq_queue *q)
+{
+    wq_queue *delaying, *limiting;
+
+    assert_err(wq_delaying_wrap(q, NULL, &delaying), WQ_OK);
+    assert_err(wq_rate_limiting_wrap(delaying, NULL, &limiting), WQ_OK);
+    end_loans(limiting);
+    call_optional(limiting);
+    ignore(wq_shutdown_with_drain_within(limiting, 0));
+    wq_destroy(limiting);
+}
+
+/* A queue in memory whose table ends before the verb at `end`. */
+static wq_queue *
+open_early(size_t end)
+{
+    wq_queue *q;
+    void (*const trap)(void) = must_not_be_called;
+
+    assert_err(wq_create(NULL, &q), WQ_OK);
+    early.verbs = *q->backend;
+    early.verbs.size = end;
+    for (size_t at = end; at + sizeof trap <= sizeof early; at += sizeof trap)
+        memcpy(early.bytes + at, &trap, sizeof trap);
+    assert_err(wq_backend_init(q, &early.verbs), WQ_OK);
+    return q;
+}
+
+/* O-09: no function calls a verb beyond the end of the table. */
+TEST(backend_of_an_older_release_lacks_later_verbs)
+{
+    const size_t verb = sizeof(void (*)(void));
+
+    for (size_t end = offsetof(wq_backend, done_key); end <= sizeof(wq_backend);
+         end += verb) {
+        wq_queue *q = open_early(end);
+
+        add(q, "foo");
+        end_loans(q);
+        call_optional(q);
+        run_pool(q);
+        ignore(wq_shutdown_with_drain_within(q, 0));
+        wq_destroy(q);
+        wrap(open_early(end));
+    }
 }
 
 /* O-09 */
@@ -209,7 +380,7 @@ TEST(every_call_reaches_the_verb_of_its_name)
 {
     struct parrot *p = *state;
     wq_queue      *q = &p->base;
-    wq_item        item = {.slot = 0}, *out = NULL;
+    wq_item        item = {.loan = 0}, *out = NULL;
 
     assert_err(wq_add(q, wq_str("foo")), WQ_OK);
     assert_string_equal(p->verb, "add");
@@ -259,7 +430,7 @@ TEST(answers_of_the_verbs_reach_the_caller)
 {
     struct parrot *p = *state;
     wq_queue      *q = &p->base;
-    wq_item        item = {.slot = 0}, *out = NULL;
+    wq_item        item = {.loan = 0}, *out = NULL;
 
     p->answer = WQ_EIO;
     assert_err(wq_add(q, wq_str("foo")), WQ_EIO);
@@ -293,6 +464,7 @@ TEST(bad_arguments_do_not_reach_the_verbs)
 WQ_TESTS(test(backend_with_all_verbs_is_accepted),
          test(backend_or_queue_that_is_not_there_is_refused),
          test(backend_of_a_size_no_release_had_is_refused),
+         test(backend_of_an_older_release_lacks_later_verbs),
          test(backend_without_a_required_verb_is_refused),
          test(verbs_a_backend_may_lack_are_not_supported_then),
          test_with(every_call_reaches_the_verb_of_its_name, make_parrot, NULL),

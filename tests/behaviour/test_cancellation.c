@@ -5,7 +5,7 @@
  * together. If one of them were a cancellation point, the thread would end
  * there and not return. tests/stress/test_cancel.c cancels at random moments.
  */
-#include "fixture.h"
+#include "timed.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,62 +17,37 @@
 #include <wq/metrics.h>
 #include <wq/workers.h>
 
-#include "support/worker.h"
-
-#define MS INT64_C(1000000)
+#include "support/handlers.h"
+#include "support/look.h"
 
 static struct {
-    wq_queue    *q; /* with metrics; holds a key, so that a drain must wait */
+    wq_queue    *q; /* with metrics; one key is HELD, so that a drain waits */
     wq_registry *registry;
     wq_bucket   *bucket; /* empty: a token comes every 20 ms */
 } f;
 
-static int
-begin(void **state)
+static void
+begin(void)
 {
     wq_item *item;
 
-    (void)state;
     assert_err(wq_registry_create(&f.registry), WQ_OK);
-    assert_err(wq_create(WQ_CONFIG(.name = "test",
-                                   .metrics = wq_registry_sink(f.registry)),
-                         &f.q),
-               WQ_OK);
+    f.q = open_queue(
+        WQ_CONFIG(.name = "test", .metrics = wq_registry_sink(f.registry)));
     add(f.q, "held");
     assert_err(wq_get(f.q, &item), WQ_OK);
     assert_true(wq_fd(f.q) >= 0 || errno == ENOSYS);
     f.bucket = wq_bucket_create(50, 1, NULL);
     assert_non_null(f.bucket);
     assert_err(wq_bucket_wait(f.bucket, WQ_FOREVER), WQ_OK);
-    return 0;
-}
-
-static int
-end(void **state)
-{
-    (void)state;
-    wq_bucket_destroy(f.bucket);
-    wq_destroy(f.q);
-    wq_registry_destroy(f.registry);
-    return 0;
-}
-
-static int
-call_when_cancelled(struct worker *self)
-{
-    void (**call)(void) = self->arg;
-
-    (void)pthread_cancel(pthread_self());
-    (*call)();
-    return 1; /* came back */
 }
 
 static void
-assert_returns(void (*call)(void))
+end(void)
 {
-    struct worker *w = worker_start(call_when_cancelled, &call);
-
-    assert_int_equal(worker_join(w), 1);
+    wq_bucket_destroy(f.bucket);
+    wq_destroy(f.q);
+    wq_registry_destroy(f.registry);
 }
 
 static void
@@ -93,11 +68,6 @@ create_watch_and_destroy(void)
     (void)wq_fd(q);
     ignore(wq_add_str(q, "foo")); /* the descriptor becomes readable */
     wq_destroy(q);
-}
-
-TEST(create_and_destroy_are_no_cancellation_points)
-{
-    assert_returns(create_watch_and_destroy);
 }
 
 static void
@@ -122,11 +92,6 @@ add_and_take_out(void)
     wq_interrupt(f.q);
 }
 
-TEST(adds_gets_and_dones_are_no_cancellation_points)
-{
-    assert_returns(add_and_take_out);
-}
-
 static void
 wait_for_a_key(void)
 {
@@ -135,13 +100,8 @@ wait_for_a_key(void)
     ignore(wq_get_within(f.q, 20 * MS, &item));
 }
 
-TEST(get_that_sleeps_is_no_cancellation_point)
-{
-    assert_returns(wait_for_a_key);
-}
-
 static void
-wait_for_room(void)
+wait_for_capacity(void)
 {
     wq_queue *q;
 
@@ -150,11 +110,6 @@ wait_for_room(void)
     ignore(wq_add_str(q, "a"));
     ignore(wq_add_one(q, wq_str("b"), WQ_ADD(.max_block_ns = 20 * MS)));
     wq_destroy(q);
-}
-
-TEST(add_that_waits_for_room_is_no_cancellation_point)
-{
-    assert_returns(wait_for_room);
 }
 
 static void
@@ -168,29 +123,10 @@ wait_for_work_to_be_over(void)
     ignore(wq_resume(f.q));
 }
 
-TEST(waits_and_pauses_are_no_cancellation_points)
-{
-    assert_returns(wait_for_work_to_be_over);
-}
-
 static void
 drain(void)
 {
     ignore(wq_shutdown_with_drain_within(f.q, 20 * MS));
-}
-
-TEST(drain_is_no_cancellation_point)
-{
-    assert_returns(drain);
-}
-
-static bool
-pass(void *ctx, wq_key key, const wq_key_info *info)
-{
-    (void)ctx;
-    (void)key;
-    (void)info;
-    return true;
 }
 
 static void
@@ -199,20 +135,15 @@ look_inside(void)
     wq_stats    counts = {.size = sizeof counts};
     wq_key_info info = {.size = sizeof info};
     wq_depth    depth;
-    size_t      n;
+    size_t      n = 0;
     char       *text;
 
     ignore(wq_read_stats(f.q, &counts));
     ignore(wq_read_depths(f.q, &depth, 1, &n));
     ignore(wq_read_key(f.q, wq_str("held"), &info));
-    ignore(wq_each(f.q, 0, pass, NULL));
+    ignore(wq_each(f.q, 0, count_visit, &n));
     if (wq_registry_text(f.registry, WQ_TEXT_PROMETHEUS, &text, &n) == WQ_OK)
         free(text);
-}
-
-TEST(inspection_is_no_cancellation_point)
-{
-    assert_returns(look_inside);
 }
 
 static void
@@ -228,20 +159,7 @@ use_a_layer(void)
     wq_destroy(q);
 }
 
-TEST(layers_are_no_cancellation_points)
-{
-    assert_returns(use_a_layer);
-}
-
-/* ---- what goes with them ------------------------------------------------- */
-
-static wq_result
-succeed(void *ctx, const wq_item *item)
-{
-    (void)ctx;
-    (void)item;
-    return wq_result_done();
-}
+/* ---- pools, parallel work, buckets --------------------------------------- */
 
 static void
 run_workers(void)
@@ -250,7 +168,7 @@ run_workers(void)
     wq_workers *pool;
 
     if (wq_create(NULL, &q) ||
-        wq_workers_start(q, WQ_WORKERS(.threads = 2, .handler = succeed),
+        wq_workers_start(q, WQ_WORKERS(.threads = 2, .handler = handle_done),
                          &pool))
         return;
     ignore(wq_add_str(q, "foo"));
@@ -260,12 +178,7 @@ run_workers(void)
     wq_destroy(q);
 }
 
-TEST(worker_pools_are_no_cancellation_points)
-{
-    assert_returns(run_workers);
-}
-
-/* The calling thread takes the first piece, and has to wait for the other one. */
+/* The calling thread takes the first piece, and must wait for the other one. */
 static void
 take_a_while(void *ctx, size_t piece)
 {
@@ -283,32 +196,53 @@ share_work(void)
         ignore(wq_parallelize(2, 2, take_a_while, NULL, NULL));
 }
 
-TEST(wait_for_threads_is_no_cancellation_point)
-{
-    assert_returns(share_work);
-}
-
 static void
 wait_for_a_token(void)
 {
     ignore(wq_bucket_wait(f.bucket, WQ_FOREVER));
 }
 
-TEST(wait_for_a_token_is_no_cancellation_point)
+/* ---- the tests ----------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void (*call)(void);
+} rows[] = {
+    {"create and destroy", create_watch_and_destroy},
+    {"add, get and done", add_and_take_out},
+    {"get that sleeps", wait_for_a_key},
+    {"add that waits for capacity", wait_for_capacity},
+    {"flush, remove_wait and pause", wait_for_work_to_be_over},
+    {"drain", drain},
+    {"inspection", look_inside},
+    {"layer", use_a_layer},
+    {"worker pool", run_workers},
+    {"wait for threads", share_work},
+    {"wait for a token", wait_for_a_token},
+};
+
+static int
+call_when_cancelled(struct worker *self)
 {
-    assert_returns(wait_for_a_token);
+    void (*const *call)(void) = self->arg;
+
+    (void)pthread_cancel(pthread_self());
+    (*call)();
+    return 1; /* it was not a cancellation point */
 }
 
-#define cancel_test(name) test_with(name, begin, end)
+/* O-73 */
+TEST(no_function_is_a_cancellation_point)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void (*call)(void) = rows[i].call;
 
-WQ_TESTS(cancel_test(create_and_destroy_are_no_cancellation_points),
-         cancel_test(adds_gets_and_dones_are_no_cancellation_points),
-         cancel_test(get_that_sleeps_is_no_cancellation_point),
-         cancel_test(add_that_waits_for_room_is_no_cancellation_point),
-         cancel_test(waits_and_pauses_are_no_cancellation_points),
-         cancel_test(drain_is_no_cancellation_point),
-         cancel_test(inspection_is_no_cancellation_point),
-         cancel_test(layers_are_no_cancellation_points),
-         cancel_test(worker_pools_are_no_cancellation_points),
-         cancel_test(wait_for_threads_is_no_cancellation_point),
-         cancel_test(wait_for_a_token_is_no_cancellation_point));
+        print_message("%s\n", rows[i].name);
+        begin();
+        assert_int_equal(worker_join(worker_start(call_when_cancelled, &call)),
+                         1);
+        end();
+    }
+}
+
+WQ_TESTS(test(no_function_is_a_cancellation_point));

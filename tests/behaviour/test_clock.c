@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_clock.c: which time do the clocks show, and whom do they wake?
+/* test_clock.c: which time do the clocks show, and which threads do they wake?
  *
  * A thread sleeps until a deadline on a clock when it waits for a key with a
- * time-out: wq_get_within() on a queue that lives by the clock.
+ * timeout: wq_get_within() on a queue with that clock. Tests that need no more
+ * than that are in tests/scenarios/clock.scenario.
  */
 #include "timed.h"
 
@@ -15,7 +16,7 @@
 /* ---- the time of a fake clock -------------------------------------------- */
 
 /* C-01 */
-TEST(fake_clock_shows_the_time_it_was_made_with)
+TEST(fake_clock_shows_the_time_it_was_created_with)
 {
     const int64_t times[] = {0, 1, -1, 5 * S, INT64_MIN, INT64_MAX};
 
@@ -29,44 +30,31 @@ TEST(fake_clock_shows_the_time_it_was_made_with)
 }
 
 /* C-01 */
-TEST(step_moves_a_fake_clock_by_so_much)
+TEST(set_and_step_move_a_fake_clock)
 {
+    const struct {
+        void (*move)(wq_clock *clock, int64_t ns);
+        int64_t arg_ns, now_ns;
+    } rows[] = {
+        {wq_clock_fake_step, S, S},
+        {wq_clock_fake_step, HOUR, S + HOUR},
+        {wq_clock_fake_step, 0, S + HOUR},
+        {wq_clock_fake_step, -HOUR, S},
+        {wq_clock_fake_set, HOUR, HOUR},
+        {wq_clock_fake_set, -HOUR, -HOUR},
+        {wq_clock_fake_set, S, S},
+        {wq_clock_fake_step, INT64_MAX, WQ_FOREVER}, /* the end of time */
+        {wq_clock_fake_step, 1, WQ_FOREVER},
+        {wq_clock_fake_set, -S, -S},
+        {wq_clock_fake_step, INT64_MIN, INT64_MIN},
+    };
     struct timed *t = *state;
 
-    step(t, S);
-    assert_int_equal(wq_clock_now(t->clock), S);
-    step(t, HOUR);
-    assert_int_equal(wq_clock_now(t->clock), S + HOUR);
-    step(t, 0);
-    assert_int_equal(wq_clock_now(t->clock), S + HOUR);
-    step(t, -HOUR);
-    assert_int_equal(wq_clock_now(t->clock), S);
-}
-
-/* C-01 */
-TEST(set_moves_a_fake_clock_to_any_time)
-{
-    struct timed *t = *state;
-
-    wq_clock_fake_set(t->clock, HOUR);
-    assert_int_equal(wq_clock_now(t->clock), HOUR);
-    wq_clock_fake_set(t->clock, -HOUR);
-    assert_int_equal(wq_clock_now(t->clock), -HOUR);
-}
-
-/* C-01 */
-TEST(step_stops_at_the_ends_of_time)
-{
-    struct timed *t = *state;
-
-    step(t, S);
-    step(t, INT64_MAX);
-    assert_int_equal(wq_clock_now(t->clock), WQ_FOREVER);
-    step(t, 1);
-    assert_int_equal(wq_clock_now(t->clock), WQ_FOREVER);
-    wq_clock_fake_set(t->clock, -S);
-    step(t, INT64_MIN);
-    assert_int_equal(wq_clock_now(t->clock), INT64_MIN);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rows[i].move(t->clock, rows[i].arg_ns);
+        if (wq_clock_now(t->clock) != rows[i].now_ns)
+            fail_msg("row %zu: %lld", i, (long long)wq_clock_now(t->clock));
+    }
 }
 
 /* C-01 */
@@ -82,7 +70,7 @@ TEST(fake_clocks_move_each_on_its_own)
     wq_clock_destroy(other);
 }
 
-/* ---- who wakes ----------------------------------------------------------- */
+/* ---- which threads wake up ----------------------------------------------------------- */
 
 enum { SLEEPERS = 12 };
 
@@ -106,7 +94,7 @@ put_to_sleep(struct timed *t, struct sleepers *s, int64_t gap_ns)
 }
 
 /* C-02 */
-TEST(each_sleeper_wakes_exactly_when_its_time_has_come)
+TEST(each_sleeper_wakes_exactly_at_its_deadline)
 {
     struct timed   *t = *state;
     struct sleepers s;
@@ -122,7 +110,7 @@ TEST(each_sleeper_wakes_exactly_when_its_time_has_come)
 }
 
 /* C-02 */
-TEST(one_step_wakes_all_whose_time_has_come)
+TEST(one_step_wakes_all_sleepers_that_are_due)
 {
     struct timed   *t = *state;
     struct sleepers s;
@@ -135,97 +123,6 @@ TEST(one_step_wakes_all_whose_time_has_come)
     wq_clock_fake_set(t->clock, HOUR);
     for (int i = 7; i < SLEEPERS; i++)
         assert_err(worker_join(s.all[i]), WQ_ETIMEDOUT);
-}
-
-/* C-02: three of client-go's own numbers. */
-TEST(deadlines_a_millisecond_apart_are_told_apart)
-{
-    const int64_t  delays[] = {S, S + MS, 2 * S};
-    struct timed  *t = *state;
-    struct timed   times[3];
-    struct worker *all[3];
-
-    for (int i = 0; i < 3; i++) {
-        times[i] = *t;
-        all[i] = get_in_time(&times[i], delays[i]);
-    }
-    await_sleepers(t, 3);
-    step(t, 999 * MS);
-    worker_await_all_blocked(all, 3);
-    step(t, MS);
-    assert_err(worker_join(all[0]), WQ_ETIMEDOUT);
-    worker_await_all_blocked(all + 1, 2);
-    step(t, MS);
-    assert_err(worker_join(all[1]), WQ_ETIMEDOUT);
-    worker_await_blocked(all[2]);
-    step(t, S);
-    assert_err(worker_join(all[2]), WQ_ETIMEDOUT);
-}
-
-/* C-02 */
-TEST(clock_that_goes_back_wakes_nobody)
-{
-    struct timed *t = *state;
-
-    step(t, S);
-    struct worker *w = get_in_time(t, S);
-    await_sleepers(t, 1);
-    wq_clock_fake_set(t->clock, 0);
-    step(t, -HOUR);
-    worker_await_blocked(w);
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 1);
-    wq_clock_fake_set(t->clock, 2 * S - 1);
-    worker_await_blocked(w);
-    step(t, 1);
-
-    assert_err(worker_join(w), WQ_ETIMEDOUT);
-}
-
-/* C-02: it was due for a moment, and nobody may miss that it no longer is. */
-TEST(clock_that_goes_on_and_back_at_once_leaves_the_deadline_in_force)
-{
-    struct timed *t = *state;
-
-    for (int round = 0; round < 50; round++) {
-        add_after(t, "foo", S);
-        struct worker *w = get_in_time(t, WQ_FOREVER);
-        await_sleepers(t, 1);
-        step(t, S);
-        step(t, -S);
-        step(t, S);
-
-        assert_err(worker_join(w), WQ_OK);
-        finish(t->q, t->item);
-    }
-}
-
-/* C-07 */
-TEST(step_of_nothing_wakes_nobody_who_is_not_due)
-{
-    struct timed *t = *state;
-
-    struct worker *w = get_in_time(t, 1);
-    await_sleepers(t, 1);
-    step(t, 0);
-    wq_clock_fake_set(t->clock, 0);
-    worker_await_blocked(w);
-    step(t, 1);
-
-    assert_err(worker_join(w), WQ_ETIMEDOUT);
-}
-
-/* C-07 */
-TEST(deadline_that_has_come_needs_no_step)
-{
-    struct timed *t = *state;
-    wq_item      *item = NULL;
-
-    add_after(t, "foo", 1);
-    step(t, 2);
-
-    assert_err(wq_get(t->q, &item), WQ_OK);
-    assert_err(wq_get_within(t->q, 0, &item), WQ_ETIMEDOUT);
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
 }
 
 /* Each round of a worker waits for one key that is due in `delay_ns`. */
@@ -269,7 +166,7 @@ await_round(struct rounds *r, int n)
 
 /* C-08: one step a round, which comes before, while or after the thread goes to
  * sleep. */
-TEST(step_is_not_missed_by_a_thread_that_is_about_to_sleep)
+TEST(step_is_not_missed_by_a_thread_falling_asleep)
 {
     struct rounds r = {.t = *state, .wanted = 2000, .delay_ns = S};
 
@@ -309,7 +206,7 @@ keep_stepping(struct worker *self)
     return 0;
 }
 
-/* Makes what is due READY, and wakes whoever sleeps. */
+/* Makes what is due READY, and wakes up the sleeper. */
 static int
 keep_looking(struct worker *self)
 {
@@ -322,7 +219,7 @@ keep_looking(struct worker *self)
 
 /* C-08: a sleeper is woken by the clock, by the clock again, and by another
  * thread, all at the same time. */
-TEST(steps_in_quick_succession_lose_nobody)
+TEST(steps_in_quick_succession_lose_no_sleeper)
 {
     struct rounds  r = {.t = *state, .wanted = 3000, .delay_ns = 5};
     struct bustle  b = {.t = *state};
@@ -336,100 +233,7 @@ TEST(steps_in_quick_succession_lose_nobody)
         assert_int_equal(worker_join(beside[i]), 0);
 }
 
-/* ---- who sleeps ---------------------------------------------------------- */
-
-/* C-05 C-08 */
-TEST(sleepers_are_counted_until_they_wake)
-{
-    struct timed *t = *state;
-
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
-    struct worker *w = get_in_time(t, S);
-    await_sleepers(t, 1);
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 1);
-    step(t, S);
-    assert_err(worker_join(w), WQ_ETIMEDOUT);
-
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
-}
-
-/* C-03 C-05: woken by a key, by an interrupt, by a shutdown. */
-TEST(sleeper_that_was_woken_before_its_time_is_gone)
-{
-    struct timed *t = *state;
-
-    struct worker *w = get_in_time(t, S);
-    await_sleepers(t, 1);
-    add(t->q, "foo");
-    assert_err(worker_join(w), WQ_OK);
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
-
-    w = get_in_time(t, S);
-    await_sleepers(t, 1);
-    wq_interrupt(t->q);
-    assert_err(worker_join(w), WQ_EINTERRUPTED);
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
-
-    w = get_in_time(t, S);
-    await_sleepers(t, 1);
-    wq_shutdown(t->q);
-    assert_err(worker_join(w), WQ_ESHUTDOWN);
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
-    step(t, HOUR);
-}
-
-/* C-05: the thread that was woken may not have run yet. */
-TEST(sleeper_does_not_count_once_a_call_woke_it)
-{
-    struct timed *t = *state;
-
-    for (int round = 0; round < 200; round++) {
-        struct worker *w = get_in_time(t, S);
-        await_sleepers(t, 1);
-        if (round % 2)
-            wq_interrupt(t->q);
-        else
-            add(t->q, "foo");
-        assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
-        assert_err(worker_join(w), round % 2 ? WQ_EINTERRUPTED : WQ_OK);
-        if (t->item)
-            finish(t->q, t->item);
-    }
-}
-
-/* C-06: a new wait counts from now. */
-TEST(thread_that_sleeps_again_has_a_new_deadline)
-{
-    struct timed *t = *state;
-
-    struct worker *w = get_in_time(t, S);
-    await_sleepers(t, 1);
-    step(t, 900 * MS);
-    wq_interrupt(t->q);
-    assert_err(worker_join(w), WQ_EINTERRUPTED);
-    w = get_in_time(t, S);
-    await_sleepers(t, 1);
-    step(t, S - 1);
-    worker_await_blocked(w);
-    step(t, 1);
-
-    assert_err(worker_join(w), WQ_ETIMEDOUT);
-}
-
-/* C-08 */
-TEST(thread_that_sleeps_without_limit_is_not_counted)
-{
-    struct timed *t = *state;
-
-    struct worker *w = get_in_time(t, WQ_FOREVER);
-    worker_await_blocked(w);
-    assert_int_equal(wq_clock_fake_waiters(t->clock), 0);
-    wq_clock_fake_set(t->clock, WQ_FOREVER - 1);
-    worker_await_blocked(w);
-    wq_interrupt(t->q);
-
-    assert_err(worker_join(w), WQ_EINTERRUPTED);
-}
+/* ---- which threads count ---------------------------------------------------------- */
 
 static int
 wait_in_bucket(struct worker *self)
@@ -459,19 +263,12 @@ TEST(sleepers_of_queues_and_buckets_count_together)
 /* ---- wq_clock_fake_wait_for_waiters() ------------------------------------ */
 
 /* C-08 */
-TEST(waiting_for_no_sleepers_returns_at_once)
-{
-    struct timed *t = *state;
-
-    wq_clock_fake_wait_for_waiters(t->clock, 0);
-}
-
-/* C-08 */
-TEST(waiting_for_fewer_sleepers_than_there_are_returns_at_once)
+TEST(waiting_for_no_more_sleepers_than_there_are_returns)
 {
     struct timed   *t = *state;
     struct sleepers s;
 
+    wq_clock_fake_wait_for_waiters(t->clock, 0);
     put_to_sleep(t, &s, S);
     wq_clock_fake_wait_for_waiters(t->clock, 1);
     wq_clock_fake_wait_for_waiters(t->clock, SLEEPERS);
@@ -481,7 +278,7 @@ TEST(waiting_for_fewer_sleepers_than_there_are_returns_at_once)
 }
 
 /* C-08 */
-TEST(each_who_waits_for_sleepers_is_told_when_there_are_enough)
+TEST(each_wait_for_sleepers_ends_when_there_are_enough)
 {
     enum { OBSERVERS = 3 };
     struct timed  *t = *state;
@@ -505,7 +302,7 @@ TEST(each_who_waits_for_sleepers_is_told_when_there_are_enough)
 }
 
 /* C-08 */
-TEST(all_who_wait_for_the_same_number_are_told)
+TEST(all_waits_for_the_same_number_of_sleepers_end)
 {
     enum { OBSERVERS = 3 };
     struct timed  *t = *state;
@@ -545,47 +342,49 @@ work_until_shutdown(struct worker *self)
     return (int)err;
 }
 
+/* A worker sleeps until a deadline while a thousand keys come. After each of
+ * `act` the wait for one sleeper ends, and not before the worker ran. */
 static void
-end_work(struct runs *runs, struct worker *w)
+check_rounds(struct timed *t, void (*act)(struct timed *t))
 {
-    wq_shutdown(runs->q);
+    struct runs runs = {.q = t->q};
+
+    add_after(t, "later", HOUR);
+    struct worker *w = worker_start(work_until_shutdown, &runs);
+    await_sleepers(t, 1);
+    for (int round = 1; round <= 1000; round++) {
+        act(t);
+        wq_clock_fake_wait_for_waiters(t->clock, 1);
+        assert_int_equal(atomic_load(&runs.n), round);
+    }
+    wq_shutdown(t->q);
     assert_err(worker_join(w), WQ_ESHUTDOWN);
 }
 
-/* C-08: the thread that sleeps until "later" is woken for "now". */
-TEST(waiting_for_sleepers_after_an_add_lasts_until_it_ran)
+static void
+add_now(struct timed *t)
 {
-    struct timed *t = *state;
-    struct runs   runs = {.q = t->q};
-
-    add_after(t, "later", HOUR);
-    struct worker *w = worker_start(work_until_shutdown, &runs);
-    await_sleepers(t, 1);
-    for (int round = 1; round <= 1000; round++) {
-        add(t->q, "now");
-        wq_clock_fake_wait_for_waiters(t->clock, 1);
-        assert_int_equal(atomic_load(&runs.n), round);
-    }
-    end_work(&runs, w);
+    add(t->q, "now");
 }
 
-/* C-08: the thread that sleeps until "later" is woken to sleep until "soon". */
-TEST(waiting_for_sleepers_after_an_earlier_deadline_lasts_until_one_watches)
+static void
+add_soon(struct timed *t)
 {
-    struct timed *t = *state;
-    struct runs   runs = {.q = t->q};
+    add_after(t, "soon", S);
+    wq_clock_fake_wait_for_waiters(t->clock, 1);
+    step(t, S);
+}
 
-    add_after(t, "later", HOUR);
-    struct worker *w = worker_start(work_until_shutdown, &runs);
-    await_sleepers(t, 1);
-    for (int round = 1; round <= 1000; round++) {
-        add_after(t, "soon", S);
-        wq_clock_fake_wait_for_waiters(t->clock, 1);
-        step(t, S);
-        wq_clock_fake_wait_for_waiters(t->clock, 1);
-        assert_int_equal(atomic_load(&runs.n), round);
-    }
-    end_work(&runs, w);
+/* C-08 */
+TEST(wait_for_sleepers_lasts_until_an_added_key_ran)
+{
+    check_rounds(*state, add_now);
+}
+
+/* C-08: the worker is woken up twice, the first time to sleep until "soon". */
+TEST(wait_for_sleepers_lasts_until_one_watches_an_earlier_deadline)
+{
+    check_rounds(*state, add_soon);
 }
 
 /* ---- the clocks of the system -------------------------------------------- */
@@ -617,7 +416,7 @@ TEST(monotonic_clock_is_that_of_the_system)
 }
 
 /* C-01 */
-TEST(no_clock_means_the_monotonic_one)
+TEST(NULL_is_the_monotonic_clock)
 {
     const int64_t before = wq_clock_now(wq_clock_monotonic());
     const int64_t now = wq_clock_now(NULL);
@@ -649,10 +448,8 @@ static void
 check_that_deadlines_come(wq_clock *clock)
 {
     const int64_t delay_ns = 300 * US;
-    wq_queue     *q = NULL;
+    wq_queue     *q = open_queue(WQ_CONFIG(.clock = clock));
     wq_item      *item = NULL;
-
-    assert_err(wq_create(WQ_CONFIG(.clock = clock), &q), WQ_OK);
     const int64_t begin_ns = wq_clock_now(clock);
     assert_err(wq_add_after(q, wq_str("foo"), delay_ns), WQ_OK);
     assert_err(wq_get(q, &item), WQ_OK);
@@ -672,14 +469,14 @@ TEST(deadlines_come_on_the_clocks_of_the_system)
 }
 
 /* C-10: a get that sleeps is woken there, too. */
-TEST(add_wakes_a_get_that_sleeps_on_a_clock_of_the_system)
+TEST(add_wakes_a_get_on_a_clock_of_the_system)
 {
     wq_clock *const clocks[] = {wq_clock_monotonic(), wq_clock_boottime()};
 
     for (int i = 0; i < 2; i++) {
-        struct timed t = {.clock = clocks[i]};
+        struct timed t = {.clock = clocks[i],
+                          .q = open_queue(WQ_CONFIG(.clock = clocks[i]))};
 
-        assert_err(wq_create(WQ_CONFIG(.clock = t.clock), &t.q), WQ_OK);
         add_after(&t, "later", HOUR);
         struct worker *w = get_in_time(&t, WQ_FOREVER);
         worker_await_blocked(w);
@@ -693,10 +490,10 @@ TEST(add_wakes_a_get_that_sleeps_on_a_clock_of_the_system)
     }
 }
 
-/* ---- what is left alone -------------------------------------------------- */
+/* ---- what the functions do not change -------------------------------------------------- */
 
 /* C-10: they would wait for ever if they did not. */
-TEST(fake_functions_leave_other_clocks_alone)
+TEST(fake_functions_do_not_change_other_clocks)
 {
     wq_clock *const clocks[] = {wq_clock_monotonic(), wq_clock_boottime(),
                                 NULL};
@@ -713,7 +510,7 @@ TEST(fake_functions_leave_other_clocks_alone)
 }
 
 /* C-10 */
-TEST(clocks_that_are_nobodys_are_not_destroyed)
+TEST(clocks_of_the_system_are_not_destroyed)
 {
     wq_clock_destroy(wq_clock_monotonic());
     wq_clock_destroy(wq_clock_boottime());
@@ -735,39 +532,25 @@ TEST(clock_outlives_the_queues_that_use_it)
 }
 
 WQ_TESTS(
-    test(fake_clock_shows_the_time_it_was_made_with),
-    with_time(step_moves_a_fake_clock_by_so_much),
-    with_time(set_moves_a_fake_clock_to_any_time),
-    with_time(step_stops_at_the_ends_of_time),
+    test(fake_clock_shows_the_time_it_was_created_with),
+    with_time(set_and_step_move_a_fake_clock),
     with_time(fake_clocks_move_each_on_its_own),
-    with_time(each_sleeper_wakes_exactly_when_its_time_has_come),
-    with_time(one_step_wakes_all_whose_time_has_come),
-    with_time(deadlines_a_millisecond_apart_are_told_apart),
-    with_time(clock_that_goes_back_wakes_nobody),
-    with_time(clock_that_goes_on_and_back_at_once_leaves_the_deadline_in_force),
-    with_time(step_of_nothing_wakes_nobody_who_is_not_due),
-    with_time(deadline_that_has_come_needs_no_step),
-    with_time(step_is_not_missed_by_a_thread_that_is_about_to_sleep),
-    with_time(steps_in_quick_succession_lose_nobody),
-    with_time(sleepers_are_counted_until_they_wake),
-    with_time(sleeper_that_was_woken_before_its_time_is_gone),
-    with_time(sleeper_does_not_count_once_a_call_woke_it),
-    with_time(thread_that_sleeps_again_has_a_new_deadline),
-    with_time(thread_that_sleeps_without_limit_is_not_counted),
+    with_time(each_sleeper_wakes_exactly_at_its_deadline),
+    with_time(one_step_wakes_all_sleepers_that_are_due),
+    with_time(step_is_not_missed_by_a_thread_falling_asleep),
+    with_time(steps_in_quick_succession_lose_no_sleeper),
     with_time(sleepers_of_queues_and_buckets_count_together),
-    with_time(waiting_for_no_sleepers_returns_at_once),
-    with_time(waiting_for_fewer_sleepers_than_there_are_returns_at_once),
-    with_time(each_who_waits_for_sleepers_is_told_when_there_are_enough),
-    with_time(all_who_wait_for_the_same_number_are_told),
-    with_time(waiting_for_sleepers_after_an_add_lasts_until_it_ran),
-    with_time(
-        waiting_for_sleepers_after_an_earlier_deadline_lasts_until_one_watches),
+    with_time(waiting_for_no_more_sleepers_than_there_are_returns),
+    with_time(each_wait_for_sleepers_ends_when_there_are_enough),
+    with_time(all_waits_for_the_same_number_of_sleepers_end),
+    with_time(wait_for_sleepers_lasts_until_an_added_key_ran),
+    with_time(wait_for_sleepers_lasts_until_one_watches_an_earlier_deadline),
     test(monotonic_clock_is_always_there_and_never_goes_back),
     test(monotonic_clock_is_that_of_the_system),
-    test(no_clock_means_the_monotonic_one),
+    test(NULL_is_the_monotonic_clock),
     test(boottime_clock_is_not_behind_the_monotonic_one),
     test(deadlines_come_on_the_clocks_of_the_system),
-    test(add_wakes_a_get_that_sleeps_on_a_clock_of_the_system),
-    test(fake_functions_leave_other_clocks_alone),
-    test(clocks_that_are_nobodys_are_not_destroyed),
+    test(add_wakes_a_get_on_a_clock_of_the_system),
+    test(fake_functions_do_not_change_other_clocks),
+    test(clocks_of_the_system_are_not_destroyed),
     with_time(clock_outlives_the_queues_that_use_it));

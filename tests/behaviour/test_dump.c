@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_dump.c: is a dump what a person, or a tool for JSON lines, can read? */
+/* test_dump.c: what does wq_dump() write, and when does it fail? */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -9,15 +9,15 @@
 #include <wq/inspect.h>
 
 #include "support/json.h"
-#include "support/told_queue.h"
+#include "support/stub_queue.h"
 #include "support/worker.h"
 
-enum { ROOM = 1 << 20 };
+enum { CAPACITY = 1 << 20 };
 
-static struct told told;
+static struct stub_queue stub;
 
 static struct {
-    char     text[ROOM];
+    char     text[CAPACITY];
     size_t   len;
     unsigned writes;
     unsigned fail_at; /* which write fails; 0: none */
@@ -29,7 +29,7 @@ keep(void *ctx, const char *text, size_t len)
     (void)ctx;
     if (++out.writes == out.fail_at)
         return WQ_EFULL;
-    assert_true(out.len + len < ROOM);
+    assert_true(out.len + len < CAPACITY);
     memcpy(out.text + out.len, text, len);
     out.len += len;
     out.text[out.len] = '\0';
@@ -40,7 +40,7 @@ static int
 begin(void **state)
 {
     (void)state;
-    told_init(&told);
+    stub_queue_init(&stub);
     out.text[0] = '\0';
     out.len = out.writes = out.fail_at = 0;
     return 0;
@@ -51,7 +51,7 @@ static const char *
 dump(void)
 {
     out.len = 0;
-    assert_err(wq_dump(&told.base, keep, NULL), WQ_OK);
+    assert_err(wq_dump(&stub.base, keep, NULL), WQ_OK);
     for (const char *line = out.text; *line;) {
         const char *end = strchr(line, '\n');
         assert_non_null(end);
@@ -62,8 +62,8 @@ dump(void)
     return out.text;
 }
 
-/* O-34: what is not kept, or does not apply, is left out. */
-TEST(first_line_is_the_queue)
+/* O-34: fields that are not kept or do not apply are left out. */
+TEST(first_line_describes_the_queue)
 {
     assert_string_equal(
         dump(), "{\"queue\":null,\"ready\":0,\"offered\":0,\"held\":0,"
@@ -72,10 +72,12 @@ TEST(first_line_is_the_queue)
                 "\"shutting_down\":false,\"paused\":false,"
                 "\"adds\":0,\"merged\":0,\"retries\":0,\"gets\":0,"
                 "\"dones\":0,\"removed\":0,\"displaced\":0,\"deferred\":0,"
-                "\"overdue\":0,\"drops\":0}\n");
+                "\"overdue\":0,\"drops\":0,\"dead\":0,"
+                "\"holders\":0,\"lost\":0,\"expired\":0,"
+                "\"connects\":0}\n");
 
-    told.name = "a \"queue\"\n";
-    told.counts = (wq_stats){
+    stub.name = "a \"queue\"\n";
+    stub.counts = (wq_stats){
         .ready = 1,
         .held = 2,
         .dirty = 3,
@@ -100,6 +102,11 @@ TEST(first_line_is_the_queue)
         .displaced = 15,
         .deferred = 18,
         .drops = 16,
+        .dead = 22,
+        .holders = 23,
+        .lost = 24,
+        .expired = 25,
+        .connects = 26,
     };
     assert_string_equal(
         dump(),
@@ -110,13 +117,24 @@ TEST(first_line_is_the_queue)
         "\"longest_ns\":8,\"shutting_down\":true,\"paused\":true,"
         "\"adds\":18446744073709551615,\"merged\":10,\"retries\":11,"
         "\"gets\":12,\"dones\":13,\"removed\":14,\"displaced\":15,"
-        "\"deferred\":18,\"overdue\":21,\"drops\":16}\n");
+        "\"deferred\":18,\"overdue\":21,\"drops\":16,"
+        "\"dead\":22,\"holders\":23,\"lost\":24,\"expired\":25,"
+        "\"connects\":26}\n");
+}
+
+/* These keys have these lines, after that of the queue. */
+static void
+assert_key_lines(const struct stub_key *keys, size_t n, const char *lines)
+{
+    stub.keys = keys;
+    stub.keys_len = n;
+    assert_string_equal(strchr(dump(), '\n') + 1, lines);
 }
 
 /* O-34 */
 TEST(each_key_has_a_line)
 {
-    const struct told_key keys[] = {
+    const struct stub_key keys[] = {
         {{"default/nginx", 13},
          {.states = WQ_STATE_READY,
           .ready_ns = 1500,
@@ -133,11 +151,9 @@ TEST(each_key_has_a_line)
           .fence = 9}},
     };
 
-    told.keys = keys;
-    told.keys_len = 2;
-    assert_string_equal(
-        strchr(dump(), '\n'),
-        "\n{\"key\":\"default/nginx\",\"states\":[\"READY\"],\"priority\":0,"
+    assert_key_lines(
+        keys, 2,
+        "{\"key\":\"default/nginx\",\"states\":[\"READY\"],\"priority\":0,"
         "\"ready_ns\":1500}\n"
         "{\"key\":\"b\",\"states\":[\"HELD\",\"DIRTY\",\"WAITING\",\"BACKOFF\"]"
         ",\"priority\":-5,\"requeues\":3,\"ready_ns\":0,\"held_ns\":2,"
@@ -149,32 +165,29 @@ TEST(key_that_is_not_utf8_is_also_written_in_base64)
 {
     const wq_key_info info = {
         .states = WQ_STATE_READY, .ready_ns = -1, .held_ns = -1, .wait_ns = -1};
-    const struct told_key keys[] = {
+    const struct stub_key keys[] = {
         {{"\0\xff", 2}, info},
         {{"a\"\n\0", 4}, info},
     };
 
-    told.keys = keys;
-    told.keys_len = 2;
-    assert_string_equal(
-        strchr(dump(), '\n'),
-        "\n{\"key\":\"\\u0000\xef\xbf\xbd\",\"key_base64\":\"AP8=\",\"states\":"
+    assert_key_lines(
+        keys, 2,
+        "{\"key\":\"\\u0000\xef\xbf\xbd\",\"key_base64\":\"AP8=\",\"states\":"
         "[\"READY\"],\"priority\":0}\n"
         "{\"key\":\"a\\\"\\n\\u0000\",\"states\":[\"READY\"],\"priority\":0}"
         "\n");
 }
 
-/* O-34: keys of all lengths, all bytes; a line goes out in one write unless it
- * is very long. */
-TEST(long_keys_are_told_in_full)
+/* O-34: a line is one write unless it is very long. */
+TEST(long_keys_are_written_whole)
 {
     static char     bytes[WQ_KEY_MAX];
-    struct told_key key = {.info = {.states = WQ_STATE_READY}};
+    struct stub_key key = {.info = {.states = WQ_STATE_READY}};
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7);
-    told.keys = &key;
-    told.keys_len = 1;
+    stub.keys = &key;
+    stub.keys_len = 1;
     key.key.data = bytes;
     for (key.key.len = 1; key.key.len < 1200; key.key.len++) {
         out.writes = 0;
@@ -189,55 +202,55 @@ TEST(long_keys_are_told_in_full)
 /* O-34 */
 TEST(write_that_fails_ends_the_dump)
 {
-    struct told_key keys[5];
+    struct stub_key keys[5];
 
     for (int i = 0; i < 5; i++)
-        keys[i] = (struct told_key){{"key", 3}, {.states = WQ_STATE_READY}};
-    told.keys = keys;
-    told.keys_len = 5;
+        keys[i] = (struct stub_key){{"key", 3}, {.states = WQ_STATE_READY}};
+    stub.keys = keys;
+    stub.keys_len = 5;
     for (unsigned n = 1; n <= 6; n++) {
         out.writes = 0;
         out.len = 0;
         out.fail_at = n;
-        assert_err(wq_dump(&told.base, keep, NULL), WQ_EFULL);
+        assert_err(wq_dump(&stub.base, keep, NULL), WQ_EFULL);
         assert_int_equal(out.writes, n);
     }
     out.writes = 0;
     out.fail_at = 7;
-    assert_err(wq_dump(&told.base, keep, NULL), WQ_OK);
+    assert_err(wq_dump(&stub.base, keep, NULL), WQ_OK);
     assert_int_equal(out.writes, 6);
 }
 
 /* O-34 */
-TEST(dump_passes_on_what_the_queue_says)
+TEST(dump_returns_the_errors_of_the_queue)
 {
     assert_err(wq_dump(NULL, keep, NULL), WQ_EINVAL);
-    assert_err(wq_dump(&told.base, NULL, NULL), WQ_EINVAL);
-    told.stats_err = WQ_EIO;
-    assert_err(wq_dump(&told.base, keep, NULL), WQ_EIO);
-    told.stats_err = WQ_OK;
-    told.backend.each = NULL;
-    assert_err(wq_dump(&told.base, keep, NULL), WQ_ENOTSUP);
+    assert_err(wq_dump(&stub.base, NULL, NULL), WQ_EINVAL);
+    stub.stats_err = WQ_EIO;
+    assert_err(wq_dump(&stub.base, keep, NULL), WQ_EIO);
+    stub.stats_err = WQ_OK;
+    stub.backend.each = NULL;
+    assert_err(wq_dump(&stub.base, keep, NULL), WQ_ENOTSUP);
     assert_int_equal(out.writes, 0);
 
-    told_init(&told);
-    told.backend.stats = NULL;
-    assert_err(wq_dump(&told.base, keep, NULL), WQ_ENOTSUP);
+    stub_queue_init(&stub);
+    stub.backend.stats = NULL;
+    assert_err(wq_dump(&stub.base, keep, NULL), WQ_ENOTSUP);
     assert_int_equal(out.writes, 0);
-    told_init(&told);
-    told.each_err = WQ_ENOMEM;
-    assert_err(wq_dump(&told.base, keep, NULL), WQ_ENOMEM);
+    stub_queue_init(&stub);
+    stub.each_err = WQ_ENOMEM;
+    assert_err(wq_dump(&stub.base, keep, NULL), WQ_ENOMEM);
 }
 
 /* O-34 */
-TEST(dump_goes_to_a_file)
+TEST(dump_can_be_written_to_a_file)
 {
     char  line[1000] = "";
     FILE *file = tmpfile();
 
     assert_non_null(file);
-    told.name = "pods";
-    assert_err(wq_dump(&told.base, wq_write_file, file), WQ_OK);
+    stub.name = "pods";
+    assert_err(wq_dump(&stub.base, wq_write_file, file), WQ_OK);
     rewind(file);
     assert_non_null(fgets(line, sizeof line, file));
     assert_memory_equal(line, "{\"queue\":\"pods\",", 16);
@@ -249,11 +262,10 @@ static int
 dump_when_cancelled(struct worker *self)
 {
     (void)pthread_cancel(pthread_self());
-    return (int)wq_dump(&told.base, wq_write_file, self->arg) + 1;
+    return (int)wq_dump(&stub.base, wq_write_file, self->arg) + 1;
 }
 
-/* O-73: the write is no cancellation point. A thread that ended inside would
- * not return. */
+/* O-73: a thread that was cancelled inside would not return. */
 TEST(dump_to_a_file_is_no_cancellation_point)
 {
     FILE *file = tmpfile();
@@ -267,10 +279,11 @@ TEST(dump_to_a_file_is_no_cancellation_point)
 
 #define dump_test(name) test_with(name, begin, NULL)
 
-WQ_TESTS(dump_test(first_line_is_the_queue), dump_test(each_key_has_a_line),
+WQ_TESTS(dump_test(first_line_describes_the_queue),
+         dump_test(each_key_has_a_line),
          dump_test(key_that_is_not_utf8_is_also_written_in_base64),
-         dump_test(long_keys_are_told_in_full),
+         dump_test(long_keys_are_written_whole),
          dump_test(write_that_fails_ends_the_dump),
-         dump_test(dump_passes_on_what_the_queue_says),
-         dump_test(dump_goes_to_a_file),
+         dump_test(dump_returns_the_errors_of_the_queue),
+         dump_test(dump_can_be_written_to_a_file),
          dump_test(dump_to_a_file_is_no_cancellation_point));

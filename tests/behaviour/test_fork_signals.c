@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fork_signals.c: what becomes of a queue when the process forks or gets a
+/* test_fork_signals.c: what happens to a queue when the process forks or gets a
  * signal?
  *
- * A child tells what it found by its exit status: cmocka's assertions are the
- * parent's.
+ * A child reports what it found by its exit status: only the parent can use
+ * cmocka's assertions.
  */
 #include "timed.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,24 +17,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptors.h"
+
 /* ---- fork ---------------------------------------------------------------- */
 
-/* Run `run(q)` in a child; what it returned. */
+/* Run `run(arg)` in a child; what it returned. */
 static int
-in_child(int (*run)(wq_queue *q), wq_queue *q)
+in_child(int (*run)(void *arg), void *arg)
 {
     const pid_t child = fork();
     int         status = -1;
 
     assert_true(child >= 0);
     if (child == 0)
-        _exit(run(q));
+        _exit(run(arg));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
 
-/* Takes the next key, which must be this one. */
+/* Works on the next key, which must be this one. */
 static bool
 takes(wq_queue *q, const char *key)
 {
@@ -48,7 +49,7 @@ takes(wq_queue *q, const char *key)
 }
 
 static int
-use_up_and_destroy(wq_queue *q)
+work_and_destroy(void *q)
 {
     wq_item *item;
 
@@ -69,7 +70,7 @@ TEST(child_has_a_queue_of_its_own)
 
     add(q, "a");
     add(q, "b");
-    assert_int_equal(in_child(use_up_and_destroy, q), 0);
+    assert_int_equal(in_child(work_and_destroy, q), 0);
 
     assert_false(wq_shutting_down(q));
     assert_int_equal(wq_len(q), 2);
@@ -81,13 +82,13 @@ TEST(child_has_a_queue_of_its_own)
 static wq_item *held;
 
 static int
-finish_and_take_again(wq_queue *q)
+finish_and_take_again(void *q)
 {
     return wq_done(q, held) == WQ_OK && takes(q, "a") ? 0 : 1;
 }
 
 /* O-71 */
-TEST(child_can_finish_what_was_held)
+TEST(child_can_finish_an_item_of_the_parent)
 {
     wq_queue *q = *state;
 
@@ -108,7 +109,7 @@ get_one(void *q)
 }
 
 static int
-use_threads(wq_queue *q)
+use_threads(void *q)
 {
     pthread_t thread;
     void     *got = NULL;
@@ -127,55 +128,38 @@ TEST(child_can_use_threads)
     assert_none_ready(*state, WQ_ETIMEDOUT);
 }
 
-/* Run a program, /bin/sh, in a child; what it exited with. */
 static int
-run_script(const char *script)
+run_shell(void *script)
 {
-    const pid_t child = fork();
-    int         status = -1;
-
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)execl("/bin/sh", "sh", "-c", script, (char *)NULL);
-        _exit(127);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    (void)execl("/bin/sh", "sh", "-c", (char *)script, (char *)NULL);
+    return 127;
 }
 
-/* O-71: what a program with threads may do after fork() is exec. */
-TEST(program_can_be_started_while_threads_sleep)
+/* O-71: after fork(), a program with threads may only call exec. */
+TEST(program_can_be_started_while_threads_are_blocked)
 {
     wq_queue *q = *state;
+    char      script[] = "exit 3";
 
     struct worker *w = worker_get(q, NULL);
     worker_await_blocked(w);
-    assert_int_equal(run_script("exit 3"), 3);
+    assert_int_equal(in_child(run_shell, script), 3);
     worker_await_blocked(w);
     add(q, "a");
     assert_err(worker_join(w), WQ_OK);
 }
 
-#if defined(__linux__) && !defined(WQ_PORT_POSIX)
-
-static bool
-readable(wq_queue *q)
-{
-    struct pollfd p = {.fd = wq_fd(q), .events = POLLIN};
-
-    return poll(&p, 1, 0) == 1;
-}
+#if HAS_WQ_FD
 
 /* O-71 */
-TEST(child_that_takes_keys_does_not_put_out_the_parents_light)
+TEST(child_that_takes_keys_leaves_the_descriptor_of_the_parent)
 {
     wq_queue *q = *state;
 
     add(q, "a");
     add(q, "b");
     assert_true(readable(q));
-    assert_int_equal(in_child(use_up_and_destroy, q), 0);
+    assert_int_equal(in_child(work_and_destroy, q), 0);
     assert_true(readable(q));
     work_on(q, "a");
     work_on(q, "b");
@@ -183,7 +167,7 @@ TEST(child_that_takes_keys_does_not_put_out_the_parents_light)
 }
 
 static int
-add_and_shut_down(wq_queue *q)
+add_and_shut_down(void *q)
 {
     if (wq_add_str(q, "a") != WQ_OK)
         return 1;
@@ -206,13 +190,13 @@ TEST(child_that_adds_keys_does_not_wake_the_parent)
 }
 
 static int
-cancel(wq_queue *q)
+cancel(void *q)
 {
     return wq_cancel_after(q, wq_str("soon")) == WQ_OK ? 0 : 1;
 }
 
 /* O-71 */
-TEST(child_that_ends_a_deadline_does_not_stop_the_parents_timer)
+TEST(child_that_ends_a_deadline_leaves_the_timer_of_the_parent)
 {
     wq_queue     *q = *state;
     struct pollfd p = {.fd = wq_fd(q), .events = POLLIN};
@@ -221,18 +205,6 @@ TEST(child_that_ends_a_deadline_does_not_stop_the_parents_timer)
     assert_int_equal(in_child(cancel, q), 0);
     assert_int_equal(poll(&p, 1, (int)(LONG_NS / MS)), 1);
     work_on(q, "soon");
-}
-
-/* Which of the first so many descriptors are open? */
-static uint64_t
-open_descriptors(void)
-{
-    uint64_t set = 0;
-
-    for (int fd = 0; fd < 64; fd++)
-        if (fcntl(fd, F_GETFD) != -1)
-            set |= UINT64_C(1) << fd;
-    return set;
 }
 
 /* O-71 */
@@ -248,19 +220,18 @@ TEST(program_inherits_no_descriptor)
         if (ours >> fd & 1) {
             (void)snprintf(script, sizeof script, "test ! -e /proc/self/fd/%d",
                            fd);
-            assert_int_equal(run_script(script), 0);
+            assert_int_equal(in_child(run_shell, script), 0);
         }
 }
 
 #define DESCRIPTOR_TESTS                                                       \
-    with_queue(child_that_takes_keys_does_not_put_out_the_parents_light),      \
+    with_queue(child_that_takes_keys_leaves_the_descriptor_of_the_parent),     \
         with_queue(child_that_adds_keys_does_not_wake_the_parent),             \
-        with_queue(                                                            \
-            child_that_ends_a_deadline_does_not_stop_the_parents_timer),       \
+        with_queue(child_that_ends_a_deadline_leaves_the_timer_of_the_parent), \
         with_queue(program_inherits_no_descriptor),
 
 #else
-#define DESCRIPTOR_TESTS /* there are no descriptors */
+#define DESCRIPTOR_TESTS /* there is no wq_fd() */
 #endif
 
 /* ---- signals ------------------------------------------------------------- */
@@ -275,7 +246,7 @@ count_signal(int number)
     atomic_fetch_add(&signals_seen, 1);
 }
 
-/* All that a handler may do: here, to write a byte. */
+/* A handler may call only few functions, write() among them. */
 static void
 write_byte(int number)
 {
@@ -287,7 +258,7 @@ write_byte(int number)
 }
 
 static void
-handle(void (*handler)(int), int flags)
+catch_signal(void (*handler)(int), int flags)
 {
     struct sigaction action = {.sa_flags = flags};
 
@@ -297,14 +268,18 @@ handle(void (*handler)(int), int flags)
     atomic_store(&signals_seen, 0);
 }
 
-/* A thread that sleeps is no longer asleep when this returns. */
+/* Send signals to a thread that is blocked. It must stay so. */
 static void
-disturb(struct worker *w)
+disturb(struct worker *w, int times)
 {
-    assert_int_equal(pthread_kill(w->thread, SIGUSR1), 0);
+    for (int i = 0; i < times; i++) {
+        worker_await_blocked(w); /* fails if it has returned */
+        assert_int_equal(pthread_kill(w->thread, SIGUSR1), 0);
+    }
+    worker_await_blocked(w);
 }
 
-/* All threads started from now on leave SIGUSR1 to others, or to us. */
+/* SIG_BLOCK: this thread, and threads that it starts, do not get SIGUSR1. */
 static void
 block_signal(int how)
 {
@@ -318,19 +293,15 @@ block_signal(int how)
 static const int flags[] = {0, SA_RESTART};
 
 /* O-72: with and without SA_RESTART */
-TEST(get_sleeps_on_when_a_signal_comes)
+TEST(signal_does_not_end_a_get)
 {
     wq_queue *q = *state;
 
     for (int i = 0; i < 2; i++) {
         wq_item *item = NULL;
-        handle(count_signal, flags[i]);
+        catch_signal(count_signal, flags[i]);
         struct worker *w = worker_get(q, &item);
-        for (int n = 0; n < 10; n++) {
-            worker_await_blocked(w); /* fails if it has returned */
-            disturb(w);
-        }
-        worker_await_blocked(w);
+        disturb(w, 10);
         add(q, "a");
         assert_err(worker_join(w), WQ_OK);
         assert_key(item, "a");
@@ -340,19 +311,15 @@ TEST(get_sleeps_on_when_a_signal_comes)
 }
 
 /* O-72 */
-TEST(drain_sleeps_on_when_a_signal_comes)
+TEST(signal_does_not_end_a_drain)
 {
     wq_queue *q = *state;
 
     add(q, "a");
     for (int i = 0; i < 2; i++) {
-        handle(count_signal, flags[i]);
+        catch_signal(count_signal, flags[i]);
         struct worker *w = worker_drain(q);
-        for (int n = 0; n < 10; n++) {
-            worker_await_blocked(w);
-            disturb(w);
-        }
-        worker_await_blocked(w);
+        disturb(w, 10);
         if (i == 0) {
             wq_shutdown(q);
             assert_err(worker_join(w), WQ_EINTERRUPTED);
@@ -374,11 +341,11 @@ get_for_a_while(struct worker *self)
     return err == WQ_ETIMEDOUT && now_ns() - start >= 50 * MS ? 0 : 1;
 }
 
-/* O-72: nor does it sleep for longer. */
-TEST(time_out_ends_when_it_should_although_signals_come)
+/* O-72: the get does not return early, nor sleep longer. */
+TEST(signals_do_not_change_a_timeout)
 {
     for (int i = 0; i < 2; i++) {
-        handle(count_signal, flags[i]);
+        catch_signal(count_signal, flags[i]);
         struct worker *w = worker_start(get_for_a_while, *state);
         while (!worker_has_ended(w)) {
             (void)pthread_kill(w->thread, SIGUSR1); /* it is not joined yet */
@@ -389,34 +356,32 @@ TEST(time_out_ends_when_it_should_although_signals_come)
     }
 }
 
-/* O-72: the same with a deadline that one getter watches for all. */
-TEST(deadline_is_kept_although_signals_come)
+/* O-72: the get is the timekeeper. */
+TEST(signals_do_not_change_a_deadline)
 {
     struct timed *t = *state;
     wq_item      *item = NULL;
 
     for (int i = 0; i < 2; i++) {
-        handle(count_signal, flags[i]);
+        catch_signal(count_signal, flags[i]);
         add_after(t, "a", S);
         struct worker *w = worker_get(t->q, &item);
         await_sleepers(t, 1);
-        worker_await_blocked(w);
-        disturb(w);
-        worker_await_blocked(w);
+        disturb(w, 1);
         step(t, S);
         assert_err(worker_join(w), WQ_OK);
         finish(t->q, item);
     }
 }
 
-/* O-72: the handler writes to a pipe, and a loop shuts down. */
-TEST(handler_tells_a_loop_and_the_loop_shuts_down)
+/* O-72: the signal handler writes to a pipe. */
+TEST(event_loop_shuts_down_after_a_signal)
 {
     wq_queue *q = *state;
     char      byte = 0;
 
     assert_int_equal(pipe(self_pipe), 0);
-    handle(write_byte, 0);
+    catch_signal(write_byte, 0);
     block_signal(SIG_BLOCK);
     struct worker *w = worker_get(q, NULL);
     worker_await_blocked(w);
@@ -466,12 +431,12 @@ TEST(thread_that_waits_for_signals_interrupts_a_get)
 }
 
 WQ_TESTS(with_queue(child_has_a_queue_of_its_own),
-         with_queue(child_can_finish_what_was_held),
+         with_queue(child_can_finish_an_item_of_the_parent),
          with_queue(child_can_use_threads),
-         with_queue(program_can_be_started_while_threads_sleep),
-         DESCRIPTOR_TESTS with_queue(get_sleeps_on_when_a_signal_comes),
-         with_queue(drain_sleeps_on_when_a_signal_comes),
-         with_queue(time_out_ends_when_it_should_although_signals_come),
-         with_time(deadline_is_kept_although_signals_come),
-         with_queue(handler_tells_a_loop_and_the_loop_shuts_down),
+         with_queue(program_can_be_started_while_threads_are_blocked),
+         DESCRIPTOR_TESTS with_queue(signal_does_not_end_a_get),
+         with_queue(signal_does_not_end_a_drain),
+         with_queue(signals_do_not_change_a_timeout),
+         with_time(signals_do_not_change_a_deadline),
+         with_queue(event_loop_shuts_down_after_a_signal),
          with_queue(thread_that_waits_for_signals_interrupts_a_get));

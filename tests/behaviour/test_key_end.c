@@ -5,7 +5,7 @@
 
 #include <wq/workers.h>
 
-#include "support/stage.h"
+#include "support/checkpoint.h"
 
 /* The bytes of all keys here: no NUL is near. */
 static char text[WQ_KEY_MAX + 1];
@@ -14,7 +14,7 @@ static wq_key
 key_of(size_t len)
 {
     memset(text, 'x', sizeof text);
-    return (wq_key){text, len};
+    return wq_bytes(text, len);
 }
 
 static bool
@@ -35,7 +35,7 @@ static wq_key
 first_byte(void *ctx, wq_key key)
 {
     (void)ctx;
-    return (wq_key){key.data, 1};
+    return wq_bytes(key.data, 1);
 }
 
 static bool
@@ -46,7 +46,7 @@ visit(void *n, wq_key key, const wq_key_info *info)
     return true;
 }
 
-/* READY, visited; HELD; DIRTY; worked on again. */
+/* READY, visited and removed; HELD; DIRTY; worked on again. */
 static void
 assert_string_throughout(wq_queue *q, size_t len)
 {
@@ -55,6 +55,10 @@ assert_string_throughout(wq_queue *q, size_t len)
     assert_err(wq_add(q, key_of(len)), WQ_OK);
     assert_err(wq_each(q, 0, visit, &seen), WQ_OK);
     assert_int_equal(seen, 1);
+    assert_err(wq_remove(q, key_of(len)), WQ_OK);
+    assert_err(wq_remove(q, key_of(len)), WQ_ENOTFOUND);
+    assert_none_ready(q, WQ_ETIMEDOUT);
+    assert_err(wq_add(q, key_of(len)), WQ_OK);
     wq_item *item = take(q);
     assert_int_equal(item->key.len, len);
     assert_end(item->key);
@@ -65,8 +69,9 @@ assert_string_throughout(wq_queue *q, size_t len)
     finish(q, item);
 }
 
-/* O-88: keys of every length, in queues whose records have other parts; a longer
- * key was there before, and no rest of it shows. */
+/* O-88 O-57: keys of every length, in queues whose records have other parts. A
+ * longer key was there before, and no rest of it shows. Long keys are outside
+ * their records. */
 TEST(nul_follows_the_key_of_an_item)
 {
     const wq_config *const kinds[] = {

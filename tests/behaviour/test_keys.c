@@ -318,7 +318,7 @@ TEST(nul_follows_the_key_an_order_gets)
                             .len = len_nul};
     wq_queue      *q = NULL;
 
-    assert_err(wq_create(WQ_CONFIG(.order = &order), &q), WQ_OK);
+    q = open_queue(WQ_CONFIG(.order = &order));
     for (size_t i = 0; i < LENGTHS; i++) {
         assert_err(wq_add(q, key_of_length(i)), WQ_OK);
         assert_err(wq_add(q, key_of_length(i)), WQ_OK); /* touches */
@@ -337,14 +337,11 @@ count_dropped(void *ctx, wq_key key, unsigned retries, wq_err why)
 /* O-88 O-55 */
 TEST(nul_follows_the_key_of_an_overflow)
 {
-    wq_queue *q = NULL;
     size_t    seen = 0;
+    wq_queue *q = open_queue(WQ_CONFIG(.max_len = 1, .on_drop = count_dropped,
+                                       .drop_ctx = &seen,
+                                       .overflow = WQ_OVERFLOW_DROP_OLDEST));
 
-    assert_err(wq_create(WQ_CONFIG(.max_len = 1, .on_drop = count_dropped,
-                                   .drop_ctx = &seen,
-                                   .overflow = WQ_OVERFLOW_DROP_OLDEST),
-                         &q),
-               WQ_OK);
     for (size_t i = 0; i < LENGTHS; i++)
         assert_err(wq_add(q, key_of_length(i)), WQ_OK);
     assert_int_equal(seen, LENGTHS - 1);
@@ -354,13 +351,11 @@ TEST(nul_follows_the_key_of_an_overflow)
 /* O-88 O-17: also where none follows the bytes that the caller passed. */
 TEST(nul_follows_the_key_that_is_given_up)
 {
-    wq_queue *q = NULL;
     size_t    seen = 0;
+    wq_queue *q =
+        open_queue(WQ_CONFIG(.max_retries = 1, .on_drop = count_dropped,
+                             .drop_ctx = &seen));
 
-    assert_err(wq_create(WQ_CONFIG(.max_retries = 1, .on_drop = count_dropped,
-                                   .drop_ctx = &seen),
-                         &q),
-               WQ_OK);
     for (size_t i = 0; i < LENGTHS; i++) {
         assert_err(wq_add_rate_limited(q, key_of_length(i)), WQ_OK);
         assert_err(wq_add_rate_limited(q, key_of_length(i)), WQ_EGIVENUP);

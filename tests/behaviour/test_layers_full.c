@@ -1,239 +1,64 @@
 /* SPDX-License-Identifier: MIT */
-/* test_layers_full.c: what do the layers do around a queue that has no room, and
- * who is still inside when they are destroyed?
+/* test_layers_full.c: what do the layers do around a queue that is full, and
+ * which calls does their destroy wait for?
  *
- * The inner queue is an in-memory one that knows at most one key and blocks
- * adds of others, on a fake clock; where a test must stop a call, or wants
- * another refusal, it is wrapped in a probe.
+ * The inner queue is a bare one (support/bare_queue.h) on a fake clock, in most
+ * tests with a capacity of one key, where adds of others block.
  */
-#include "timed.h"
+#include "layered.h"
 
 #include <sched.h>
-#include <stdatomic.h>
 
-#include <wq/backend.h>
-#include <wq/limiter.h>
-
-#include "support/stage.h"
-
-/* ---- a probe ------------------------------------------------------------- */
-
-/* Where a call stops when the in-memory queue has let it go. The test's own: it
- * outlives the probe. */
-struct hold {
-    atomic_bool  next; /* the next add, get or drain stops at `stage` */
-    struct stage stage;
-};
-
-struct probe {
-    wq_queue       base;
-    wq_backend     backend;   /* its own: verbs can be taken away */
-    wq_queue      *memory;    /* what does the work; owned */
-    const char    *refused;   /* the key that adds refuse; NULL: none */
-    _Atomic wq_err answer;    /* ... with this error; WQ_OK: they do not */
-    size_t         max_ready; /* WQ_EFULL when so many are READY; 0: never */
-    wq_err         with;      /* what add_with() answers; WQ_OK: as add() */
-    atomic_int     withs;     /* calls of add_with() that asked not to wait */
-    struct hold   *hold;      /* not owned; NULL: no call stops */
-    atomic_int    *destroys;  /* counted there, if not NULL */
-};
-
-static struct probe *
-probe(const wq_queue *q)
-{
-    return (struct probe *)(void *)(uintptr_t)q;
-}
-
-/* The end of a call. The probe may be gone by now. */
-static wq_err
-leave(struct hold *hold, wq_err err)
-{
-    if (hold && atomic_exchange(&hold->next, false))
-        stage_pass(&hold->stage);
-    return err;
-}
-
-static wq_err
-refusal(struct probe *p, wq_key key)
-{
-    if (p->max_ready && wq_len(p->memory) >= p->max_ready)
-        return WQ_EFULL;
-    if (p->refused && key.len == strlen(p->refused) &&
-        memcmp(key.data, p->refused, key.len) == 0)
-        return atomic_load(&p->answer);
-    return WQ_OK;
-}
-
-static wq_err
-probe_add(wq_queue *q, wq_key key)
-{
-    struct probe *p = probe(q);
-    struct hold  *hold = p->hold;
-    const wq_err  err = refusal(p, key);
-
-    return leave(hold, err ? err : wq_add(p->memory, key));
-}
-
-static wq_err
-probe_add_with(wq_queue *q, const wq_add_options *how, const wq_key *keys,
-               size_t n)
-{
-    struct probe *p = probe(q);
-    struct hold  *hold = p->hold;
-    wq_err        err = refusal(p, *keys);
-
-    atomic_fetch_add(&p->withs, how->nowait);
-    if (p->with)
-        return p->with;
-    return leave(hold, err ? err : wq_add_with(p->memory, how, keys, n));
-}
-
-static wq_err
-probe_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
-{
-    struct probe *p = probe(q);
-    struct hold  *hold = p->hold;
-
-    return leave(hold, wq_add_after(p->memory, key, delay_ns));
-}
-
-static wq_err
-probe_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
-{
-    struct probe *p = probe(q);
-    struct hold  *hold = p->hold;
-
-    return leave(hold, wq_get_within(p->memory, timeout_ns, out));
-}
-
-static wq_err
-probe_done(wq_queue *q, wq_item *item)
-{
-    return wq_done(probe(q)->memory, item);
-}
-
-static wq_err
-probe_len(wq_queue *q, size_t *out)
-{
-    *out = wq_len(probe(q)->memory);
-    return WQ_OK;
-}
-
-static void
-probe_shutdown(wq_queue *q)
-{
-    wq_shutdown(probe(q)->memory);
-}
-
-static bool
-probe_shutting_down(const wq_queue *q)
-{
-    return wq_shutting_down(probe(q)->memory);
-}
-
-static wq_err
-probe_drain(wq_queue *q, int64_t timeout_ns)
-{
-    struct probe *p = probe(q);
-    struct hold  *hold = p->hold;
-
-    return leave(hold, wq_shutdown_with_drain_within(p->memory, timeout_ns));
-}
-
-static void
-probe_interrupt(wq_queue *q)
-{
-    wq_interrupt(probe(q)->memory);
-}
-
-static void
-probe_destroy(wq_queue *q)
-{
-    struct probe *p = probe(q);
-
-    wq_destroy(p->memory);
-    if (p->destroys)
-        atomic_fetch_add(p->destroys, 1);
-    free(p);
-}
-
-/* A probe on the clock of `t`, around a queue for `max_len` keys (0: any number)
- * that blocks. */
-static struct probe *
-probe_create(struct timed *t, size_t max_len)
-{
-    struct probe *p = calloc(1, sizeof *p);
-
-    assert_non_null(p);
-    p->backend = (wq_backend){
-        .size = sizeof p->backend,
-        .name = "probe",
-        .destroy = probe_destroy,
-        .add = probe_add,
-        .get = probe_get,
-        .done = probe_done,
-        .len = probe_len,
-        .shutdown = probe_shutdown,
-        .shutting_down = probe_shutting_down,
-        .drain = probe_drain,
-        .interrupt = probe_interrupt,
-        .add_after = probe_add_after,
-        .add_with = probe_add_with,
-    };
-    assert_err(wq_backend_init(&p->base, &p->backend), WQ_OK);
-    assert_err(wq_create(WQ_CONFIG(.clock = t->clock, .max_len = max_len,
-                                   .overflow = max_len ? WQ_OVERFLOW_BLOCK
-                                                       : WQ_OVERFLOW_REFUSE),
-                         &p->memory),
-               WQ_OK);
-    return p;
-}
-
-/* ---- words --------------------------------------------------------------- */
-
-static void
-wrap_delays(struct timed *t, wq_queue *inner)
-{
-    assert_err(wq_delaying_wrap(inner, WQ_CONFIG(.clock = t->clock), &t->q),
-               WQ_OK);
-}
-
-/* A delaying layer around a probe, which is in *out. */
+/* A delaying layer around a bare queue for `max_len` keys (0: any number) whose
+ * adds block. It has the options of adds. */
 static struct timed *
-wrap_probe(size_t max_len, struct probe **out)
+wrap_bounded(size_t max_len, struct bare **out)
 {
     struct timed *t = timed_begin(0);
 
-    *out = probe_create(t, max_len);
-    wrap_delays(t, &(*out)->base);
+    *out = bare_create(WQ_CONFIG(.clock = t->clock, .max_len = max_len,
+                                 .overflow = max_len ? WQ_OVERFLOW_BLOCK
+                                                     : WQ_OVERFLOW_REFUSE));
+    bare_show_adds(*out);
+    wrap_delays(t, &(*out)->base, NULL);
     return t;
 }
 
-/* A delaying layer around a queue for one key that blocks. */
-static struct timed *
-wrap_narrow(void)
+/* "held" takes the whole capacity, and "due" is due. */
+static void
+make_full(struct scene *s)
 {
-    struct timed *t = timed_begin(0);
-    wq_queue     *inner = NULL;
-
-    assert_err(wq_create(WQ_CONFIG(.clock = t->clock, .max_len = 1,
-                                   .overflow = WQ_OVERFLOW_BLOCK),
-                         &inner),
-               WQ_OK);
-    wrap_delays(t, inner);
-    return t;
+    s->t = wrap_bounded(1, &s->inner);
+    add(s->t->q, "held");
+    s->held = take_key(s->t->q, "held");
+    add_after(s->t, "due", S);
+    step(s->t, S);
 }
 
 static int
-narrow_setup(void **state)
+full_setup(void **state)
 {
-    *state = wrap_narrow();
+    static struct scene s;
+
+    make_full(&s);
+    *state = &s;
     return 0;
 }
 
-#define with_narrow(name) test_with(name, narrow_setup, timed_teardown)
+#define with_full(name) test_with(name, full_setup, scene_teardown)
 
-/* A thread that does one thing to a queue. */
+static int
+one_key_setup(void **state)
+{
+    struct bare *b;
+
+    *state = wrap_bounded(1, &b);
+    return 0;
+}
+
+#define with_one_key(name) test_with(name, one_key_setup, timed_teardown)
+
+/* A call in a thread of its own. */
 struct call {
     wq_queue *q;
     wq_item  *item;
@@ -340,240 +165,148 @@ assert_stays_zero(atomic_int *n)
     }
 }
 
+/* Destroy t->q while `w` is blocked in it, which returns `expected`. */
 static void
-destroy_meets(wq_err (*verb)(struct call *c), wq_err expected)
+destroy_beside(struct timed *t, struct worker *w, wq_err expected)
 {
-    struct hold   hold = {.stage = STAGE_INIT};
-    atomic_int    destroys = 0;
-    struct probe *p;
-    struct timed *t = wrap_probe(1, &p);
-    struct call   blocked = {.q = t->q, .verb = verb};
-    struct call   last = {.q = t->q, .verb = call_destroy};
-
-    p->hold = &hold;
-    p->destroys = &destroys;
-    add(t->q, "held");
-    (void)take_key(t->q, "held");
-    struct worker *w = start_call(&blocked);
-    worker_await_blocked(w);
-    atomic_store(&hold.next, true);
+    struct call    last = {.q = t->q, .verb = call_destroy};
     struct worker *end = start_call(&last);
-    tally_await(&hold.stage.begun, 1);
-    assert_stays_zero(&destroys);
-    tally_add(&hold.stage.allowed, STAGE_OPEN);
 
     assert_err(worker_join(w), expected);
     assert_int_equal(worker_join(end), 0);
-    assert_int_equal(destroys, 1);
     t->q = NULL;
     timed_destroy(t);
 }
 
-/* O-18 O-03: it has left the inner queue and is still in the layer. */
-TEST(destroy_waits_for_adds_that_leave_a_delaying_layer)
+/* The same; `w` is stopped when it leaves the inner queue, and meanwhile `n`
+ * stays 0. */
+static void
+destroy_while_it_leaves(struct timed *t, struct gate *g, struct worker *w,
+                        wq_err expected, atomic_int *n)
 {
-    destroy_meets(call_add, WQ_ESHUTDOWN);
-    destroy_meets(call_add_now, WQ_ESHUTDOWN);
+    struct call last = {.q = t->q, .verb = call_destroy};
+
+    worker_await_blocked(w);
+    gate_arm(g, GATE_AFTER_ADD | GATE_AFTER_GET | GATE_AFTER_DRAIN);
+    struct worker *end = start_call(&last);
+    gate_await(g);
+    assert_stays_zero(n);
+    gate_open(g);
+
+    assert_err(worker_join(w), expected);
+    assert_int_equal(worker_join(end), 0);
+    assert_int_equal(atomic_load(n), 1);
+    t->q = NULL;
+    timed_destroy(t);
 }
 
-/* O-18 O-03 */
-TEST(destroy_waits_for_gets_that_leave_a_delaying_layer)
+/* O-18 O-03: they have left the inner queue and are still in the layer. */
+TEST(destroy_waits_for_calls_that_leave_a_delaying_layer)
 {
-    destroy_meets(call_get, WQ_ESHUTDOWN);
-}
+    const struct {
+        wq_err (*verb)(struct call *c);
+        wq_err expected;
+    } rows[] = {{call_add, WQ_ESHUTDOWN},
+                {call_add_now, WQ_ESHUTDOWN},
+                {call_get, WQ_ESHUTDOWN},
+                {call_drain, WQ_EINTERRUPTED}};
 
-/* O-18 O-03 */
-TEST(destroy_waits_for_drains_that_leave_a_delaying_layer)
-{
-    destroy_meets(call_drain, WQ_EINTERRUPTED);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct gate   g = GATE_INIT;
+        atomic_int    destroys = 0;
+        struct bare  *b;
+        struct timed *t = wrap_bounded(1, &b);
+        struct call   blocked = {.q = t->q, .verb = rows[i].verb};
+
+        b->gate = &g;
+        b->destroys = &destroys;
+        add(t->q, "held");
+        (void)take_key(t->q, "held");
+        add_after(t, "later", HOUR);
+        destroy_while_it_leaves(t, &g, start_call(&blocked), rows[i].expected,
+                                &destroys);
+    }
 }
 
 /* O-18 O-03: the drain was blocked by a hand-over, and reaches the inner queue
  * only after destroy has shut that down. */
 TEST(destroy_ends_a_drain_that_begins_in_the_inner_queue)
 {
-    struct probe *p;
-    struct timed *t = wrap_probe(1, &p);
-    struct call   drain = {.q = t->q, .verb = call_drain};
-    struct call   last = {.q = t->q, .verb = call_destroy};
+    struct scene s;
 
-    p->backend.add_with = NULL; /* hand-overs wait for room */
-    add(t->q, "held");
-    (void)take_key(t->q, "held");
-    add_after(t, "due", S);
-    step(t, S);
+    make_full(&s);
+    s.inner->backend.add_with = NULL; /* hand-overs wait for capacity */
+    struct call    drain = {.q = s.t->q, .verb = call_drain};
     struct worker *w = start_call(&drain);
     worker_await_blocked(w);
-    struct worker *end = start_call(&last);
-
-    assert_err(worker_join(w), WQ_EINTERRUPTED);
-    assert_int_equal(worker_join(end), 0);
-    t->q = NULL;
-    timed_destroy(t);
-}
-
-/* A limiter that knows whether it was used after its end. */
-struct limits {
-    atomic_int undone;
-    atomic_int destroyed;
-};
-
-static int64_t
-limits_when(void *self, wq_key key)
-{
-    (void)self;
-    (void)key;
-    return MS;
-}
-
-static void
-limits_undo(void *self, wq_key key)
-{
-    struct limits *l = self;
-
-    (void)key;
-    atomic_fetch_add(&l->undone, 1);
-}
-
-static void
-limits_destroy(void *self)
-{
-    struct limits *l = self;
-
-    atomic_fetch_add(&l->destroyed, 1);
-}
-
-static wq_limiter *
-limits_create(struct limits *l)
-{
-    const wq_limiter_ops ops = {.size = sizeof ops,
-                                .when = limits_when,
-                                .undo = limits_undo,
-                                .destroy = limits_destroy};
-    wq_limiter          *limiter = wq_limiter_create(&ops, l);
-
-    assert_err(wq_limiter_error(limiter), WQ_OK);
-    return limiter;
+    destroy_beside(s.t, w, WQ_EINTERRUPTED);
 }
 
 /* O-18 O-03 R-03: the limiter is there for as long as an add needs it. */
 TEST(destroy_waits_for_a_limited_add_to_be_undone)
 {
-    struct hold   hold = {.stage = STAGE_INIT};
-    struct limits limits = {.undone = 0};
+    struct gate   g = GATE_INIT;
+    struct probe  probe = {.delay_ns = MS};
     struct timed *t = timed_begin(0);
-    struct probe *p = probe_create(t, 1);
+    struct bare  *b = bare_create(WQ_CONFIG(.clock = t->clock, .max_len = 1,
+                                            .overflow = WQ_OVERFLOW_BLOCK));
 
-    p->hold = &hold;
-    assert_err(
-        wq_rate_limiting_wrap(
-            &p->base,
-            WQ_CONFIG(.clock = t->clock, .limiter = limits_create(&limits)),
-            &t->q),
-        WQ_OK);
+    bare_show_adds(b);
+    b->gate = &g;
+    t->q = &b->base;
+    wrap_limits(t, WQ_CONFIG(.limiter = wq_limiter_create(&probe_ops, &probe)));
     struct call blocked = {.q = t->q, .verb = call_add_limited};
-    struct call last = {.q = t->q, .verb = call_destroy};
     add(t->q, "held");
-    struct worker *w = start_call(&blocked);
-    worker_await_blocked(w);
-    atomic_store(&hold.next, true);
-    struct worker *end = start_call(&last);
-    tally_await(&hold.stage.begun, 1);
-    assert_stays_zero(&limits.destroyed);
-    assert_int_equal(limits.undone, 0);
-    tally_add(&hold.stage.allowed, STAGE_OPEN);
-
-    assert_err(worker_join(w), WQ_ESHUTDOWN);
-    assert_int_equal(worker_join(end), 0);
-    assert_int_equal(limits.undone, 1);
-    assert_int_equal(limits.destroyed, 1);
-    t->q = NULL;
-    timed_destroy(t);
+    destroy_while_it_leaves(t, &g, start_call(&blocked), WQ_ESHUTDOWN,
+                            &probe.destroys);
+    assert_int_equal(probe.undos, 1);
 }
 
 /* O-18 O-03: a shutdown does not end a get that waits for a kept key. */
 TEST(destroy_ends_a_get_beside_a_key_that_is_kept)
 {
-    struct timed *t = timed_begin(0);
-    wq_queue     *inner = NULL;
+    struct timed *t = timed_create(WQ_CONFIG(.waiting = WQ_WAITING_KEEP));
 
-    assert_err(
-        wq_create(WQ_CONFIG(.clock = t->clock, .waiting = WQ_WAITING_KEEP),
-                  &inner),
-        WQ_OK);
-    assert_err(wq_add_after(inner, wq_str("kept"), HOUR), WQ_OK);
-    wrap_delays(t, inner);
+    add_after(t, "kept", HOUR);
+    wrap_delays(t, t->q, NULL);
     struct call    get = {.q = t->q, .verb = call_get};
-    struct call    last = {.q = t->q, .verb = call_destroy};
     struct worker *w = start_call(&get);
     worker_await_blocked(w);
-    struct worker *end = start_call(&last);
-
-    assert_err(worker_join(w), WQ_ESHUTDOWN);
-    assert_int_equal(worker_join(end), 0);
-    t->q = NULL;
-    timed_destroy(t);
+    destroy_beside(t, w, WQ_ESHUTDOWN);
 }
 
 /* ---- a hand-over never waits --------------------------------------------- */
 
-/* "held" takes all the room, and "due" is due. */
-static struct timed *
-make_full(wq_item **held)
-{
-    struct timed *t = wrap_narrow();
-
-    add(t->q, "held");
-    *held = take_key(t->q, "held");
-    add_after(t, "due", S);
-    step(t, S);
-    return t;
-}
-
-static void
-due_key_does_not_hold_up(wq_err (*verb)(struct call *c), wq_err expected)
-{
-    struct call   c = {.verb = verb};
-    struct timed *t = make_full(&c.item);
-
-    c.q = t->q;
-    assert_err(worker_join(start_call(&c)), expected);
-    timed_destroy(t);
-}
-
-/* O-19 */
-TEST(done_does_not_wait_for_room_for_a_due_key)
-{
-    due_key_does_not_hold_up(call_done, WQ_OK);
-}
-
-/* O-19 */
-TEST(try_get_does_not_wait_for_room_for_a_due_key)
-{
-    due_key_does_not_hold_up(call_try_get, WQ_ETIMEDOUT);
-}
-
-/* O-19 */
-TEST(len_does_not_wait_for_room_for_a_due_key)
-{
-    due_key_does_not_hold_up(call_len, WQ_OK);
-}
-
-/* O-19 */
-TEST(shutdown_does_not_wait_for_room_for_a_due_key)
-{
-    due_key_does_not_hold_up(call_shutdown, WQ_OK);
-    due_key_does_not_hold_up(call_drain_at_once, WQ_ETIMEDOUT);
-}
-
 /* O-19 D-14 */
-TEST(delay_does_not_wait_for_room_for_a_due_key)
+TEST(no_call_waits_for_capacity_for_a_due_key)
 {
-    due_key_does_not_hold_up(call_add_later, WQ_OK);
+    const struct {
+        const char *name;
+        wq_err (*verb)(struct call *c);
+        wq_err expected;
+    } rows[] = {
+        {"done", call_done, WQ_OK},
+        {"get", call_try_get, WQ_ETIMEDOUT},
+        {"len", call_len, WQ_OK},
+        {"shutdown", call_shutdown, WQ_OK},
+        {"drain", call_drain_at_once, WQ_ETIMEDOUT},
+        {"add_after", call_add_later, WQ_OK},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct scene s;
+
+        make_full(&s);
+        struct call  c = {.q = s.t->q, .item = s.held, .verb = rows[i].verb};
+        const wq_err err = (wq_err)worker_join(start_call(&c));
+        if (err != rows[i].expected)
+            fail_msg("%s: %s", rows[i].name, wq_err_name(err));
+        timed_destroy(s.t);
+    }
 }
 
-/* O-19 O-55: the caller asked for that. */
-TEST(add_through_a_layer_waits_for_room)
+/* O-19 O-55: the add is the caller's own. */
+TEST(add_through_a_layer_waits_for_capacity)
 {
     struct timed *t = *state;
     struct call   c = {.q = t->q, .verb = call_add};
@@ -589,17 +322,16 @@ TEST(add_through_a_layer_waits_for_room)
 }
 
 /* O-19 */
-TEST(due_key_comes_when_a_done_has_made_room)
+TEST(due_key_comes_when_a_done_has_freed_capacity)
 {
-    wq_item      *held;
-    struct timed *t = make_full(&held);
+    const struct scene *s = *state;
+    struct timed       *t = s->t;
 
     assert_none_due(t);
-    finish(t->q, held);
+    finish(t->q, s->held);
     assert_int_equal(wq_len(t->q), 1);
     work_on(t->q, "due");
     assert_none_due(t);
-    timed_destroy(t);
 }
 
 /* O-19 D-05: however often they are refused. */
@@ -626,31 +358,30 @@ TEST(due_keys_come_in_order_through_a_full_queue)
 /* O-19: at once, and not when the get would look again. */
 TEST(get_that_sleeps_has_a_due_key_after_done)
 {
-    wq_item       *held;
-    struct timed  *t = make_full(&held);
-    struct worker *w = get_in_time(t, WQ_FOREVER);
+    const struct scene *s = *state;
+    struct timed       *t = s->t;
+    struct worker      *w = get_in_time(t, WQ_FOREVER);
 
     worker_await_blocked(w);
-    finish(t->q, held);
+    finish(t->q, s->held);
 
     assert_err(worker_join(w), WQ_OK);
     assert_key(t->item, "due");
-    timed_destroy(t);
 }
 
 /* O-19: a queue whose bound is on READY keys. */
-TEST(due_key_comes_when_a_get_has_made_room)
+TEST(due_key_comes_when_a_get_has_freed_capacity)
 {
-    struct probe *p;
-    struct timed *t = wrap_probe(0, &p);
+    struct bare  *b;
+    struct timed *t = wrap_bounded(0, &b);
 
-    p->max_ready = 1;
+    b->max_ready = 1;
     add_after(t, "a", S);
     add_after(t, "b", S);
     step(t, S);
     wq_item *a = take_key(t->q, "a");
 
-    assert_int_equal(wq_len(p->memory), 1);
+    assert_int_equal(wq_len(b->memory), 1);
     work_on(t->q, "b");
     finish(t->q, a);
     timed_destroy(t);
@@ -659,47 +390,45 @@ TEST(due_key_comes_when_a_get_has_made_room)
 /* O-19 D-13: there is nowhere it could go. */
 TEST(shutdown_drops_a_due_key_that_is_refused)
 {
-    wq_item      *held;
-    struct timed *t = make_full(&held);
+    const struct scene *s = *state;
+    struct timed       *t = s->t;
 
     wq_shutdown(t->q);
-    finish(t->q, held);
+    finish(t->q, s->held);
     assert_none_ready(t->q, WQ_ESHUTDOWN);
-    timed_destroy(t);
 }
 
 /* O-19 D-10 */
 TEST(refused_key_that_is_due_again_comes_once)
 {
-    wq_item      *held;
-    struct timed *t = make_full(&held);
+    const struct scene *s = *state;
+    struct timed       *t = s->t;
 
     assert_none_due(t);
     add_after(t, "due", S);
     step(t, S);
     assert_none_due(t);
-    finish(t->q, held);
+    finish(t->q, s->held);
 
     work_on(t->q, "due");
     step(t, HOUR);
     assert_none_due(t);
-    timed_destroy(t);
 }
 
 /* O-19 Q-24 */
 TEST(key_the_inner_queue_rejects_holds_up_no_other)
 {
-    struct probe *p;
-    struct timed *t = wrap_probe(0, &p);
+    struct bare  *b;
+    struct timed *t = wrap_bounded(0, &b);
 
-    p->refused = "bad";
-    atomic_store(&p->answer, WQ_EIO);
+    b->refused_key = "bad";
+    atomic_store(&b->refused_with, WQ_EIO);
     add_after(t, "bad", 1);
     add_after(t, "good", 2);
     step(t, 2);
     (void)wq_len(t->q); /* offers "bad" */
     work_on(t->q, "good");
-    atomic_store(&p->answer, WQ_OK);
+    atomic_store(&b->refused_with, WQ_OK);
 
     work_on(t->q, "bad");
     timed_destroy(t);
@@ -710,25 +439,24 @@ TEST(key_the_inner_queue_rejects_holds_up_no_other)
 /* O-19: the key is neither here nor there when the get looks. */
 TEST(get_beside_a_key_being_handed_over_looks_again)
 {
-    struct hold   hold = {.stage = STAGE_INIT};
-    struct probe *p;
-    struct timed *t = wrap_probe(0, &p);
+    struct gate   g = GATE_INIT;
+    struct bare  *b;
+    struct timed *t = wrap_bounded(0, &b);
     struct call   len = {.q = t->q, .verb = call_len};
 
-    p->hold = &hold;
-    p->refused = "due";
-    atomic_store(&p->answer, WQ_EFULL);
+    b->gate = &g;
+    b->refused_key = "due";
+    atomic_store(&b->refused_with, WQ_EFULL);
     add_after(t, "due", S);
     step(t, S);
-    atomic_store(&hold.next, true);
+    gate_arm(&g, GATE_AFTER_ADD);
     struct worker *w = start_call(&len);
-    tally_await(&hold.stage.begun,
-                1); /* it was refused and does not know yet */
+    gate_await(&g); /* it was refused and does not know yet */
     struct worker *get = get_in_time(t, WQ_FOREVER);
     worker_await_blocked(get);
-    tally_add(&hold.stage.allowed, STAGE_OPEN);
+    gate_open(&g);
     assert_err(worker_join(w), WQ_OK);
-    atomic_store(&p->answer, WQ_OK);
+    atomic_store(&b->refused_with, WQ_OK);
     await_sleepers(t, 1);
     step(t, 10 * MS);
 
@@ -737,16 +465,16 @@ TEST(get_beside_a_key_being_handed_over_looks_again)
     timed_destroy(t);
 }
 
-/* O-19 D-16: of two gets one keeps time, and leaves with another key. */
-TEST(refused_key_is_watched_when_the_keeper_leaves)
+/* O-19 D-16: the timekeeper leaves with another key. */
+TEST(refused_key_is_watched_when_the_timekeeper_leaves)
 {
-    struct probe *p;
-    struct timed *t = wrap_probe(0, &p);
+    struct bare  *b;
+    struct timed *t = wrap_bounded(0, &b);
     struct call   calls[2] = {{.q = t->q, .verb = call_get},
                               {.q = t->q, .verb = call_get}};
 
-    p->refused = "due";
-    atomic_store(&p->answer, WQ_EFULL);
+    b->refused_key = "due";
+    atomic_store(&b->refused_with, WQ_EFULL);
     add_after(t, "due", S);
     struct worker *both[2];
     for (int i = 0; i < 2; i++) {
@@ -761,7 +489,7 @@ TEST(refused_key_is_watched_when_the_keeper_leaves)
     assert_key(calls[who].item, "other");
     await_sleepers(t, 1);
     worker_await_blocked(both[1 - who]);
-    atomic_store(&p->answer, WQ_OK);
+    atomic_store(&b->refused_with, WQ_OK);
     step(t, 10 * MS);
 
     assert_err(worker_join(both[1 - who]), WQ_OK);
@@ -774,54 +502,48 @@ TEST(refused_key_is_watched_when_the_keeper_leaves)
 /* O-19 */
 TEST(due_key_is_offered_without_waiting)
 {
-    struct probe *p;
-    struct timed *t = wrap_probe(1, &p);
+    struct bare  *b;
+    struct timed *t = wrap_bounded(1, &b);
 
     add_after(t, "foo", S);
     step(t, S);
     work_on(t->q, "foo");
-    assert_int_equal(p->withs, 1);
+    assert_int_equal(b->nowaits, 1);
     timed_destroy(t);
 }
 
 /* O-19: by a plain add. */
 TEST(due_key_comes_where_adds_have_no_options)
 {
-    struct probe *p;
-    struct timed *t = wrap_probe(0, &p);
+    struct bare  *b;
+    struct timed *t = wrap_bounded(0, &b);
 
-    p->with = WQ_ENOTSUP;
+    b->add_with_err = WQ_ENOTSUP;
     add_after(t, "foo", S);
     step(t, S);
     work_on(t->q, "foo");
 
-    p->backend.add_with = NULL;
+    b->backend.add_with = NULL;
     add_after(t, "bar", S);
     step(t, S);
     work_on(t->q, "bar");
     timed_destroy(t);
 }
 
-WQ_TESTS(test(destroy_waits_for_adds_that_leave_a_delaying_layer),
-         test(destroy_waits_for_gets_that_leave_a_delaying_layer),
-         test(destroy_waits_for_drains_that_leave_a_delaying_layer),
+WQ_TESTS(test(destroy_waits_for_calls_that_leave_a_delaying_layer),
          test(destroy_ends_a_drain_that_begins_in_the_inner_queue),
          test(destroy_waits_for_a_limited_add_to_be_undone),
          test(destroy_ends_a_get_beside_a_key_that_is_kept),
-         test(done_does_not_wait_for_room_for_a_due_key),
-         test(try_get_does_not_wait_for_room_for_a_due_key),
-         test(len_does_not_wait_for_room_for_a_due_key),
-         test(shutdown_does_not_wait_for_room_for_a_due_key),
-         test(delay_does_not_wait_for_room_for_a_due_key),
-         with_narrow(add_through_a_layer_waits_for_room),
-         test(due_key_comes_when_a_done_has_made_room),
-         with_narrow(due_keys_come_in_order_through_a_full_queue),
-         test(get_that_sleeps_has_a_due_key_after_done),
-         test(due_key_comes_when_a_get_has_made_room),
-         test(shutdown_drops_a_due_key_that_is_refused),
-         test(refused_key_that_is_due_again_comes_once),
+         test(no_call_waits_for_capacity_for_a_due_key),
+         with_one_key(add_through_a_layer_waits_for_capacity),
+         with_full(due_key_comes_when_a_done_has_freed_capacity),
+         with_one_key(due_keys_come_in_order_through_a_full_queue),
+         with_full(get_that_sleeps_has_a_due_key_after_done),
+         test(due_key_comes_when_a_get_has_freed_capacity),
+         with_full(shutdown_drops_a_due_key_that_is_refused),
+         with_full(refused_key_that_is_due_again_comes_once),
          test(key_the_inner_queue_rejects_holds_up_no_other),
          test(get_beside_a_key_being_handed_over_looks_again),
-         test(refused_key_is_watched_when_the_keeper_leaves),
+         test(refused_key_is_watched_when_the_timekeeper_leaves),
          test(due_key_is_offered_without_waiting),
          test(due_key_comes_where_adds_have_no_options));

@@ -124,7 +124,7 @@ make_lifo_queue(void **state)
 
     memset(&lifo, 0, sizeof lifo);
     atomic_flag_clear(&lifo.busy);
-    assert_err(wq_create(WQ_CONFIG(.order = &order), &q), WQ_OK);
+    q = open_queue(WQ_CONFIG(.order = &order));
     *state = q;
     return 0;
 }
@@ -226,7 +226,7 @@ TEST(order_without_touch_and_destroy_works)
     };
 
     memset(&lifo, 0, sizeof lifo);
-    assert_err(wq_create(WQ_CONFIG(.order = &order), &q), WQ_OK);
+    q = open_queue(WQ_CONFIG(.order = &order));
     add(q, "foo");
     add(q, "foo");
     work_on(q, "foo");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_parallelize.c: is every piece worked on once, in parallel, until told to
- * stop? */
+/* test_parallelize.c: does wq_parallelize() work on every piece once, in
+ * parallel, until it is cancelled? */
 #include "fixture.h"
 
 #include <limits.h>
@@ -9,18 +9,19 @@
 
 #include <wq/workers.h>
 
-#include "support/stage.h"
+#include "support/checkpoint.h"
+#include "support/worker.h"
 
 enum { PIECES_MAX = 1000 };
 
 struct job {
-    atomic_uint  visits[PIECES_MAX];
-    atomic_uint  total;
-    unsigned     cancel_at; /* after so many visits; 0: never */
-    atomic_uint  asked;     /* how often cancelled() was */
-    struct stage stage;
-    pthread_t    caller;
-    atomic_bool elsewhere; /* a piece ran in another thread than the caller's */
+    atomic_uint       visits[PIECES_MAX];
+    atomic_uint       total;
+    unsigned          cancel_at; /* after so many visits; 0: never */
+    atomic_uint       calls;     /* of cancelled() */
+    struct checkpoint checkpoint;
+    pthread_t         caller;
+    atomic_bool       elsewhere; /* a piece ran in another thread */
 };
 
 static void
@@ -40,7 +41,7 @@ is_cancelled(void *ctx)
 {
     struct job *job = ctx;
 
-    atomic_fetch_add(&job->asked, 1);
+    atomic_fetch_add(&job->calls, 1);
     return job->cancel_at && job->total >= job->cancel_at;
 }
 
@@ -54,7 +55,7 @@ assert_visited_once(struct job *job, size_t pieces)
 }
 
 /* P-01 P-02 */
-TEST(every_piece_is_visited_exactly_once)
+TEST(every_piece_is_visited_once)
 {
     static const struct {
         size_t pieces;
@@ -82,64 +83,44 @@ TEST(every_piece_is_visited_exactly_once)
                    WQ_OK);
         assert_visited_once(&job, rows[i].pieces);
     }
-}
 
-/* P-02: the options may be left out. */
-TEST(no_options_are_the_defaults)
-{
     struct job job = {.caller = pthread_self()};
-
     assert_err(wq_parallelize(4, 100, visit, &job, NULL), WQ_OK);
     assert_visited_once(&job, 100);
-}
-
-/* P-02 */
-TEST(no_pieces_no_calls)
-{
-    struct job job = {.caller = pthread_self(), .cancel_at = 1};
-
-    assert_err(wq_parallelize(4, 0, visit, &job,
-                              WQ_PARALLEL(.cancelled = is_cancelled)),
-               WQ_OK);
-    assert_int_equal(job.total, 0);
-    assert_int_equal(job.asked, 0);
-}
-
-/* P-03 */
-TEST(fewer_than_one_worker_is_refused)
-{
-    struct job job = {.caller = pthread_self()};
-
-    assert_err(wq_parallelize(0, 10, visit, &job, NULL), WQ_EINVAL);
-    assert_err(wq_parallelize(-1, 10, visit, &job, NULL), WQ_EINVAL);
-    assert_err(wq_parallelize(INT_MIN, 10, visit, &job, NULL), WQ_EINVAL);
-    assert_err(wq_parallelize(0, 0, visit, &job, NULL), WQ_EINVAL);
-    assert_int_equal(job.total, 0);
 }
 
 /* P-03 */
 TEST(bad_arguments_are_refused)
 {
-    struct job         job = {.caller = pthread_self()};
-    const wq_allocator half = {.size = sizeof half};
+    const wq_allocator         incomplete = {.size = sizeof incomplete};
+    const wq_parallel_options *none = NULL;
+    struct job                 job = {.caller = pthread_self()};
+    const struct {
+        int                        workers;
+        size_t                     pieces;
+        const wq_parallel_options *options;
+    } rows[] = {
+        {0, 10, none},
+        {-1, 10, none},
+        {INT_MIN, 10, none},
+        {0, 0, none},
+        {1, 1, &(wq_parallel_options){.size = 0}},
+        {1, 1, &(wq_parallel_options){.size = 9}},
+        {1, 1, WQ_PARALLEL(.allocator = &incomplete)},
+    };
 
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (wq_parallelize(rows[i].workers, rows[i].pieces, visit, &job,
+                           rows[i].options) != WQ_EINVAL)
+            fail_msg("row %zu", i);
     assert_err(wq_parallelize(1, 1, NULL, &job, NULL), WQ_EINVAL);
-    assert_err(
-        wq_parallelize(1, 1, visit, &job, &(wq_parallel_options){.size = 0}),
-        WQ_EINVAL);
-    assert_err(
-        wq_parallelize(1, 1, visit, &job, &(wq_parallel_options){.size = 9}),
-        WQ_EINVAL);
-    assert_err(
-        wq_parallelize(1, 1, visit, &job, WQ_PARALLEL(.allocator = &half)),
-        WQ_EINVAL);
     assert_int_equal(job.total, 0);
 }
 
 static void
 hold(void *ctx, size_t piece)
 {
-    stage_pass(&((struct job *)ctx)->stage);
+    checkpoint_pass(&((struct job *)ctx)->checkpoint);
     visit(ctx, piece);
 }
 
@@ -148,15 +129,15 @@ visit_when_all_are_there(void *ctx, size_t piece)
 {
     struct job *job = ctx;
 
-    tally_add(&job->stage.begun, 1);
-    if (tally_reaches(&job->stage.begun, 4))
+    tally_add(&job->checkpoint.begun, 1);
+    if (tally_reaches(&job->checkpoint.begun, 4))
         visit(ctx, piece);
 }
 
 /* P-02: four pieces that wait for one another. */
 TEST(pieces_run_at_the_same_time)
 {
-    struct job job = {.caller = pthread_self(), .stage = STAGE_INIT};
+    struct job job = {.caller = pthread_self(), .checkpoint = CHECKPOINT_INIT};
 
     assert_err(wq_parallelize(4, 4, visit_when_all_are_there, &job, NULL),
                WQ_OK);
@@ -165,7 +146,7 @@ TEST(pieces_run_at_the_same_time)
 }
 
 /* P-02: no thread is needed for one chunk. */
-TEST(one_chunk_is_done_by_the_caller)
+TEST(caller_works_alone_on_one_chunk)
 {
     struct job job = {.caller = pthread_self()};
 
@@ -175,50 +156,48 @@ TEST(one_chunk_is_done_by_the_caller)
     assert_false(job.elsewhere);
 }
 
+/* P-02 PW-23: cancelled() is called before every piece. */
+TEST(cancellation_ends_the_work_between_two_pieces)
+{
+    static const struct {
+        const char *name;
+        int         workers;
+        size_t      pieces, chunk;
+        unsigned    before, cancel_at; /* visits */
+        wq_err      err;
+        unsigned    visits, calls; /* calls of cancelled(); 0: any number */
+    } rows[] = {
+        {"never", 3, 100, 10, 0, 0, WQ_OK, 100, 100},
+        {"in a chunk", 1, 1000, 100, 0, 5, WQ_EINTERRUPTED, 5, 6},
+        {"before the first piece", 4, 1000, 0, 1, 1, WQ_EINTERRUPTED, 1, 0},
+        {"after the last piece", 1, 10, 0, 0, 10, WQ_OK, 10, 10},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct job   job = {.caller = pthread_self(),
+                            .total = rows[i].before,
+                            .cancel_at = rows[i].cancel_at};
+        const wq_err err = wq_parallelize(
+            rows[i].workers, rows[i].pieces, visit, &job,
+            WQ_PARALLEL(.chunk = rows[i].chunk, .cancelled = is_cancelled));
+
+        if (err != rows[i].err || job.total != rows[i].visits ||
+            (rows[i].calls && job.calls != rows[i].calls))
+            fail_msg("cancelled %s: %s, %u visits, %u calls", rows[i].name,
+                     wq_err_name(err), job.total, job.calls);
+    }
+}
+
 /* P-02 */
-TEST(cancellation_is_asked_before_every_piece)
+TEST(without_pieces_nothing_is_called)
 {
-    struct job job = {.caller = pthread_self()};
+    struct job job = {.caller = pthread_self(), .cancel_at = 1};
 
-    assert_err(
-        wq_parallelize(3, 100, visit, &job,
-                       WQ_PARALLEL(.chunk = 10, .cancelled = is_cancelled)),
-        WQ_OK);
-    assert_int_equal(job.asked, 100);
-}
-
-/* P-02 PW-23 */
-TEST(cancelled_in_the_middle_of_a_chunk_begins_no_further_piece)
-{
-    struct job job = {.caller = pthread_self(), .cancel_at = 5};
-
-    assert_err(
-        wq_parallelize(1, 1000, visit, &job,
-                       WQ_PARALLEL(.chunk = 100, .cancelled = is_cancelled)),
-        WQ_EINTERRUPTED);
-    assert_int_equal(job.total, 5);
-}
-
-/* PW-23 */
-TEST(cancelled_from_the_beginning_does_nothing)
-{
-    struct job job = {.caller = pthread_self(), .cancel_at = 1, .total = 1};
-
-    assert_err(wq_parallelize(4, 1000, visit, &job,
-                              WQ_PARALLEL(.cancelled = is_cancelled)),
-               WQ_EINTERRUPTED);
-    assert_int_equal(job.total, 1);
-}
-
-/* PW-23: too late to leave anything undone. */
-TEST(cancelled_after_the_last_piece_is_a_success)
-{
-    struct job job = {.caller = pthread_self(), .cancel_at = 10};
-
-    assert_err(wq_parallelize(1, 10, visit, &job,
+    assert_err(wq_parallelize(4, 0, visit, &job,
                               WQ_PARALLEL(.cancelled = is_cancelled)),
                WQ_OK);
-    assert_visited_once(&job, 10);
+    assert_int_equal(job.total, 0);
+    assert_int_equal(job.calls, 0);
 }
 
 static void
@@ -230,7 +209,7 @@ visit_in_parallel(void *ctx, size_t piece)
 }
 
 /* P-02 */
-TEST(piece_may_itself_be_done_in_parallel)
+TEST(piece_may_call_parallelize)
 {
     struct job job = {.caller = pthread_self()};
 
@@ -238,48 +217,35 @@ TEST(piece_may_itself_be_done_in_parallel)
     assert_int_equal(job.total, 100);
 }
 
-struct call {
-    struct job *job;
-    wq_err      err;
-};
-
-static void *
-call_with_stage(void *arg)
+static int
+run_held_pieces(struct worker *self)
 {
-    struct call *call = arg;
+    struct job  *job = self->arg;
+    const wq_err err = wq_parallelize(2, 2, hold, job, NULL);
 
-    call->job->caller = pthread_self();
-    call->err = wq_parallelize(2, 2, hold, call->job, NULL);
-    tally_add(&call->job->stage.ended, 100);
-    return NULL;
+    tally_add(&job->checkpoint.ended, 100);
+    return (int)err;
 }
 
 /* P-02 */
-TEST(blocks_until_the_last_piece_has_ended)
+TEST(parallelize_blocks_until_the_last_piece_has_ended)
 {
-    struct job  job = {.stage = STAGE_INIT};
-    struct call call = {.job = &job};
-    pthread_t   thread;
+    struct job     job = {.checkpoint = CHECKPOINT_INIT};
+    struct worker *w = worker_start(run_held_pieces, &job);
 
-    assert_int_equal(pthread_create(&thread, NULL, call_with_stage, &call), 0);
-    tally_await(&job.stage.begun, 2);
-    tally_add(&job.stage.allowed, 1);
-    tally_await(&job.stage.ended, 1);
-    assert_true(tally_read(&job.stage.ended) < 100);
-    tally_add(&job.stage.allowed, 1);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_err(call.err, WQ_OK);
+    tally_await(&job.checkpoint.begun, 2);
+    tally_add(&job.checkpoint.allowed, 1);
+    tally_await(&job.checkpoint.ended, 1);
+    assert_true(tally_read(&job.checkpoint.ended) < 100);
+    tally_add(&job.checkpoint.allowed, 1);
+    assert_err(worker_join(w), WQ_OK);
     assert_int_equal(job.total, 2);
 }
 
-WQ_TESTS(test(every_piece_is_visited_exactly_once),
-         test(no_options_are_the_defaults), test(no_pieces_no_calls),
-         test(fewer_than_one_worker_is_refused),
-         test(bad_arguments_are_refused), test(pieces_run_at_the_same_time),
-         test(one_chunk_is_done_by_the_caller),
-         test(cancellation_is_asked_before_every_piece),
-         test(cancelled_in_the_middle_of_a_chunk_begins_no_further_piece),
-         test(cancelled_from_the_beginning_does_nothing),
-         test(cancelled_after_the_last_piece_is_a_success),
-         test(piece_may_itself_be_done_in_parallel),
-         test(blocks_until_the_last_piece_has_ended));
+WQ_TESTS(test(every_piece_is_visited_once), test(bad_arguments_are_refused),
+         test(pieces_run_at_the_same_time),
+         test(caller_works_alone_on_one_chunk),
+         test(cancellation_ends_the_work_between_two_pieces),
+         test(without_pieces_nothing_is_called),
+         test(piece_may_call_parallelize),
+         test(parallelize_blocks_until_the_last_piece_has_ended));

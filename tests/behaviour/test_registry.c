@@ -1,129 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* test_registry.c: what does a registry tell about the queues that report to
- * it?
+/* test_registry.c: what does a registry say of the queues that report to it?
  *
- * The queues are told ones (support/told_queue.h); what a real queue reports,
- * and when, is another test's question.
+ * What a queue reports, and when, is in scenarios/metrics.scenario.
  */
-#include "fixture.h"
+#include "registry.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+/* ---- values -------------------------------------------------------------- */
 
-#include <wq/metrics.h>
-
-#include "support/exposition.h"
-#include "support/told_queue.h"
-
-struct scene {
-    wq_registry      *registry;
-    const wq_metrics *sink;
-    char             *text; /* the last one asked for */
-};
-
-static struct scene scene;
-
-static int
-open_scene(void **state)
+/* M-06 M-09: seven metrics of Kubernetes, and six more. */
+TEST(registry_has_all_metrics_of_a_new_queue)
 {
-    (void)state;
-    assert_err(wq_registry_create(&scene.registry), WQ_OK);
-    scene.sink = wq_registry_sink(scene.registry);
-    scene.text = NULL;
-    return 0;
-}
-
-static int
-close_scene(void **state)
-{
-    (void)state;
-    free(scene.text);
-    wq_registry_destroy(scene.registry);
-    return 0;
-}
-
-/* Make a told queue, and report its beginning. */
-static void *
-begin(struct told *told, const char *name)
-{
-    void *handle = NULL;
-
-    told_init(told);
-    assert_err(scene.sink->open(scene.sink->self, &told->base, name, &handle),
-               WQ_OK);
-    assert_non_null(handle);
-    return handle;
-}
-
-/* Ask for the text, in both formats, and have it judged. */
-static const char *
-read_text(void)
-{
-    static const wq_text formats[] = {WQ_TEXT_OPENMETRICS, WQ_TEXT_PROMETHEUS};
-
-    for (size_t i = 0; i < 2; i++) {
-        size_t len = 0;
-        free(scene.text);
-        assert_err(
-            wq_registry_text(scene.registry, formats[i], &scene.text, &len),
-            WQ_OK);
-        assert_int_equal(strlen(scene.text), len);
-        const char *broken = exposition_check(scene.text, len, formats[i]);
-        if (broken)
-            fail_msg("%s in:\n%s", broken, scene.text);
-    }
-    return scene.text;
-}
-
-static void
-expect(const char *text, const char *series, const char *value)
-{
-    const char *found = exposition_value(text, series);
-
-    if (!found || strcmp(found, value) != 0)
-        fail_msg("%s is %s, not %s, in:\n%s", series,
-                 found ? found : "not there", value, text);
-}
-
-/* ---- what is told -------------------------------------------------------- */
-
-/* M-06 M-09: seven of Kubernetes' metrics, and six more. */
-TEST(all_metrics_are_there_from_the_beginning)
-{
-    static const char *const series[] = {
-        "workqueue_depth{name=\"pods\"}",
-        "workqueue_adds_total{name=\"pods\"}",
-        "workqueue_queue_duration_seconds_count{name=\"pods\"}",
-        "workqueue_queue_duration_seconds_sum{name=\"pods\"}",
-        "workqueue_work_duration_seconds_count{name=\"pods\"}",
-        "workqueue_work_duration_seconds_sum{name=\"pods\"}",
-        "workqueue_unfinished_work_seconds{name=\"pods\"}",
-        "workqueue_longest_running_processor_seconds{name=\"pods\"}",
-        "workqueue_retries_total{name=\"pods\"}",
-        "workqueue_waiting_keys{name=\"pods\"}",
-        "workqueue_paused_queues{name=\"pods\"}",
-        "workqueue_merged_total{name=\"pods\"}",
-        "workqueue_drops_total{name=\"pods\"}",
-        "workqueue_limiter_delay_seconds_count{name=\"pods\"}",
-        "workqueue_limiter_delay_seconds_sum{name=\"pods\"}",
-        "workqueue_priority_depth{name=\"pods\",priority=\"0\"}",
-    };
-    struct told told;
-    void       *handle = begin(&told, "pods");
-    const char *text = read_text();
-
-    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++)
-        expect(text, series[i], "0");
-    scene.sink->close(handle);
+    (void)open_stub("pods");
+    assert_values(
+        "pods", {"depth", "0"}, {"adds_total", "0"},
+        {"queue_duration_seconds_count", "0"},
+        {"queue_duration_seconds_sum", "0"},
+        {"work_duration_seconds_count", "0"},
+        {"work_duration_seconds_sum", "0"}, {"unfinished_work_seconds", "0"},
+        {"longest_running_processor_seconds", "0"}, {"retries_total", "0"},
+        {"waiting_keys", "0"}, {"paused_queues", "0"}, {"merged_total", "0"},
+        {"drops_total", "0"}, {"limiter_delay_seconds_count", "0"},
+        {"limiter_delay_seconds_sum", "0"});
+    assert_depth("0", "0");
 }
 
 /* M-09 */
 TEST(counters_and_gauges_are_those_of_the_queue)
 {
-    struct told told;
-    void       *handle = begin(&told, "pods");
-
-    told.counts = (wq_stats){
+    open_stub("pods")->counts = (wq_stats){
         .ready = 3,
         .held = 5,
         .dirty = 2,
@@ -136,269 +40,210 @@ TEST(counters_and_gauges_are_those_of_the_queue)
         .drops = 19,
         .paused = true,
     };
-    const char *text = read_text();
-    expect(text, "workqueue_depth{name=\"pods\"}", "5");
-    expect(text, "workqueue_waiting_keys{name=\"pods\"}", "7");
-    expect(text, "workqueue_paused_queues{name=\"pods\"}", "1");
-    expect(text, "workqueue_unfinished_work_seconds{name=\"pods\"}", "2.5");
-    expect(text, "workqueue_longest_running_processor_seconds{name=\"pods\"}",
-           "0.00005");
-    expect(text, "workqueue_adds_total{name=\"pods\"}", "1152921504606846976");
-    expect(text, "workqueue_merged_total{name=\"pods\"}", "13");
-    expect(text, "workqueue_retries_total{name=\"pods\"}", "17");
-    expect(text, "workqueue_drops_total{name=\"pods\"}", "19");
-    scene.sink->close(handle);
+    assert_values("pods", {"depth", "5"}, {"waiting_keys", "7"},
+                  {"paused_queues", "1"}, {"unfinished_work_seconds", "2.5"},
+                  {"longest_running_processor_seconds", "0.00005"},
+                  {"adds_total", "1152921504606846976"}, {"merged_total", "13"},
+                  {"retries_total", "17"}, {"drops_total", "19"});
 }
 
-/* M-09: bounds are powers of ten from 10 ns to 1000 s, and belong to their
- * bucket; but 10 and 100 us, which are a little less, to the next. */
+/* M-09: the bounds are powers of ten from 10 ns to 1000 s. A bound belongs to
+ * its bucket, except 10 us and 100 us: their doubles are a little less. */
 TEST(durations_are_counted_in_buckets)
 {
-    static const char *const bounds[] = {
-        "1e-08",
-        "1e-07",
-        "1e-06",
-        "9.999999999999999e-06",
-        "9.999999999999999e-05", /* Kubernetes multiplies doubles */
-        "0.001",
-        "0.01",
-        "0.1",
-        "1",
-        "10",
-        "100",
-        "1000",
-        "+Inf"};
-    struct told told;
-    void       *handle = begin(&told, "pods");
-    char        series[100];
-    int64_t     ns = 10;
+    static const struct {
+        const char *bound, *count;
+    } rows[] = {
+        {"1e-08", "3"},
+        {"1e-07", "5"},
+        {"1e-06", "7"},
+        {"9.999999999999999e-06", "8"},
+        {"9.999999999999999e-05", "10"}, /* Kubernetes multiplies doubles */
+        {"0.001", "13"},
+        {"0.01", "15"},
+        {"0.1", "17"},
+        {"1", "19"},
+        {"10", "21"},
+        {"100", "23"},
+        {"1000", "25"},
+        {"+Inf", "26"},
+    };
+    void   *handle = handle_of(open_stub("pods"));
+    char    labels[60];
+    int64_t ns = 10;
 
     for (int i = 0; i < 12; i++, ns *= 10) {
-        scene.sink->latency(handle, ns);
-        scene.sink->latency(handle, ns + 1);
+        reg.sink->latency(handle, ns);
+        reg.sink->latency(handle, ns + 1);
     }
-    scene.sink->latency(handle, 0);
-    scene.sink->latency(handle, -5); /* a clock that went back */
-    const char *text = read_text();
-    for (int i = 0; i < 13; i++) {
-        char count[20];
-        (void)snprintf(series, sizeof series,
-                       "workqueue_queue_duration_seconds_bucket"
-                       "{name=\"pods\",le=\"%s\"}",
-                       bounds[i]);
-        const int less = i == 3 || i == 4;
-        (void)snprintf(count, sizeof count, "%d",
-                       i < 12 ? 3 + 2 * i - less : 26);
-        expect(text, series, count);
+    reg.sink->latency(handle, 0);
+    reg.sink->latency(handle, -5); /* the clock went back */
+    assert_values("pods", {"queue_duration_seconds_sum", "2222.222222232"},
+                  {"queue_duration_seconds_count", "26"});
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)snprintf(labels, sizeof labels, ",le=\"%s\"", rows[i].bound);
+        assert_value("pods", labels, "queue_duration_seconds_bucket",
+                     rows[i].count);
     }
-    expect(text, "workqueue_queue_duration_seconds_sum{name=\"pods\"}",
-           "2222.222222232");
-    expect(text, "workqueue_queue_duration_seconds_count{name=\"pods\"}", "26");
-    scene.sink->close(handle);
 }
 
 /* M-09 */
-TEST(each_duration_has_a_histogram_of_its_own)
+TEST(each_kind_of_duration_has_its_own_histogram)
 {
-    struct told told;
-    void       *handle = begin(&told, "pods");
+    void *handle = handle_of(open_stub("pods"));
 
-    scene.sink->latency(handle, 1);
-    scene.sink->work(handle, 20);
-    scene.sink->limited(handle, 300);
-    const char *text = read_text();
-    expect(text, "workqueue_queue_duration_seconds_sum{name=\"pods\"}",
-           "0.000000001");
-    expect(text, "workqueue_work_duration_seconds_sum{name=\"pods\"}",
-           "0.00000002");
-    expect(text, "workqueue_limiter_delay_seconds_sum{name=\"pods\"}",
-           "0.0000003");
-    scene.sink->close(handle);
+    reg.sink->latency(handle, 1);
+    reg.sink->work(handle, 20);
+    reg.sink->limited(handle, 300);
+    assert_values("pods", {"queue_duration_seconds_sum", "0.000000001"},
+                  {"work_duration_seconds_sum", "0.00000002"},
+                  {"limiter_delay_seconds_sum", "0.0000003"});
 }
 
 /* ---- queues come and go -------------------------------------------------- */
 
-/* O-40 M-09: the longest is the longest of all; what is not kept is 0. */
-TEST(queues_of_one_name_are_added_up)
+/* O-40 M-09: the longest is the longest of all; an age that is not kept counts
+ * as 0. */
+TEST(queues_with_the_same_name_are_added_up)
 {
-    struct told told[3];
-    void       *handles[3];
+    const int64_t ages_ns[] = {700000000, 600000000, -1};
 
     for (int i = 0; i < 3; i++) {
-        handles[i] = begin(&told[i], i < 2 ? "twins" : "other");
-        told[i].counts.ready = (size_t)i + 1;
-        told[i].counts.adds = (uint64_t)i + 10;
-        scene.sink->latency(handles[i], 1000);
+        struct stub_queue *q = open_stub(i < 2 ? "twins" : "other");
+
+        q->counts.ready = (size_t)i + 1;
+        q->counts.adds = (uint64_t)i + 10;
+        q->counts.unfinished_ns = q->counts.longest_ns = ages_ns[i];
+        reg.sink->latency(handle_of(q), 1000);
     }
-    told[0].counts.unfinished_ns = told[0].counts.longest_ns = 700000000;
-    told[1].counts.unfinished_ns = told[1].counts.longest_ns = 600000000;
-    const char *text = read_text();
-    expect(text, "workqueue_depth{name=\"twins\"}", "3");
-    expect(text, "workqueue_adds_total{name=\"twins\"}", "21");
-    expect(text, "workqueue_queue_duration_seconds_count{name=\"twins\"}", "2");
-    expect(text, "workqueue_unfinished_work_seconds{name=\"twins\"}", "1.3");
-    expect(text, "workqueue_longest_running_processor_seconds{name=\"twins\"}",
-           "0.7");
-    expect(text, "workqueue_depth{name=\"other\"}", "3");
-    expect(text, "workqueue_unfinished_work_seconds{name=\"other\"}", "0");
-    for (int i = 0; i < 3; i++)
-        scene.sink->close(handles[i]);
+    assert_values("twins", {"depth", "3"}, {"adds_total", "21"},
+                  {"queue_duration_seconds_count", "2"},
+                  {"unfinished_work_seconds", "1.3"},
+                  {"longest_running_processor_seconds", "0.7"});
+    assert_values("other", {"depth", "3"}, {"unfinished_work_seconds", "0"});
 }
 
-/* O-40 M-09: the last numbers are those at the end, not those of the last
- * text. */
-TEST(counters_of_a_queue_stay_when_it_is_destroyed_and_gauges_do_not)
+/* O-40 M-09: the counters are those at the end, not those of the last text. */
+TEST(closed_queue_keeps_its_counters_and_loses_its_gauges)
 {
-    struct told    told;
     const wq_depth five = {.priority = 5, .keys = 4};
-    const wq_stats at_the_end = {.ready = 4,
-                                 .waiting = 2,
-                                 .unfinished_ns = 9,
-                                 .longest_ns = 9,
-                                 .adds = 100,
-                                 .merged = 30,
-                                 .retries = 20,
-                                 .drops = 10,
-                                 .paused = true};
 
     for (int life = 1; life <= 3; life++) {
-        void *handle = begin(&told, "pods");
-        told.counts.adds = 1;
-        (void)read_text();
-        told.counts = at_the_end;
-        told.depths = &five;
-        told.depths_len = 1;
-        scene.sink->work(handle, 1000000000);
-        (void)read_text();
-        scene.sink->close(handle);
+        struct stub_queue *q = open_stub("pods");
 
-        const char *text = read_text();
-        assert_int_equal(
-            exposition_count(text, "workqueue_adds_total{name=\"pods\"}"),
-            100 * life);
-        assert_int_equal(
-            exposition_count(text, "workqueue_merged_total{name=\"pods\"}"),
-            30 * life);
-        assert_int_equal(
-            exposition_count(text, "workqueue_retries_total{name=\"pods\"}"),
-            20 * life);
-        assert_int_equal(
-            exposition_count(text, "workqueue_drops_total{name=\"pods\"}"),
-            10 * life);
-        assert_int_equal(
-            exposition_count(
-                text, "workqueue_work_duration_seconds_sum{name=\"pods\"}"),
-            life);
-        expect(text, "workqueue_depth{name=\"pods\"}", "0");
-        expect(text, "workqueue_waiting_keys{name=\"pods\"}", "0");
-        expect(text, "workqueue_paused_queues{name=\"pods\"}", "0");
-        expect(text, "workqueue_unfinished_work_seconds{name=\"pods\"}", "0");
-        expect(text,
-               "workqueue_longest_running_processor_seconds{name=\"pods\"}",
-               "0");
-        expect(text, "workqueue_priority_depth{name=\"pods\",priority=\"5\"}",
-               "0");
+        q->counts.adds = 1;
+        (void)read_text();
+        q->counts = (wq_stats){.ready = 4,
+                               .waiting = 2,
+                               .unfinished_ns = 9,
+                               .longest_ns = 9,
+                               .adds = 100,
+                               .merged = 30,
+                               .retries = 20,
+                               .drops = 10,
+                               .paused = true};
+        q->depths = &five;
+        q->depths_len = 1;
+        reg.sink->work(handle_of(q), 1000000000);
+        (void)read_text();
+        close_stub(q);
+        assert_values("pods", {"adds_total", decimal(100 * life)},
+                      {"merged_total", decimal(30 * life)},
+                      {"retries_total", decimal(20 * life)},
+                      {"drops_total", decimal(10 * life)},
+                      {"work_duration_seconds_sum", decimal(life)},
+                      {"depth", "0"}, {"waiting_keys", "0"},
+                      {"paused_queues", "0"}, {"unfinished_work_seconds", "0"},
+                      {"longest_running_processor_seconds", "0"});
+        assert_depth("5", "0");
     }
 }
 
-/* O-40: of two queues of one name, either may go first. */
-TEST(queues_of_one_name_end_in_any_order)
+/* O-40 */
+TEST(queues_with_the_same_name_may_end_in_any_order)
 {
     static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}};
-    struct told      told[3];
-    void            *handles[3];
+    struct stub_queue *all[3];
 
     for (int o = 0; o < 4; o++) {
         for (int i = 0; i < 3; i++) {
-            handles[i] = begin(&told[i], "pods");
-            told[i].counts.adds = told[i].counts.ready = 1;
+            all[i] = open_stub("pods");
+            all[i]->counts.adds = all[i]->counts.ready = 1;
         }
         for (int i = 0; i < 3; i++) {
-            scene.sink->close(handles[orders[o][i]]);
-            const char *text = read_text();
-            assert_int_equal(
-                exposition_count(text, "workqueue_depth{name=\"pods\"}"),
-                2 - i);
-            assert_int_equal(
-                exposition_count(text, "workqueue_adds_total{name=\"pods\"}"),
-                3 * o + 3);
+            close_stub(all[orders[o][i]]);
+            assert_values("pods", {"depth", decimal(2 - i)},
+                          {"adds_total", decimal(3 * o + 3)});
         }
     }
 }
 
 /* O-40: a backend that fails for a while must not look like a restart. */
-TEST(queue_that_cannot_tell_keeps_its_counters)
+TEST(counters_stay_while_a_queue_cannot_be_read)
 {
-    struct told told;
-    void       *handle = begin(&told, "pods");
+    struct stub_queue *q = open_stub("pods");
 
-    told.counts.adds = 7;
-    told.counts.ready = 3;
-    told.counts.paused = true;
+    q->counts.adds = 7;
+    q->counts.ready = 3;
+    q->counts.paused = true;
     (void)read_text();
-    told.stats_err = WQ_EIO;
-    told.depths_err = WQ_EIO;
-    const char *text = read_text();
-    expect(text, "workqueue_adds_total{name=\"pods\"}", "7");
-    expect(text, "workqueue_depth{name=\"pods\"}", "0");
-    expect(text, "workqueue_paused_queues{name=\"pods\"}", "0");
-    scene.sink->close(handle);
-    expect(read_text(), "workqueue_adds_total{name=\"pods\"}", "7");
+    q->stats_err = WQ_EIO;
+    q->depths_err = WQ_EIO;
+    assert_values("pods", {"adds_total", "7"}, {"depth", "0"},
+                  {"paused_queues", "0"});
+    close_stub(q);
+    assert_values("pods", {"adds_total", "7"});
 }
 
 /* O-40 */
-TEST(queue_that_knows_no_numbers_still_has_durations)
+TEST(queue_without_stats_has_durations)
 {
-    struct told told;
-    void       *handle = begin(&told, "pods");
+    struct stub_queue *q = open_stub("pods");
 
-    told.backend.stats = NULL;
-    told.backend.depths = NULL;
-    scene.sink->work(handle, 1000000000);
-    const char *text = read_text();
-    expect(text, "workqueue_work_duration_seconds_sum{name=\"pods\"}", "1");
-    expect(text, "workqueue_adds_total{name=\"pods\"}", "0");
-    scene.sink->close(handle);
+    q->backend.stats = NULL;
+    q->backend.depths = NULL;
+    reg.sink->work(handle_of(q), 1000000000);
+    assert_values("pods", {"work_duration_seconds_sum", "1"},
+                  {"adds_total", "0"});
 }
 
-/* O-40 M-06: a queue without a name is none of ours. */
-TEST(registry_refuses_what_has_no_name)
+/* O-40 M-06 */
+TEST(registry_refuses_a_queue_without_a_name)
 {
-    struct told told;
-    void       *handle = NULL;
+    struct stub_queue *q = &reg.queues[0];
+    void              *handle = NULL;
 
-    told_init(&told);
-    assert_err(scene.sink->open(scene.sink->self, &told.base, "", &handle),
+    stub_queue_init(q);
+    assert_err(reg.sink->open(reg.sink->self, &q->base, "", &handle),
                WQ_EINVAL);
-    assert_err(scene.sink->open(scene.sink->self, &told.base, NULL, &handle),
+    assert_err(reg.sink->open(reg.sink->self, &q->base, NULL, &handle),
                WQ_EINVAL);
     assert_null(handle);
     assert_string_equal(read_text(), "");
 }
 
-/* O-40: it asks; it need not be told. */
-TEST(registry_is_a_sink_that_asks)
+/* O-40: it reads the counts when it writes a text. */
+TEST(sink_of_a_registry_needs_no_changes)
 {
-    assert_int_equal(scene.sink->size, sizeof(wq_metrics));
-    assert_null(scene.sink->changed);
-    assert_null(scene.sink->next);
-    assert_ptr_equal(wq_registry_sink(scene.registry), scene.sink);
+    assert_int_equal(reg.sink->size, sizeof(wq_metrics));
+    assert_null(reg.sink->changed);
+    assert_null(reg.sink->next);
+    assert_ptr_equal(wq_registry_sink(reg.registry), reg.sink);
     assert_null(wq_registry_sink(NULL));
     assert_err(wq_registry_create(NULL), WQ_EINVAL);
     wq_registry_destroy(NULL);
 }
 
-/* M-07: the registry as a default; the second one is refused. */
-TEST(registry_can_be_the_default_sink_once)
+/* M-07 */
+TEST(default_sink_is_set_once_until_it_is_reset)
 {
     const wq_metrics another = {.size = sizeof another};
-    wq_metrics       wrong = another;
+    const wq_metrics wrong = {.size = 1};
 
-    wrong.size = 1;
     assert_err(wq_metrics_set_default(&wrong), WQ_EINVAL);
-    assert_err(wq_metrics_set_default(scene.sink), WQ_OK);
+    assert_err(wq_metrics_set_default(reg.sink), WQ_OK);
     assert_err(wq_metrics_set_default(&another), WQ_ESTATE);
-    assert_err(wq_metrics_set_default(scene.sink), WQ_ESTATE);
+    assert_err(wq_metrics_set_default(reg.sink), WQ_ESTATE);
     assert_err(wq_metrics_set_default(NULL), WQ_OK);
     assert_err(wq_metrics_set_default(&another), WQ_OK);
     assert_err(wq_metrics_set_default(NULL), WQ_OK);
@@ -406,125 +251,85 @@ TEST(registry_can_be_the_default_sink_once)
 
 /* ---- priorities ---------------------------------------------------------- */
 
-static long long
-depth_at(const char *text, const char *priority)
-{
-    char series[100];
-
-    (void)snprintf(series, sizeof series,
-                   "workqueue_priority_depth{name=\"pods\",priority=\"%s\"}",
-                   priority);
-    return exposition_count(text, series);
-}
-
 /* M-09 */
-TEST(depth_is_told_by_priority)
+TEST(depth_is_reported_by_priority)
 {
-    const wq_depth depths[] = {{7, 3}, {0, 0}, {-2, 1}};
-    struct told    told[2];
-    void          *one = begin(&told[0], "pods");
-    void          *two = begin(&told[1], "pods");
+    const wq_depth     depths[] = {{7, 3}, {0, 0}, {-2, 1}};
+    struct stub_queue *one = open_stub("pods"), *two = open_stub("pods");
 
-    told[0].depths = depths;
-    told[0].depths_len = 3;
-    told[1].depths = depths;
-    told[1].depths_len = 1;
-    const char *text = read_text();
-    assert_int_equal(depth_at(text, "7"), 6);
-    assert_int_equal(depth_at(text, "0"), 0);
-    assert_int_equal(depth_at(text, "-2"), 1);
-    assert_int_equal(depth_at(text, "other"), -1);
-    const char *minus = strstr(text, "priority=\"-2\"");
-    assert_true(minus < strstr(text, "priority=\"0\""));
-    assert_true(strstr(text, "priority=\"0\"") <
-                strstr(text, "priority=\"7\""));
+    one->depths = two->depths = depths;
+    one->depths_len = 3;
+    two->depths_len = 1;
+    assert_depths({"7", "6"}, {"0", "0"}, {"-2", "1"}, {"other", NULL});
+    const char *minus_2 = strstr(reg.text, "priority=\"-2\"");
+    const char *zero = strstr(reg.text, "priority=\"0\"");
+    assert_true(minus_2 < zero && zero < strstr(reg.text, "priority=\"7\""));
 
-    told[0].depths_len = told[1].depths_len = 0; /* they are gone */
-    text = read_text();
-    assert_int_equal(depth_at(text, "7"), 0);
-    assert_int_equal(depth_at(text, "-2"), 0);
-    scene.sink->close(one);
-    scene.sink->close(two);
+    one->depths_len = two->depths_len = 0;
+    assert_depths({"7", "0"}, {"-2", "0"});
 }
 
-enum { MANY = 1000 };
-
-/* M-09: 0 is among the 25, whatever comes first. */
+/* M-09: priority 0 is among the 25. */
 TEST(priorities_beyond_25_share_a_label)
 {
-    static wq_depth depths[MANY];
-    struct told     told;
-    void           *handle = begin(&told, "pods");
-    char            priority[20];
-    unsigned        labels = 0;
+    enum { MANY = 1000 };
+    static wq_depth    depths[MANY];
+    struct stub_queue *q = open_stub("pods");
+    unsigned           labels = 0;
 
     for (int i = 0; i < MANY; i++)
         depths[i] = (wq_depth){.priority = MANY - 1 - i, .keys = 2};
-    told.depths = depths;
-    told.depths_len = 3;
-    assert_int_equal(depth_at(read_text(), "other"), -1);
-    told.depths_len = MANY;
-    const char *text = read_text();
-    assert_int_equal(depth_at(text, "999"), 2);
-    assert_int_equal(depth_at(text, "0"), 2);
-    assert_int_equal(depth_at(text, "other"), 2 * (MANY - 25));
-    for (int i = 0; i < MANY; i++) {
-        (void)snprintf(priority, sizeof priority, "%d", i);
-        labels += depth_at(text, priority) == 2;
-    }
+    q->depths = depths;
+    q->depths_len = 3;
+    assert_depths({"other", NULL});
+    q->depths_len = MANY;
+    assert_depths({"999", "2"}, {"0", "2"},
+                  {"other", decimal(2 * (MANY - 25))});
+    for (const char *at = reg.text; (at = strstr(at, "priority=\"")); at++)
+        labels += !strncmp(strchr(at, '}'), "} 2\n", 4);
     assert_int_equal(labels, 25);
 
-    told.depths_len = 0;
-    assert_int_equal(depth_at(read_text(), "other"), 0);
-    scene.sink->close(handle);
+    q->depths_len = 0;
+    assert_depths({"other", "0"});
 }
 
 /* M-09 */
 TEST(queue_without_priorities_has_all_keys_at_0)
 {
-    struct told told;
-    void       *handle = begin(&told, "pods");
+    struct stub_queue *q = open_stub("pods");
 
-    told.counts.ready = 3;
-    told.counts.dirty = 1;
-    told.backend.depths = NULL;
-    assert_int_equal(depth_at(read_text(), "0"), 4);
-    told.backend.stats = NULL;
-    assert_int_equal(depth_at(read_text(), "0"), 0);
-    scene.sink->close(handle);
+    q->counts.ready = 3;
+    q->counts.dirty = 1;
+    q->backend.depths = NULL;
+    assert_depths({"0", "4"});
+    q->backend.stats = NULL;
+    assert_depths({"0", "0"});
 }
 
-/* M-09: other is what is there and not known. */
-TEST(queue_that_cannot_tell_its_priorities_has_them_anywhere)
+/* M-09 */
+TEST(keys_of_unknown_priority_count_as_other)
 {
-    struct told told;
-    void       *handle = begin(&told, "pods");
+    struct stub_queue *q = open_stub("pods");
 
-    told.depths_err = WQ_EIO;
-    assert_int_equal(depth_at(read_text(), "other"), -1);
-    told.counts.ready = 3;
-    assert_int_equal(depth_at(read_text(), "other"), 3);
-    assert_int_equal(depth_at(read_text(), "0"), 0);
-    scene.sink->close(handle);
+    q->depths_err = WQ_EIO;
+    assert_depths({"other", NULL});
+    q->counts.ready = 3;
+    assert_depths({"other", "3"}, {"0", "0"});
 }
 
-#define registry_test(name) test_with(name, open_scene, close_scene)
-
-WQ_TESTS(
-    registry_test(all_metrics_are_there_from_the_beginning),
-    registry_test(counters_and_gauges_are_those_of_the_queue),
-    registry_test(durations_are_counted_in_buckets),
-    registry_test(each_duration_has_a_histogram_of_its_own),
-    registry_test(queues_of_one_name_are_added_up),
-    registry_test(
-        counters_of_a_queue_stay_when_it_is_destroyed_and_gauges_do_not),
-    registry_test(queues_of_one_name_end_in_any_order),
-    registry_test(queue_that_cannot_tell_keeps_its_counters),
-    registry_test(queue_that_knows_no_numbers_still_has_durations),
-    registry_test(registry_refuses_what_has_no_name),
-    registry_test(registry_is_a_sink_that_asks),
-    registry_test(registry_can_be_the_default_sink_once),
-    registry_test(depth_is_told_by_priority),
-    registry_test(priorities_beyond_25_share_a_label),
-    registry_test(queue_without_priorities_has_all_keys_at_0),
-    registry_test(queue_that_cannot_tell_its_priorities_has_them_anywhere));
+WQ_TESTS(with_registry(registry_has_all_metrics_of_a_new_queue),
+         with_registry(counters_and_gauges_are_those_of_the_queue),
+         with_registry(durations_are_counted_in_buckets),
+         with_registry(each_kind_of_duration_has_its_own_histogram),
+         with_registry(queues_with_the_same_name_are_added_up),
+         with_registry(closed_queue_keeps_its_counters_and_loses_its_gauges),
+         with_registry(queues_with_the_same_name_may_end_in_any_order),
+         with_registry(counters_stay_while_a_queue_cannot_be_read),
+         with_registry(queue_without_stats_has_durations),
+         with_registry(registry_refuses_a_queue_without_a_name),
+         with_registry(sink_of_a_registry_needs_no_changes),
+         with_registry(default_sink_is_set_once_until_it_is_reset),
+         with_registry(depth_is_reported_by_priority),
+         with_registry(priorities_beyond_25_share_a_label),
+         with_registry(queue_without_priorities_has_all_keys_at_0),
+         with_registry(keys_of_unknown_priority_count_as_other));

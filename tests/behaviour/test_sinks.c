@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sinks.c: how do sinks come to a queue, what may they do, and how do they
- * part?
- */
+/* test_sinks.c: when does a queue open and close its sinks, which sinks does it
+ * refuse, and what may they do? */
 #include "metered.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <wq/limiter.h>
 
+#include "descriptors.h"
+#include "support/checkpoint.h"
 #include "support/counting.h"
-#include "support/stage.h"
 
-/* ---- beginning and end -------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
+
+static wq_queue *
+open_named(const wq_metrics *metrics)
+{
+    return open_queue(WQ_CONFIG(.name = "test", .metrics = metrics));
+}
 
 /* M-06 */
 TEST(sink_is_opened_with_the_queue_and_closed_once)
 {
-    struct metered *m = metered_create(WQ_CONFIG(.order = NULL));
+    struct metered *m = *state;
 
     assert_int_equal(m->r.calls[RECORDER_OPEN], 1);
-    assert_ptr_equal(m->r.q, m->t.q);
+    assert_ptr_equal(m->r.q, m->q);
     assert_string_equal(m->r.name, "test");
-    add(m->t.q, "foo");
-    add(m->t.q, "bar");
-    step(&m->t, 3);
-    (void)take(m->t.q);
-    step(&m->t, 5);
-    wq_destroy(m->t.q);
-    m->t.q = NULL;
+    add(m->q, "foo");
+    add(m->q, "bar");
+    step(m->t, 3);
+    (void)take(m->q);
+    step(m->t, 5);
+    destroy_queue(m);
     assert_int_equal(m->r.calls[RECORDER_CLOSE], 1);
     assert_int_equal(m->r.last.adds, 2);
     assert_int_equal(m->r.last.gets, 1);
@@ -37,23 +41,20 @@ TEST(sink_is_opened_with_the_queue_and_closed_once)
     assert_int_equal(m->r.last.unfinished_ns, 5);
     assert_true(m->r.last.shutting_down);
     assert_sums(&m->r, &m->r.last);
-    metered_destroy(m);
 }
 
-/* O-30: what waits is dropped by destroy as by a shutdown. */
-TEST(what_destroy_drops_is_told_before_the_sink_is_closed)
+/* O-30: destroy drops WAITING keys, as a shutdown does. */
+TEST(destroy_reports_drops_before_it_closes_the_sink)
 {
-    struct metered *m = metered_create(WQ_CONFIG(.order = NULL));
+    struct metered *m = *state;
 
-    add_after(&m->t, "foo", 1);
-    add_after(&m->t, "bar", 1 * S);
-    step(&m->t, 1); /* foo is due, and nobody has looked */
-    wq_destroy(m->t.q);
-    m->t.q = NULL;
+    add_after(m->t, "foo", 1);
+    add_after(m->t, "bar", 1 * S);
+    step(m->t, 1); /* foo is due, and no call has made it READY */
+    destroy_queue(m);
     assert_int_equal(m->r.last.drops, 1);
     assert_int_equal(m->r.last.adds, 1);
     assert_sums(&m->r, &m->r.last);
-    metered_destroy(m);
 }
 
 static const wq_metrics *
@@ -67,7 +68,7 @@ chain(struct recorder *all, size_t n)
 }
 
 /* M-06 */
-TEST(several_sinks_hear_the_same)
+TEST(queue_reports_the_same_to_all_its_sinks)
 {
     struct recorder all[3];
     struct timed   *t =
@@ -81,10 +82,10 @@ TEST(several_sinks_hear_the_same)
     finish(t->q, item);
     assert_err(wq_add_rate_limited(t->q, wq_str("foo")), WQ_OK);
     for (int i = 0; i < 3; i++) {
-        const wq_stats now = stats(t->q);
-        assert_told(all[i].latency, 7);
-        assert_told(all[i].work, 9);
-        assert_told(all[i].limited, 5);
+        const wq_stats now = counts_of(t->q);
+        assert_reported(all[i].latency, 7);
+        assert_reported(all[i].work, 9);
+        assert_reported(all[i].limited, 5);
         assert_sums(&all[i], &now);
         assert_int_equal(all[i].calls[RECORDER_OPEN], 1);
     }
@@ -94,8 +95,8 @@ TEST(several_sinks_hear_the_same)
     assert_true(all[0].order > all[1].order && all[1].order > all[2].order);
 }
 
-/* M-06: the structs are copied. */
-TEST(sinks_may_be_forgotten_once_the_queue_is_made)
+/* M-06 */
+TEST(queue_copies_the_structs_of_its_sinks)
 {
     struct recorder r;
     wq_metrics      second, first;
@@ -115,11 +116,11 @@ TEST(sinks_may_be_forgotten_once_the_queue_is_made)
 }
 
 /* M-06 */
-TEST(sink_without_functions_is_called_for_nothing)
+TEST(sink_may_have_no_functions)
 {
-    const wq_metrics nobody = {.size = sizeof nobody};
+    const wq_metrics empty = {.size = sizeof empty};
     struct timed    *t = timed_create(
-           WQ_CONFIG(.name = "test", .metrics = &nobody, .max_retries = 1));
+           WQ_CONFIG(.name = "test", .metrics = &empty, .max_retries = 1));
 
     add(t->q, "foo");
     work_on(t->q, "foo");
@@ -129,58 +130,28 @@ TEST(sink_without_functions_is_called_for_nothing)
     timed_destroy(t);
 }
 
-static void
-ask_for_descriptor(struct recorder *r, enum recorder_call call)
-{
-    if (call == RECORDER_OPEN)
-        (void)wq_fd(r->q);
-}
-
-/* M-06: what a sink asked of a queue that was then not made is gone; a clock
- * that moves on finds nothing of it. */
-TEST(open_that_fails_leaves_no_descriptor)
-{
-    wq_clock       *clock = wq_clock_fake_create(0);
-    struct recorder all[2];
-    wq_queue       *q;
-    int             before, after;
-
-    before = dup(0);
-    assert_true(before >= 0);
-    assert_int_equal(close(before), 0);
-    for (int i = 0; i < 3; i++) {
-        const wq_metrics *first = chain(all, 2);
-        all[0].hook = ask_for_descriptor;
-        all[1].answer = WQ_EIO;
-        assert_err(wq_create(WQ_CONFIG(.name = "test", .metrics = first,
-                                       .clock = clock),
-                             &q),
-                   WQ_EIO);
-    }
-    wq_clock_fake_step(clock, 1);
-    after = dup(0);
-    assert_int_equal(after, before); /* the lowest that is free */
-    assert_int_equal(close(after), 0);
-    wq_clock_destroy(clock);
-}
-
-/* M-06 */
-TEST(open_that_fails_makes_create_fail)
+/* M-06: the default limiter is destroyed, too. */
+TEST(open_that_fails_makes_create_fail_without_a_leak)
 {
     struct recorder all[3];
     wq_queue *const untouched = (wq_queue *)(void *)all;
     wq_queue       *q = untouched;
     struct counting mem;
 
-    for (int bad = 0; bad < 3; bad++) {
-        counting_init(&mem);
+    for (int run = 0; run < 6; run++) {
+        const int         bad = run / 2;
         const wq_metrics *first = chain(all, 3);
+
+        counting_init(&mem);
         all[bad].answer = bad == 1 ? WQ_EIO : WQ_ENOTFOUND;
-        assert_err(wq_create(WQ_CONFIG(.name = "test", .metrics = first,
-                                       .limiter = wq_limiter_exponential(1, 10),
-                                       .allocator = &mem.allocator),
-                             &q),
-                   all[bad].answer);
+        assert_err(
+            wq_create(WQ_CONFIG(.name = "test", .metrics = first,
+                                .limiter = run % 2
+                                               ? wq_limiter_exponential(1, 10)
+                                               : NULL,
+                                .allocator = &mem.allocator),
+                      &q),
+            all[bad].answer);
         assert_ptr_equal(q, untouched);
         assert_int_equal(mem.bytes, 0);
         for (int i = 0; i < 3; i++) {
@@ -190,27 +161,38 @@ TEST(open_that_fails_makes_create_fail)
     }
 }
 
-/* M-06: without a limiter of the config's, the one that was made goes. */
-TEST(open_that_fails_leaves_nothing_behind)
+static void
+make_descriptor(struct recorder *r, enum recorder_call call)
 {
-    struct recorder r;
-    struct counting mem;
-    wq_queue       *q = NULL;
+    if (call == RECORDER_OPEN)
+        (void)wq_fd(r->q);
+}
 
-    recorder_init(&r);
-    counting_init(&mem);
-    r.answer = WQ_ESTATE;
-    assert_err(wq_create(WQ_CONFIG(.name = "test", .metrics = &r.sink,
-                                   .allocator = &mem.allocator),
-                         &q),
-               WQ_ESTATE);
-    assert_null(q);
-    assert_int_equal(mem.bytes, 0);
+/* M-06: the first sink calls wq_fd(), the second one fails. */
+TEST(open_that_fails_leaves_no_descriptor)
+{
+    const uint64_t  before = open_descriptors();
+    wq_clock       *clock = wq_clock_fake_create(0);
+    struct recorder all[2];
+    wq_queue       *q;
+
+    for (int i = 0; i < 3; i++) {
+        const wq_metrics *first = chain(all, 2);
+        all[0].hook = make_descriptor;
+        all[1].answer = WQ_EIO;
+        assert_err(wq_create(WQ_CONFIG(.name = "test", .metrics = first,
+                                       .clock = clock),
+                             &q),
+                   WQ_EIO);
+    }
+    wq_clock_fake_step(clock, 1); /* the clock does not know the queues */
+    assert_int_equal(open_descriptors(), before);
+    wq_clock_destroy(clock);
 }
 
 /* ---- sizes -------------------------------------------------------------- */
 
-/* M-06: a program of another age made the sink. */
+/* M-06 */
 TEST(sink_of_a_wrong_size_is_refused_before_any_is_opened)
 {
     struct recorder all[2];
@@ -229,12 +211,12 @@ TEST(sink_of_a_wrong_size_is_refused_before_any_is_opened)
         }
 }
 
-/* M-06: what lies behind an older, shorter sink is not looked at. */
+/* M-06: the queue does not read behind a sink of an older release. */
 TEST(shorter_sink_has_no_next)
 {
     struct recorder r;
     const size_t    size = offsetof(wq_metrics, limited);
-    wq_metrics     *old = malloc(size); /* a sanitizer sees what lies behind */
+    wq_metrics     *old = malloc(size); /* a sanitizer sees reads behind it */
 
     assert_non_null(old);
     recorder_init(&r);
@@ -250,7 +232,7 @@ TEST(shorter_sink_has_no_next)
 }
 
 /* M-06 */
-TEST(longer_sink_is_taken_if_what_we_do_not_know_is_zero)
+TEST(longer_sink_is_accepted_if_its_unknown_fields_are_zero)
 {
     struct {
         wq_metrics known;
@@ -262,10 +244,7 @@ TEST(longer_sink_is_taken_if_what_we_do_not_know_is_zero)
     recorder_init(&r);
     later.known = r.sink;
     later.known.size = sizeof later;
-    assert_err(
-        wq_create(WQ_CONFIG(.name = "test", .metrics = &later.known), &q),
-        WQ_OK);
-    wq_destroy(q);
+    wq_destroy(open_named(&later.known));
     assert_int_equal(r.calls[RECORDER_CLOSE], 1);
     later.unknown = &later;
     assert_err(
@@ -275,33 +254,22 @@ TEST(longer_sink_is_taken_if_what_we_do_not_know_is_zero)
 
 /* ---- the default -------------------------------------------------------- */
 
-static wq_queue *
-make_named(const wq_metrics *metrics)
-{
-    wq_queue *q = NULL;
-
-    assert_err(wq_create(WQ_CONFIG(.name = "test", .metrics = metrics), &q),
-               WQ_OK);
-    return q;
-}
-
 /* M-07 */
-TEST(default_sink_is_for_later_queues_that_bring_none)
+TEST(default_sink_is_for_later_queues_without_a_sink)
 {
     struct recorder mine, first, second;
-    wq_queue       *before = make_named(NULL);
+    wq_queue       *before = open_named(NULL);
 
     recorder_init(&mine);
     recorder_init(&first);
     recorder_init(&second);
     assert_err(wq_metrics_set_default(&first.sink), WQ_OK);
     assert_err(wq_metrics_set_default(&second.sink), WQ_ESTATE);
-    wq_queue *plain = make_named(NULL);
-    wq_queue *own = make_named(&mine.sink);
-    wq_queue *nameless = NULL;
-    assert_err(wq_create(NULL, &nameless), WQ_OK);
+    wq_queue *plain = open_named(NULL);
+    wq_queue *own = open_named(&mine.sink);
+    wq_queue *nameless = open_queue(NULL);
     assert_err(wq_metrics_set_default(NULL), WQ_OK);
-    wq_queue *after = make_named(NULL);
+    wq_queue *after = open_named(NULL);
 
     add(before, "foo");
     add(plain, "foo");
@@ -315,8 +283,8 @@ TEST(default_sink_is_for_later_queues_that_bring_none)
     assert_ptr_equal(mine.q, own);
     assert_int_equal(mine.sum.adds, 1);
     assert_int_equal(second.calls[RECORDER_OPEN], 0);
-    assert_int_equal(stats(before).unfinished_ns, -1);
-    assert_int_equal(stats(plain).unfinished_ns, 0);
+    assert_int_equal(counts_of(before).unfinished_ns, -1);
+    assert_int_equal(counts_of(plain).unfinished_ns, 0);
     wq_destroy(before);
     wq_destroy(plain);
     wq_destroy(own);
@@ -327,8 +295,8 @@ TEST(default_sink_is_for_later_queues_that_bring_none)
 
 /* ---- sinks that call the queue ------------------------------------------ */
 
-/* Asks all there is to ask, and adds a key; not from within itself, or there
- * would be no end. */
+/* Calls functions of the queue, and adds a key; not from within itself, which
+ * would not end. */
 static void
 call_back(struct recorder *r, enum recorder_call call)
 {
@@ -382,9 +350,8 @@ TEST(sinks_may_call_the_queue)
     assert_err(wq_done_key(t->q, wq_str("foo")), WQ_OK);
     assert_err(wq_shutdown_with_drain_within(t->q, 0), WQ_OK);
     for (int i = 0; i < 2; i++) {
-        const wq_stats now = stats(t->q);
+        const wq_stats now = counts_of(t->q);
         assert_sums(&all[i], &now);
-        assert_adds_up(&now);
     }
     timed_destroy(t);
     for (int i = 0; i < 2; i++) {
@@ -401,7 +368,8 @@ add_in_open(struct recorder *r, enum recorder_call call)
         add(r->q, r->arg);
 }
 
-/* Q-25 M-06: before the others are open; all of them hear of it. */
+/* Q-25 M-06: the change is reported to all sinks, also to those that were not
+ * open yet. */
 TEST(sink_may_call_the_queue_from_open)
 {
     struct recorder   all[3];
@@ -434,75 +402,68 @@ TEST(sink_may_call_the_queue_from_open)
     assert_int_equal(mem.bytes, 0);
 }
 
-/* ---- sinks that take their time ----------------------------------------- */
+/* ---- slow sinks -------------------------------------------------------- */
 
-/* A sink that waits, when the adder tells it of a change, until somebody else
+/* A sink that waits, when the producer reports a change, until another thread
  * has got a key. */
-struct patience {
+struct slow {
     wq_queue    *q;
     struct tally got; /* keys */
-    pthread_t    adder;
-    bool         paid; /* a key was got while it waited */
+    pthread_t    producer;
+    bool         has_got; /* a key, while it waited */
 };
 
 static void
 wait_for_get(struct recorder *r, enum recorder_call call)
 {
-    struct patience *p = r->arg;
+    struct slow *slow = r->arg;
 
-    if (call == RECORDER_CHANGED && pthread_equal(pthread_self(), p->adder))
-        p->paid = tally_reaches(&p->got, 1);
+    if (call == RECORDER_CHANGED &&
+        pthread_equal(pthread_self(), slow->producer))
+        slow->has_got = tally_reaches(&slow->got, 1);
 }
 
 static int
 run_get(struct worker *self)
 {
-    struct patience *p = self->arg;
-    wq_item         *item = NULL;
-    const wq_err     err = wq_get(p->q, &item);
+    struct slow *slow = self->arg;
+    wq_item     *item = NULL;
+    const wq_err err = wq_get(slow->q, &item);
 
-    tally_add(&p->got, 1);
+    tally_add(&slow->got, 1);
     return (int)err;
 }
 
-/* Q-25 Q-26: who is to be woken does not wait for a sink. */
-TEST(slow_sink_does_not_hold_up_who_sleeps)
+/* Q-25 Q-26 */
+TEST(slow_sink_does_not_delay_a_wakeup)
 {
-    struct metered *m = metered_create(WQ_CONFIG(.order = NULL));
-    struct patience patience = {
-        .q = m->t.q, .got = TALLY_INIT, .adder = pthread_self()};
-    struct worker *getter = worker_start(run_get, &patience);
+    struct metered *m = *state;
+    struct slow     slow = {
+            .q = m->q, .got = TALLY_INIT, .producer = pthread_self()};
+    struct worker *getter = worker_start(run_get, &slow);
 
     worker_await_blocked(getter);
-    m->r.arg = &patience;
+    m->r.arg = &slow;
     m->r.hook = wait_for_get;
-    add(m->t.q, "foo");
-    assert_true(patience.paid);
+    add(m->q, "foo");
+    assert_true(slow.has_got);
     assert_err(worker_join(getter), WQ_OK);
-    metered_destroy(m);
-}
-
-static int
-run_destroy(struct worker *self)
-{
-    wq_destroy(self->arg);
-    return 0;
 }
 
 static void
 pass_stage(struct recorder *r, enum recorder_call call)
 {
     if (call == RECORDER_CHANGED)
-        stage_pass(r->arg);
+        checkpoint_pass(r->arg);
 }
 
-/* O-03 Q-25: a get that has slept may have something to tell when it returns
- * empty-handed. Until it has done so, it counts as blocked. */
-TEST(destroy_waits_for_a_get_that_is_telling_a_sink)
+/* O-03 Q-25: a get that times out may report changes. Until it has done so, it
+ * counts as blocked. */
+TEST(destroy_waits_for_a_get_that_reports_to_a_sink)
 {
     struct recorder   all[2];
     const wq_metrics *first = chain(all, 2);
-    struct stage      stage = STAGE_INIT;
+    struct checkpoint checkpoint = CHECKPOINT_INIT;
     struct timed *t = timed_create(WQ_CONFIG(.name = "test", .metrics = first));
 
     add(t->q, "foo");
@@ -510,13 +471,13 @@ TEST(destroy_waits_for_a_get_that_is_telling_a_sink)
     add_after(t, "foo", 1 * S); /* then it is DIRTY, and nothing is READY */
     struct worker *getter = get_in_time(t, 1 * S);
     await_sleepers(t, 1);
-    all[0].arg = &stage;
+    all[0].arg = &checkpoint;
     all[0].hook = pass_stage;
     step(t, 1 * S);
-    tally_await(&stage.begun, 1); /* the get is in the first sink */
-    struct worker *destroyer = worker_start(run_destroy, t->q);
+    tally_await(&checkpoint.begun, 1); /* the get is in the first sink */
+    struct worker *destroyer = worker_destroy(t->q);
     worker_await_blocked(destroyer);
-    tally_add(&stage.allowed, STAGE_OPEN);
+    tally_add(&checkpoint.allowed, CHECKPOINT_OPEN);
     assert_err(worker_join(getter), WQ_ETIMEDOUT);
     assert_int_equal(worker_join(destroyer), 0);
     t->q = NULL;
@@ -527,19 +488,18 @@ TEST(destroy_waits_for_a_get_that_is_telling_a_sink)
     timed_destroy(t);
 }
 
-WQ_TESTS(test(sink_is_opened_with_the_queue_and_closed_once),
-         test(what_destroy_drops_is_told_before_the_sink_is_closed),
-         test(several_sinks_hear_the_same),
-         test(sinks_may_be_forgotten_once_the_queue_is_made),
-         test(sink_without_functions_is_called_for_nothing),
-         test(open_that_fails_makes_create_fail),
-         test(open_that_fails_leaves_nothing_behind),
+WQ_TESTS(with_sink(sink_is_opened_with_the_queue_and_closed_once),
+         with_sink(destroy_reports_drops_before_it_closes_the_sink),
+         test(queue_reports_the_same_to_all_its_sinks),
+         test(queue_copies_the_structs_of_its_sinks),
+         test(sink_may_have_no_functions),
+         test(open_that_fails_makes_create_fail_without_a_leak),
          test(open_that_fails_leaves_no_descriptor),
          test(sink_of_a_wrong_size_is_refused_before_any_is_opened),
          test(shorter_sink_has_no_next),
-         test(longer_sink_is_taken_if_what_we_do_not_know_is_zero),
-         test(default_sink_is_for_later_queues_that_bring_none),
+         test(longer_sink_is_accepted_if_its_unknown_fields_are_zero),
+         test(default_sink_is_for_later_queues_without_a_sink),
          test(sinks_may_call_the_queue),
          test(sink_may_call_the_queue_from_open),
-         test(slow_sink_does_not_hold_up_who_sleeps),
-         test(destroy_waits_for_a_get_that_is_telling_a_sink));
+         with_sink(slow_sink_does_not_delay_a_wakeup),
+         test(destroy_waits_for_a_get_that_reports_to_a_sink));

@@ -10,6 +10,8 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
+#include <wq/inspect.h>
+
 #include "support/worker.h"
 
 enum { KEYS = 50, PRODUCERS = KEYS, REPEATS = 50, CONSUMERS = 10 };
@@ -33,7 +35,7 @@ make_crowd(void **state)
     for (int i = 0; i < PRODUCERS; i++)
         crowd.number[i] = i;
     assert_int_equal(sem_init(&crowd.added_again, 0, 0), 0);
-    assert_err(wq_create(NULL, &crowd.queue), WQ_OK);
+    crowd.queue = open_queue(NULL);
     *state = &crowd;
     return 0;
 }
@@ -231,7 +233,148 @@ TEST(keys_added_again_by_their_consumers_end_with_drain)
 
 #define with_crowd(name) test_with(name, make_crowd, drop_crowd)
 
-WQ_TESTS(with_crowd(all_consumers_leave_when_the_producers_ended_with_shutdown),
+/* ---- races with one call ---- */
+
+/* a get that was woken but finds its key taken goes on waiting. */
+TEST(blocked_gets_share_keys_with_gets_that_do_not_block)
+{
+    wq_queue *q = *state;
+
+    for (int round = 0; round < 200; round++) {
+        wq_item       *theirs = NULL, *ours = NULL;
+        struct worker *w = worker_get(q, &theirs);
+
+        add(q, "foo");
+        const bool stolen = wq_get_within(q, 0, &ours) == WQ_OK;
+        if (stolen)
+            add(q, "bar");
+        assert_err(worker_join(w), WQ_OK);
+        assert_key(theirs, stolen ? "bar" : "foo");
+        finish(q, theirs);
+        if (stolen)
+            finish(q, ours);
+        assert_none_ready(q, WQ_ETIMEDOUT);
+    }
+}
+
+/* A worker as the manual of wq_interrupt() describes it. */
+struct stop {
+    wq_queue   *queue;
+    atomic_bool stopping;
+};
+
+static int
+work_until_stopped(struct worker *self)
+{
+    struct stop *stop = self->arg;
+    wq_item     *item;
+
+    while (!atomic_load(&stop->stopping)) {
+        const wq_err err = wq_get(stop->queue, &item);
+        if (err == WQ_OK)
+            (void)wq_done(stop->queue, item);
+        else if (err != WQ_EINTERRUPTED)
+            return (int)err;
+    }
+    wq_interrupt(stop->queue); /* tell the next one */
+    return WQ_OK;
+}
+
+/* O-08: without waiting for the workers to block, so that some are just about
+ * to. */
+TEST(workers_that_pass_an_interrupt_on_all_stop)
+{
+    enum { WORKERS = 6, ROUNDS = 20 };
+    wq_queue *q = *state;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct stop    stop = {.queue = q};
+        struct worker *all[WORKERS];
+
+        for (int i = 0; i < WORKERS; i++)
+            all[i] = worker_start(work_until_stopped, &stop);
+        add(q, "foo");
+        atomic_store(&stop.stopping, true);
+        wq_interrupt(q);
+        for (int i = 0; i < WORKERS; i++)
+            assert_err(worker_join(all[i]), WQ_OK);
+    }
+    assert_false(wq_shutting_down(q));
+}
+
+/* O-03: a get that was woken for a key has it, or is sent home; never is it
+ * left behind in a queue that is gone. */
+TEST(destroy_meets_a_get_that_is_just_waking_up)
+{
+    enum { ROUNDS = 50, GETTERS = 2 };
+
+    for (int round = 0; round < ROUNDS; round++) {
+        wq_queue      *q = open_queue(NULL);
+        struct worker *all[GETTERS];
+
+        for (int i = 0; i < GETTERS; i++)
+            all[i] = worker_get(q, NULL);
+        worker_await_all_blocked(all, GETTERS);
+        add(q, "foo");
+        wq_destroy(q);
+
+        int handed_out = 0;
+        for (int i = 0; i < GETTERS; i++) {
+            const int err = worker_join(all[i]);
+            handed_out += err == WQ_OK;
+            if (err)
+                assert_err(err, WQ_ESHUTDOWN);
+        }
+        assert_in_range(handed_out, 0, 1);
+    }
+}
+
+/* O-03 */
+TEST(destroy_of_NULL_does_nothing)
+{
+    wq_destroy(NULL);
+}
+
+static int
+work_until_shutdown(struct worker *self)
+{
+    wq_item *item = NULL;
+
+    while (wq_next(self->arg, WQ_FOREVER, &item) == WQ_OK)
+        if (wq_add(self->arg, item->key) != WQ_OK)
+            break;
+    return item ? (int)wq_done(self->arg, item) : 0;
+}
+
+/* O-30 */
+TEST(stats_are_one_snapshot_while_threads_work)
+{
+    enum { WORKERS = 3, LOOKS = 3000 };
+    wq_queue      *q = *state;
+    struct worker *all[WORKERS];
+
+    add(q, "foo");
+    add(q, "bar");
+    for (int i = 0; i < WORKERS; i++)
+        all[i] = worker_start(work_until_shutdown, q);
+    for (int i = 0; i < LOOKS; i++) {
+        wq_stats s = {.size = sizeof s};
+
+        assert_err(wq_read_stats(q, &s), WQ_OK);
+        assert_int_equal(s.adds, s.gets + s.ready + s.dirty);
+        assert_int_equal(s.gets, s.dones + s.held);
+    }
+    wq_shutdown(q);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(worker_join(all[i]), 0);
+}
+
+WQ_TESTS(with_queue(blocked_gets_share_keys_with_gets_that_do_not_block),
+         with_queue(workers_that_pass_an_interrupt_on_all_stop),
+         test(destroy_meets_a_get_that_is_just_waking_up),
+         test(destroy_of_NULL_does_nothing),
+         with_queue(stats_are_one_snapshot_while_threads_work),
+         with_crowd(all_consumers_leave_when_the_producers_ended_with_shutdown),
          with_crowd(all_consumers_leave_when_the_producers_ended_with_drain),
          with_crowd(keys_added_again_by_their_consumers_end_with_shutdown),
          with_crowd(keys_added_again_by_their_consumers_end_with_drain));

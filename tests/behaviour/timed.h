@@ -56,7 +56,7 @@ timed_create(const wq_config *config)
     wq_config     mine = *config;
 
     mine.clock = t->clock;
-    assert_err(wq_create(&mine, &t->q), WQ_OK);
+    t->q = open_queue(&mine);
     return t;
 }
 

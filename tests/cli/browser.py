@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How does a test use a real browser? Chromium without a window, driven over
-WebDriver's HTTP by chromedriver; nothing but Python's own library is needed."""
+"""How does a test use a real browser? Chromium without a window, controlled by
+chromedriver over WebDriver's HTTP; this needs only Python's own library."""
 
 import base64
 import json
@@ -23,13 +23,13 @@ FLAGS = [
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the name WebDriver gives it
 
-# Keys that are no characters have these, in WebDriver.
+# WebDriver's codes for keys that are not characters.
 TAB, ENTER, ESCAPE = "\ue004", "\ue007", "\ue00c"
 LEFT, RIGHT, SHIFT = "\ue012", "\ue014", "\ue008"
 
 
 def missing():
-    """Which program is not there; None: all are."""
+    """The name of a program that is not installed; None: all are."""
     for name in ("chromium", "chromedriver"):
         if not shutil.which(name):
             return name
@@ -37,12 +37,12 @@ def missing():
 
 
 class Browser:
-    """One window, with a profile of its own that is gone afterwards."""
+    """One window, with a profile of its own that close() removes."""
 
     def __init__(self, flags=()):
         self.home = tempfile.mkdtemp(prefix="wq-browser-")
         environment = dict(os.environ, HOME=self.home)
-        for name in list(environment):  # a proxy has no part in this
+        for name in list(environment):  # without a proxy
             if name.lower().endswith("_proxy"):
                 del environment[name]
         self.driver = subprocess.Popen(
@@ -69,7 +69,7 @@ class Browser:
         for line in self.driver.stdout:
             if "started successfully on port" in line:
                 return line.rsplit(None, 1)[1].rstrip(".\n")
-        raise RuntimeError("chromedriver does not start")
+        raise RuntimeError("chromedriver did not start")
 
     def _call(self, method, path, body=None):
         request = urllib.request.Request(
@@ -101,7 +101,7 @@ class Browser:
         self._call("POST", self.session + "/url", {"url": url})
 
     def run(self, script, *arguments):
-        """What a function with this body returns."""
+        """Returns the value of a function with this body."""
         return self._call("POST", self.session + "/execute/sync",
                           {"script": script, "args": list(arguments)})
 
@@ -118,18 +118,18 @@ class Browser:
             "return document.querySelector(arguments[0]).textContent", selector)
 
     def label(self, selector):
-        """What somebody hears who cannot see it."""
+        """The label that a screen reader reads."""
         return self._call("GET", "%s/element/%s/computedlabel" %
                           (self.session, self.find(selector)))
 
     def prefer(self, feature, value):
-        """As a setting of the system."""
+        """Sets a preference, like a setting of the system."""
         self._call("POST", self.session + "/goog/cdp/execute", {
             "cmd": "Emulation.setEmulatedMedia", "params": {
                 "features": [{"name": feature, "value": value}]}})
 
     def press(self, *keys):
-        """As somebody would who has a keyboard only: to what has the focus."""
+        """Presses keys, for the element that has the focus."""
         steps = []
         for key in keys:
             steps += [{"type": "keyDown", "value": key},
@@ -138,21 +138,21 @@ class Browser:
             {"type": "key", "id": "keyboard", "actions": steps}]})
 
     def wait(self, script, *arguments, seconds=20):
-        """Until it returns something true, which is returned."""
+        """Waits until the script returns a true value, and returns it."""
         end = time.monotonic() + seconds
         while True:
             value = self.run(script, *arguments)
             if value:
                 return value
             if time.monotonic() > end:
-                raise AssertionError("still not: " + script)
+                raise AssertionError("timed out waiting for: " + script)
             time.sleep(0.03)
 
     def log(self, kind):
         return self._call("POST", self.session + "/se/log", {"type": kind})
 
     def requests(self):
-        """The URLs that were asked for since the last time."""
+        """The URLs requested since the last call."""
         urls = []
         for entry in self.log("performance"):
             message = json.loads(entry["message"])["message"]
@@ -165,5 +165,5 @@ class Browser:
                    {"width": width, "height": height})
 
     def picture(self):
-        """What the window shows, as the bytes of a PNG."""
+        """The content of the window as the bytes of a PNG."""
         return base64.b64decode(self._call("GET", self.session + "/screenshot"))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""How does a test decide when and how a run ends? The handler writes down that
-it has begun, and waits until the test lets it go with an exit code."""
+"""How does a test decide when and how a run ends? The handler logs that it has
+begun, and waits until the test sends it an exit code."""
 
 import os
 import signal
 
-from program import PATIENCE, Case, Ended, until
+from program import TIMEOUT, Case, Ended, state, until
 
-# One write() a line: they do not mix. The gate is a FIFO of the key's name.
+# One write() per line: lines do not mix. The gate is a FIFO named after the key.
 WAITING = """
 echo "begin $1 $WQ_ATTEMPT $$" >>log
 read code <"gate.$1"
@@ -17,25 +17,10 @@ exit "$code"
 
 
 def usual_signals():
-    """As for a program that is started at a prompt."""
+    """The signals of a program that a user starts at a prompt."""
     for number in signal.valid_signals():
         if number not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(number, signal.SIG_DFL)
-
-
-def is_running(pid):
-    """Not gone, and not a zombie either."""
-    try:
-        with open("/proc/%d/stat" % pid, encoding="latin-1") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def state(pid):
-    """"S": sleeps, "T": was stopped."""
-    with open("/proc/%d/stat" % pid, encoding="latin-1") as file:
-        return file.read().rsplit(")", 1)[1].split()[0]
 
 
 class Handled(Case):
@@ -48,21 +33,13 @@ class Handled(Case):
         return super().start(*arguments, **rest)
 
     def started(self, keys, *options, gates="abcdefgh", **rest):
-        """The program, with handlers that wait, reading these keys."""
+        """The program with these keys, and with handlers that wait."""
         for gate in gates:
             if gate not in self.gates:
                 self.gates[gate] = self.fifo("gate." + gate)
         process = self.start(*options, *self.script(WAITING), **rest)
         self.feed(process, keys)
         return process
-
-    @staticmethod
-    def feed(process, keys, end=True):
-        process.stdin.write(keys)
-        process.stdin.flush()
-        if end:
-            process.stdin.close()
-            process.stdin = None
 
     def let_go(self, key, code=0):
         os.write(self.gates[key], b"%d\n" % code)
@@ -88,14 +65,18 @@ class Handled(Case):
         self.assertEqual(sorted(self.begun()), sorted(keys))
 
     def ended(self, process):
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT)
         return Ended(process.returncode, out, err)
+
+    def left(self):
+        """The sorted keys in the file of --pending-file=left."""
+        return sorted(self.read("left").split(b"\0")[:-1])
 
     def await_stopped(self, pid):
         until(lambda: state(pid) == "T", "a stopped process")
 
     def signalled(self, process, number, phase):
-        """Sends it, and waits until the program has understood."""
+        """Sends the signal, and waits for the event of the phase."""
         before = len(self.events())
         process.send_signal(number)
         until(lambda: [event for event in self.events()[before:]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* handler.c: is anybody else at work on my key? A handler that is quick enough
- * to be run thousands of times. Holds a lock of the key's name while it works,
- * which the kernel lets go however it ends, and writes to the file "log":
+/* handler.c: does another handler work on this key? A handler that is fast
+ * enough to be run thousands of times. It holds a file lock named after the key
+ * while it works, which the kernel releases however it ends, and appends to the
+ * file "log":
  *
  *     begin KEY PID NS     overlap KEY PID NS     end KEY PID NS
  */

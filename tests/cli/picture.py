@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How does the live page look? Draws docs/guide/live-page.png from a run with
-bursts of keys and a handler that fails now and then.
+"""What does the live page look like? Draws docs/guide/live-page.png from a run
+with bursts of keys and a handler that fails now and then.
 
     WQ_PROGRAM=build/release/tools/wq python3 tests/cli/picture.py [SECONDS]
 """

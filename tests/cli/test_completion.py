@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Do completions work in the shells they are for? bash and zsh are typed to on
-a terminal, as people do; fish can be asked."""
+"""Do completions work in their shells? The test types to bash and zsh on a
+terminal, as users do; fish has a command that completes."""
 
 import os
 import pty
 import re
 import select
-import shutil
 import subprocess
-import sys
 import time
-import unittest
 
-from program import PATIENCE, PROGRAM, Case
+from program import (PROGRAM, TIMEOUT, Case, main, need_command,
+                     with_terminal)
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -23,7 +21,7 @@ def completion(shell):
 
 
 def shown(seen):
-    """What is left on the screen, more or less: a backspace is written over."""
+    """Roughly what is left on the screen: a backspace removes a character."""
     plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen).replace(b"\r", b"")
     found = True
     while found:
@@ -32,28 +30,28 @@ def shown(seen):
 
 
 class Terminal:
-    """A shell with a person in front of it."""
+    """A shell with a user."""
 
     def __init__(self, argv, folder, env):
-        self.pid, self.fd = pty.fork()
+        self.pid, self.fd = with_terminal(pty.fork)
         if self.pid == 0:
             os.chdir(folder)
             os.execvpe(argv[0], argv, {**os.environ, **env})
         self.seen = b""
 
     def type(self, keys, until):
-        """Types, and waits until the screen shows what is expected; returns
-        what came since."""
+        """Types, and waits until the screen shows `until`."""
         self.seen = b""
         os.write(self.fd, keys.encode())
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
             ready, _, _ = select.select([self.fd], [], [], 0.1)
             if ready:
                 self.seen += os.read(self.fd, 65536)
             if until in shown(self.seen):
                 return
-        raise AssertionError("in vain: %r; seen %r" % (until, self.seen))
+        raise AssertionError("timed out waiting for %r; got %r" %
+                             (until, self.seen))
 
     def close(self):
         os.close(self.fd)
@@ -78,20 +76,20 @@ class Completion(Case):
         self.addCleanup(terminal.close)
         return terminal
 
-    def typed(self, terminal, *pairs):
-        """For each pair: what is typed before TAB, and what the line is then.
-        An X typed behind it shows whether there is a space. Ctrl-U clears."""
+    def assert_completes(self, terminal, *pairs):
+        """For each pair: types the first, TAB and X, and expects the second as
+        the line before the X. Ctrl-U clears the line."""
         for keys, line in pairs:
             with self.subTest(keys):
                 terminal.type(keys + "\tX", line.encode() + b"X")
                 terminal.type("\x15", b"")
 
-    @unittest.skipUnless(shutil.which("bash"), "no bash")
-    def test_bash(self):
+    def test_bash_completes_what_is_typed(self):
+        need_command("bash")
         terminal = self.terminal("bash", "--norc", "--noprofile", "-i")
         terminal.type("bind 'set enable-bracketed-paste off'; "
                       "source completion.bash; echo rea''dy\n", b"\nready")
-        self.typed(
+        self.assert_completes(
             terminal,
             ("wq r", "wq run "), ("wq --comp", "wq --completion="),
             ("wq --completion=z", "wq --completion=zsh "),
@@ -110,15 +108,15 @@ class Completion(Case):
             ("wq run -- truncat", "wq run -- truncate "),
             ("wq run -P2 cat a", r"wq run -P2 cat a\ file "))
 
-    @unittest.skipUnless(shutil.which("zsh"), "no zsh")
-    def test_zsh(self):
+    def test_zsh_completes_what_is_typed(self):
+        need_command("zsh")
         # As installed: a file of a directory of $fpath.
         os.rename(self.path("completion.zsh"), self.path("bin/_wq"))
         terminal = self.terminal("zsh", "-f", "-i")
         terminal.type("bindkey -e; unset zle_bracketed_paste; "
                       "fpath=($PWD/bin $fpath); autoload -Uz compinit; compinit -u -D; "
                       "echo rea''dy\n", b"\nready")
-        self.typed(
+        self.assert_completes(
             terminal,
             ("wq run --quie", "wq run --quiet "), ("wq r", "wq run "),
             ("wq run --rat", "wq run --rate="),
@@ -130,9 +128,9 @@ class Completion(Case):
             ("wq run -- truncat", "wq run -- truncate "),
             ("wq run -P2 cat a", r"wq run -P2 cat a\ file "))
 
-    @unittest.skipUnless(shutil.which("fish"), "no fish")
-    def test_fish(self):
-        for line, answer in (
+    def test_fish_completes_what_is_typed(self):
+        need_command("fish")
+        for line, word in (
                 ("wq r", "run"), ("wq --comp", "--completion"),
                 ("wq --completion=z", "--completion=zsh"),
                 ("wq run --quie", "--quiet"), ("wq run --rat", "--rate"),
@@ -145,19 +143,14 @@ class Completion(Case):
                 ("wq run -- truncat", "truncate"),
                 ("wq run -P2 cat a", "a file")):
             with self.subTest(line):
-                told = subprocess.run(
+                answer = subprocess.run(
                     ["fish", "-N", "-c", "source completion.fish; "
                      "complete -C '%s'" % line],
                     cwd=self.dir, env={**os.environ, **self.env}, check=True,
                     capture_output=True, text=True)
-                self.assertIn(answer, [each.split("\t")[0] for each in
-                                       told.stdout.splitlines()])
+                self.assertIn(word, [each.split("\t")[0] for each in
+                                       answer.stdout.splitlines()])
 
 
 if __name__ == "__main__":
-    missing = [shell for shell in SHELLS if not shutil.which(shell)]
-    if missing:
-        print("skipped in part: no", *missing)
-        if os.environ.get("CI") == "true":
-            sys.exit(1)
-    unittest.main()
+    main()

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""How does it end: by signals, by time, by policy?"""
+"""How do wq and its runs end: by signals, timeouts and policies?"""
 
 import os
 import signal
 import subprocess
 import time
-import unittest
 
-from handled import Handled, is_running, state
-from program import PROGRAM, until
+from handled import Handled
+from program import PROGRAM, is_running, main, state, until
 
-# Does not listen to SIGTERM; a child of it does not either.
+# Ignores SIGTERM, and so do its children.
 STUBBORN = """
 trap '' TERM
 echo "begin $1 $WQ_ATTEMPT $$" >>log
@@ -19,7 +18,16 @@ while :; do sleep 0.02; done
 
 
 class Signals(Handled):
-    def test_the_first_lets_runs_finish(self):
+    def stopping(self, script, *options, number=signal.SIGINT):
+        """One run of the script has begun, and two signals stop it."""
+        process = self.start("--json=events", *options, *self.script(script))
+        self.feed(process, b"a\n")
+        self.await_begun("a")
+        self.signalled(process, number, "draining")
+        self.signalled(process, number, "stopping")
+        return process
+
+    def test_first_signal_lets_runs_finish(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(number):
                 self.write("log", b"")
@@ -34,10 +42,9 @@ class Signals(Handled):
                 self.assertEqual(ended.status, -number)
                 self.assertEqual(sorted(self.begun()), ["a", "b"])
                 self.assertIn(b"3 keys, 1 ok, 0 failed, 2 left", ended.err)
-                self.assertEqual(sorted(self.read("left").split(b"\0")[:-1]),
-                                 [b"b", b"c"])
+                self.assertEqual(self.left(), [b"b", b"c"])
 
-    def test_it_stops_reading(self):
+    def test_first_signal_ends_the_input(self):
         process = self.started(b"", gates="a")
         self.ended(process)
         process = self.start("--json=events", *self.script(
@@ -54,7 +61,7 @@ class Signals(Handled):
         self.assertEqual(ended.status, -signal.SIGTERM)
         self.assertIn(b"1 key, 1 ok, 0 failed, 0 left; 1 add;", ended.err)
 
-    def test_the_second_stops_runs(self):
+    def test_second_signal_stops_runs(self):
         process = self.started(b"a\nb\n", "-P2", "--json=events",
                                "--pending-file=left")
         self.await_begun("a", "b")
@@ -63,68 +70,40 @@ class Signals(Handled):
         ended = self.ended(process)
         self.assertEqual(ended.status, -signal.SIGINT)  # the first one
         self.assertIn(b"2 keys, 0 ok, 0 failed, 2 left", ended.err)
-        self.assertEqual(sorted(self.read("left").split(b"\0")[:-1]),
-                         [b"a", b"b"])
-        outcomes = [event["outcome"] for event in self.events()
-                    if event["event"] == "finished"]
-        self.assertEqual(outcomes, ["stopped", "stopped"])
+        self.assertEqual(self.left(), [b"a", b"b"])
+        self.assertEqual(self.finished("outcome"), ["stopped", "stopped"])
 
-    def test_the_third_kills_them(self):
-        process = self.start("--json=events", "--kill-after=1h",
-                             *self.script(STUBBORN))
-        self.feed(process, b"a\n")
-        self.await_begun("a")
-        self.signalled(process, signal.SIGINT, "draining")
-        self.signalled(process, signal.SIGINT, "stopping")
+    def test_third_signal_kills_runs(self):
+        process = self.stopping(STUBBORN, "--kill-after=1h")
         self.assertTrue(is_running(self.pid("a")))
         self.signalled(process, signal.SIGINT, "killing")
         self.assertEqual(self.ended(process).status, -signal.SIGINT)
-        self.assertEqual([event["signal"] for event in self.events()
-                          if event["event"] == "finished"], [9])
+        self.assertEqual(self.finished("signal"), [9])
 
-    def test_what_does_not_stop_is_killed_after_a_while(self):
-        process = self.start("--json=events", "--kill-after=20ms",
-                             *self.script(STUBBORN))
-        self.feed(process, b"a\n")
-        self.await_begun("a")
-        self.signalled(process, signal.SIGTERM, "draining")
-        self.signalled(process, signal.SIGTERM, "stopping")
+    def test_run_that_ignores_the_stop_signal_is_killed(self):
+        process = self.stopping(STUBBORN, "--kill-after=20ms",
+                                number=signal.SIGTERM)
         self.assertEqual(self.ended(process).status, -signal.SIGTERM)
 
-    def test_a_run_that_succeeds_all_the_same_has_succeeded(self):
-        process = self.start("--json=events", *self.script(
+    def test_stopped_run_that_exits_with_0_has_succeeded(self):
+        process = self.stopping(
             "trap 'exit 0' TERM; echo begin $1 1 $$ >>log;"
-            "while :; do sleep 0.02; done"))
-        self.feed(process, b"a\n")
-        self.await_begun("a")
-        self.signalled(process, signal.SIGINT, "draining")
-        self.signalled(process, signal.SIGINT, "stopping")
+            "while :; do sleep 0.02; done")
         self.assertIn(b"1 key, 1 ok, 0 failed, 0 left", self.ended(process).err)
 
-    def test_all_of_the_process_group_is_told(self):
-        process = self.start("--json=events", *self.script(
+    def test_stop_signal_reaches_the_whole_process_group(self):
+        self.ended(self.stopping(
             "sleep 1000 & echo begin $1 1 $! >>log; wait"))
-        self.feed(process, b"a\n")
-        self.await_begun("a")
-        self.signalled(process, signal.SIGINT, "draining")
-        self.signalled(process, signal.SIGINT, "stopping")
-        self.ended(process)
         until(lambda: not is_running(self.pid("a")), "its end")
 
-    def test_another_signal_to_stop_with(self):
-        process = self.start("--json=events", "--stop-signal=USR1",
-                             *self.script(
-                                 "trap 'echo end usr1 0 0 >>log; exit 1' USR1;"
-                                 "echo begin $1 1 $$ >>log;"
-                                 "while :; do sleep 0.02; done"))
-        self.feed(process, b"a\n")
-        self.await_begun("a")
-        self.signalled(process, signal.SIGINT, "draining")
-        self.signalled(process, signal.SIGINT, "stopping")
-        self.ended(process)
+    def test_stop_signal_can_be_chosen(self):
+        self.ended(self.stopping(
+            "trap 'echo end usr1 0 0 >>log; exit 1' USR1;"
+            "echo begin $1 1 $$ >>log; while :; do sleep 0.02; done",
+            "--stop-signal=USR1"))
         self.assertEqual(self.log()[-1][1], "usr1")
 
-    def test_a_signal_that_was_ignored_stays_so(self):
+    def test_ignored_signal_stays_ignored(self):
         process = self.started(
             b"a\n", preexec_fn=lambda: signal.signal(signal.SIGHUP,
                                                      signal.SIG_IGN))
@@ -133,7 +112,7 @@ class Signals(Handled):
         self.let_go("a")
         self.assertEqual(self.ended(process).status, 0)
 
-    def test_a_shell_sees_128_plus_n(self):
+    def test_shell_sees_128_plus_the_signal(self):
         process = subprocess.Popen(
             ["sh", "-c", '"$0" run -q -f </dev/null -- true & echo $!; '
              "wait $!; echo $?", PROGRAM], cwd=self.dir,
@@ -145,7 +124,7 @@ class Signals(Handled):
 
 
 class Slots(Handled):
-    def test_usr1_and_usr2_change_how_many_run(self):
+    def test_usr1_and_usr2_change_the_number_of_slots(self):
         process = self.started(b"a\nb\nc\nd\ne\n", "-P1")
         self.await_begun("a")
         process.send_signal(signal.SIGUSR1)
@@ -168,7 +147,7 @@ class Slots(Handled):
 
     @staticmethod
     def await_taken(process):
-        """Until no signal waits for it: it has read them."""
+        """Waits until it has handled all signals."""
         def none_pending():
             with open("/proc/%d/status" % process.pid,
                       encoding="ascii") as file:
@@ -177,7 +156,7 @@ class Slots(Handled):
 
 
 class Pausing(Handled):
-    def test_tstp_and_cont_are_passed_on(self):
+    def test_tstp_and_cont_reach_the_runs(self):
         process = self.started(b"a\n", "--timeout=1h")
         self.await_begun("a")
         process.send_signal(signal.SIGTSTP)
@@ -188,7 +167,7 @@ class Pausing(Handled):
         self.let_go("a")
         self.assertEqual(self.ended(process).status, 0)
 
-    def test_timeouts_do_not_go_on_meanwhile(self):
+    def test_timeouts_pause_while_wq_is_stopped(self):
         process = self.started(b"a\n", "--timeout=2s", "--retries=0")
         self.await_begun("a")
         process.send_signal(signal.SIGTSTP)
@@ -200,44 +179,41 @@ class Pausing(Handled):
 
 
 class Timeouts(Handled):
-    def test_a_run_that_takes_too_long_has_failed(self):
-        begin = time.monotonic()
+    def test_run_that_times_out_has_failed(self):
         ended = self.run_keys(b"1000\n", "--timeout=100ms", "--retries=1",
                               "--backoff=1ms", "--json=events", "--", "sleep")
         self.assertEqual(ended.status, 123)
-        self.assertGreaterEqual(time.monotonic() - begin, 0.2)
+        self.assertGreaterEqual(ended.seconds, 0.2)
         self.assertIn(b"1000: failed: timed out (attempt 2)", ended.err)
         self.assertIn(b"2 time-outs", ended.err)
 
-    def test_even_if_it_then_says_0(self):
+    def test_run_that_times_out_and_exits_with_0_has_failed(self):
         ended = self.run_keys(b"a\n", "--timeout=100ms", "--retries=0",
                               *self.script("trap 'exit 0' TERM;"
                                            "while :; do sleep 0.02; done"))
         self.assertEqual(ended.status, 123)
 
-    def test_one_that_was_stopped_hears_it(self):
+    def test_stopped_run_times_out(self):
         ended = self.run_keys(b"a\n", "--timeout=0.1", "--kill-after=1h",
                               "--retries=0", *self.script("kill -STOP $$"))
         self.assertEqual(ended.status, 123)
         self.assertIn(b"a: failed: timed out", ended.err)
 
-    def test_then_it_is_killed(self):
-        begin = time.monotonic()
+    def test_run_that_ignores_its_timeout_is_killed(self):
         ended = self.run_keys(b"a\n", "--timeout=50ms", "--kill-after=50ms",
                               "--retries=0", "--json=events",
                               *self.script(STUBBORN))
         self.assertEqual(ended.status, 123)
-        self.assertGreaterEqual(time.monotonic() - begin, 0.1)
-        self.assertEqual([event["signal"] for event in self.events()
-                          if event["event"] == "finished"], [9])
+        self.assertGreaterEqual(ended.seconds, 0.1)
+        self.assertEqual(self.finished("signal"), [9])
 
-    def test_not_those_that_are_quick(self):
+    def test_quick_run_does_not_time_out(self):
         ended = self.run_keys(b"a\nb\nc\n", "--timeout=1h", "--", "true")
         self.assertEqual(ended.status, 0)
 
 
 class Draining(Handled):
-    def test_no_longer_than_that(self):
+    def test_drain_timeout_stops_runs(self):
         process = self.started(b"a\nb\n", "-P1", "--drain-timeout=50ms",
                                "--pending-file=left", "--json=events")
         self.await_begun("a")
@@ -245,13 +221,12 @@ class Draining(Handled):
         ended = self.ended(process)
         self.assertEqual(ended.status, 124)
         self.assertIn(b"2 keys, 0 ok, 0 failed, 2 left", ended.err)
-        self.assertEqual(sorted(self.read("left").split(b"\0")[:-1]),
-                         [b"a", b"b"])
+        self.assertEqual(self.left(), [b"a", b"b"])
         phases = [event["phase"] for event in self.events()
                   if event["event"] == "phase"]
         self.assertEqual(phases[-2:], ["draining", "stopping"])
 
-    def test_who_finishes_in_time(self):
+    def test_run_may_end_before_the_drain_timeout(self):
         process = self.started(b"a\nb\n", "-P1", "--drain-timeout=1h",
                                "--json=events")
         self.await_begun("a")
@@ -259,21 +234,21 @@ class Draining(Handled):
         self.let_go("a")
         self.assertEqual(self.ended(process).status, -signal.SIGTERM)
 
-    def test_it_is_not_for_the_end_of_input(self):
+    def test_drain_timeout_does_not_apply_at_end_of_input(self):
         ended = self.run_keys(b"a\n", "--drain-timeout=1ms",
                               *self.script("sleep 0.05"))
         self.assertEqual(ended.status, 0)
 
 
 class Pending(Handled):
-    def test_it_is_empty_when_nothing_is_left(self):
+    def test_pending_file_is_empty_when_nothing_is_left(self):
         self.write("left", b"old")
         self.assertEqual(
             self.run_keys(b"a\n", "--pending-file=left", "true").status, 0)
         self.assertEqual(self.read("left"), b"")
         self.assertEqual(os.listdir(self.dir), ["left"])
 
-    def test_all_kinds_of_keys_that_were_not_run(self):
+    def test_pending_file_has_all_keys_that_are_left(self):
         process = self.started(
             b'"a"\n"b"\n{"key":"c\\n d","after":"1h"}\n', "-P1",
             "--input=jsonl", "--backoff=1000h,1000h", "--json=events",
@@ -284,17 +259,16 @@ class Pending(Handled):
         self.signalled(process, signal.SIGTERM, "draining")
         self.signalled(process, signal.SIGTERM, "stopping")
         self.ended(process)
-        self.assertEqual(sorted(self.read("left").split(b"\0")[:-1]),
-                         [b"a", b"b", b"c\n d"])
+        self.assertEqual(self.left(), [b"a", b"b", b"c\n d"])
 
-    def test_it_can_be_read_again(self):
+    def test_pending_file_can_be_read_as_input(self):
         self.write("left", b"a\0b\nb\0")
         ended = self.run_keys(b"", "-q", "-0", "-aleft", "--pending-file=left",
                               "--halt=soon,done=1", "--", "echo")
         self.assertEqual(ended.status, 124)
         self.assertEqual((ended.out, self.read("left")), (b"a\n", b"b\nb\0"))
 
-    def test_what_is_no_file_stays_what_it_is(self):
+    def test_pending_file_may_be_a_pipe_or_a_link(self):
         pipe = self.fifo("pipe")
         self.write("file", b"old")
         os.symlink("file", self.path("link"))
@@ -306,7 +280,7 @@ class Pending(Handled):
         self.assertEqual(self.read("file"), b"b\0")
         self.assertEqual(sorted(os.listdir(self.dir)), ["file", "link", "pipe"])
 
-    def test_a_pipe_that_nobody_reads(self):
+    def test_pending_file_without_a_reader_is_an_error(self):
         os.mkfifo(self.path("pipe"))
         ended = self.run_keys(b"a\n", "--pending-file=pipe", "true")
         self.assertEqual(ended.status, 125)
@@ -315,7 +289,8 @@ class Pending(Handled):
 
 class Halting(Handled):
     def halted(self, policy, keys, *options, status=124):
-        """Runs the keys one by one; a key says what it exits with."""
+        """Runs the keys one by one; the key is the exit code; returns how many
+        were run."""
         self.write("log", b"")
         self.write("keys", "\n".join(keys).encode())
         ended = self.run_keys(
@@ -324,19 +299,19 @@ class Halting(Handled):
         self.assertEqual(ended.status, status, ended.err)
         return len(self.begun())
 
-    def test_failures(self):
+    def test_halt_after_failures(self):
         keys = ["0.1", "1.1", "0.2", "1.2", "0.3", "1.3", "0.4"]
         self.assertEqual(self.halted("soon,fail=1", keys), 2)
         self.assertEqual(self.halted("now,fail=2", keys), 4)
         self.assertEqual(self.halted("never", keys, status=123), 7)
         self.assertEqual(self.halted("now,fail=9", keys, status=123), 7)
 
-    def test_successes(self):
+    def test_halt_after_successes(self):
         keys = ["1.1", "0.1", "0.2", "0.3"]
         self.assertEqual(self.halted("now,success=1", keys), 2)
         self.assertEqual(self.halted("soon,done=3", keys), 3)
 
-    def test_parts(self):
+    def test_halt_after_a_percentage(self):
         keys = ["0.%d" % i for i in range(5)] + ["1.%d" % i for i in range(9)]
         # 3 of 8 are the first to count, 5 of 10 are half.
         self.assertEqual(self.halted("soon,fail=30%", keys), 8)
@@ -345,16 +320,16 @@ class Halting(Handled):
         keys = ["1.0"] + keys[:3]  # one failure is not enough for a part
         self.assertEqual(self.halted("soon,fail=20%", keys, status=123), 4)
 
-    def test_at_the_last_key_nothing_was_stopped(self):
+    def test_halt_at_the_last_key_stops_nothing(self):
         self.assertEqual(self.halted("soon,fail=1", ["0.1", "1.1"],
                                      status=123), 2)
 
-    def test_retries_do_not_count(self):
+    def test_retries_do_not_count_for_halt(self):
         ended = self.run_keys(b"a\nb\n", "--halt=now,fail=1", "--backoff=1ms",
                               *self.script("[ $WQ_ATTEMPT = 3 ]"))
         self.assertEqual(ended.status, 0)
 
-    def test_now_stops_the_others(self):
+    def test_halt_now_stops_other_runs(self):
         process = self.started(b"a\nb\nc\n", "-P2", "--halt=now,fail=1",
                                "--retries=0", "--json=events")
         self.await_begun("a", "b")
@@ -362,11 +337,10 @@ class Halting(Handled):
         ended = self.ended(process)
         self.assertEqual(ended.status, 124)
         self.assertIn(b"3 keys, 0 ok, 1 failed, 2 left", ended.err)
-        self.assertEqual(sorted(event["outcome"] for event in self.events()
-                                if event["event"] == "finished"),
+        self.assertEqual(sorted(self.finished("outcome")),
                          ["failed", "stopped"])
 
-    def test_soon_does_not(self):
+    def test_halt_soon_lets_other_runs_finish(self):
         process = self.started(b"a\nb\nc\n", "-P2", "--halt=soon,fail=1",
                                "--retries=0", "--json=events")
         self.await_begun("a", "b")
@@ -378,8 +352,8 @@ class Halting(Handled):
         self.assertIn(b"3 keys, 1 ok, 1 failed, 1 left", ended.err)
 
 
-class Gone(Handled):
-    def test_nobody_reads_our_output(self):
+class Readers(Handled):
+    def test_output_without_a_reader_ends_wq(self):
         read, write = os.pipe()
         os.close(read)
         process = self.start(*self.script("echo $1; echo begin $1 >>log"),
@@ -391,7 +365,7 @@ class Gone(Handled):
         self.assertEqual(ended.err, b"")
         self.assertLess(len(self.begun()), 10)
 
-    def test_runs_under_way_are_stopped_then(self):
+    def test_output_without_a_reader_stops_runs(self):
         read, write = os.pipe()
         os.close(read)
         process = self.start("-P2", "--json=events", *self.script(
@@ -403,7 +377,7 @@ class Gone(Handled):
         self.assertEqual(self.ended(process).status, -signal.SIGPIPE)
         self.assertFalse(is_running(self.pid("b")))
 
-    def test_kill_9_takes_the_runs_along(self):
+    def test_kill_9_ends_the_runs_too(self):
         process = self.started(b"a\nb\nc\n", "-P3")
         self.await_begun("a", "b", "c")
         pids = [self.pid(key) for key in "abc"]
@@ -414,17 +388,17 @@ class Gone(Handled):
 
 
 class Summary(Handled):
-    def test_it_is_said_unless_it_should_not_be(self):
+    def test_summary_is_printed_unless_quiet(self):
         line = b"wq: 2 keys, 2 ok, 0 failed, 0 left; 2 adds; 0 retries\n"
-        for options, said in (((), line), (("-q",), b""), (("--quiet",), b""),
-                              (("-q", "--summary"), line),
-                              (("--dry-run",), b""),
-                              (("--summary",), line)):
+        for options, err in (((), line), (("-q",), b""), (("--quiet",), b""),
+                             (("-q", "--summary"), line),
+                             (("--dry-run",), b""),
+                             (("--summary",), line)):
             with self.subTest(options):
                 ended = self.run_keys(b"a\nb\n", *options, "true")
-                self.assertEqual((ended.status, ended.err), (0, said))
+                self.assertEqual((ended.status, ended.err), (0, err))
 
-    def test_failures_are_told_one_by_one(self):
+    def test_each_failure_is_reported(self):
         ended = self.run_keys(b"a\n\x1b\n", "--retries=0", "--", "false")
         self.assertEqual(ended.status, 123)
         self.assertEqual(ended.err.decode().splitlines(), [
@@ -434,4 +408,4 @@ class Summary(Handled):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What does --json say, and --input=jsonl understand?"""
+"""Which events does --json write, and what does --input=jsonl read?"""
 
 import base64
 import fcntl
 import json
 import os
-import subprocess
-import unittest
 
-from program import PATIENCE, Case
+from program import TIMEOUT, Case, main
 
 ODD = [b"a", b"a b", b"\"q\"", b"\\", b"a\nb", b"\t\r\x01\x7f", b"\xff", b"a\xc3",
        b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"\xe2\x82", b"ok\xffok",
@@ -22,8 +20,8 @@ def key_of(event):
     return event["key"].encode()
 
 
-class Said(Case):
-    def said(self, keys, *arguments, status=0):
+class Written(Case):
+    def written(self, keys, *arguments, status=0):
         """The events of a run with these keys."""
         ended = self.run_keys(b"".join(key + b"\0" for key in keys), "-0",
                               "-P1", "-q", *arguments)
@@ -31,8 +29,8 @@ class Said(Case):
         self.ended = ended
         return [json.loads(line) for line in ended.out.splitlines()]
 
-    def test_a_run_from_beginning_to_end(self):
-        events = self.said([b"a"], "--json", "--", "true")
+    def test_events_of_one_run(self):
+        events = self.written([b"a"], "--json", "--", "true")
         self.assertEqual([event["event"] for event in events
                           if event["event"] != "phase"],
                          ["added", "started", "finished", "summary"])
@@ -54,8 +52,8 @@ class Said(Case):
                                         "runs", "retries", "status")],
             [1, 1, 0, 0, 1, 1, 0, 0])
 
-    def test_failures(self):
-        events = self.said([b"a"], "--json", "--retries=1", "--backoff=1ms",
+    def test_events_of_failed_runs(self):
+        events = self.written([b"a"], "--json", "--retries=1", "--backoff=1ms",
                            "--", "sh", "-c", "exit 3", status=123)
         first, second = [event for event in events
                          if event["event"] == "finished"]
@@ -66,8 +64,8 @@ class Said(Case):
         self.assertEqual(events[-1]["retries"], 1)
         self.assertEqual(events[-1]["status"], 123)
 
-    def test_killed_and_timed_out(self):
-        events = self.said([b"a"], "--json", "--retries=0", "--timeout=50ms",
+    def test_event_of_a_run_that_timed_out(self):
+        events = self.written([b"a"], "--json", "--retries=0", "--timeout=50ms",
                            "--", "sleep", "1000", "#", status=123)
         finished = [event for event in events
                     if event["event"] == "finished"][0]
@@ -76,24 +74,24 @@ class Said(Case):
                              (15, True))
             self.assertNotIn("exit", finished)
 
-    def test_what_the_queue_made_of_a_key(self):
-        events = self.said([b"a", b"a", b"b"], "--json", "--after=10ms", "--",
+    def test_added_event_reports_the_effect_of_an_add(self):
+        events = self.written([b"a", b"a", b"b"], "--json", "--after=10ms", "--",
                            "true")
         self.assertEqual([event["how"] for event in events
                           if event["event"] == "added"],
                          ["scheduled", "kept", "scheduled"])
 
-    def test_skipped(self):
-        self.said([b"a"], "--joblog=log", "--", "true")
-        events = self.said([b"a"], "--joblog=log", "--resume", "--json", "--",
+    def test_skipped_key_has_an_event(self):
+        self.written([b"a"], "--joblog=log", "--", "true")
+        events = self.written([b"a"], "--joblog=log", "--resume", "--json", "--",
                            "true")
         self.assertEqual([(event["event"], event.get("key"))
                           for event in events if event["event"] != "phase"],
                          [("skipped", "a"), ("summary", None)])
         self.assertEqual(events[-1]["skipped"], 1)
 
-    def test_any_key_can_be_had_back(self):
-        events = self.said(ODD, "--json", "--", "true")
+    def test_any_key_can_be_decoded(self):
+        events = self.written(ODD, "--json", "--", "true")
         for name in ("added", "started", "finished"):
             self.assertEqual([key_of(event) for event in events
                               if event["event"] == name], ODD)
@@ -101,8 +99,8 @@ class Said(Case):
             if "key_base64" in event:
                 self.assertIn("\ufffd", event["key"])
 
-    def test_keys_that_are_utf_8_need_no_base64(self):
-        events = self.said(ODD, "--json", "--", "true")
+    def test_utf_8_keys_have_no_base64(self):
+        events = self.written(ODD, "--json", "--", "true")
         for event in events:
             if event["event"] == "started":
                 try:
@@ -111,7 +109,7 @@ class Said(Case):
                 except UnicodeDecodeError:
                     self.assertIn("key_base64", event)
 
-    def test_lines_are_lines_whatever_children_say(self):
+    def test_events_are_whole_lines_beside_output(self):
         ended = self.run_keys(b"a\nb\n", "-q", "-P1", "--json", "--", "sh",
                               "-c", "printf 'no newline'")
         for line in ended.lines():
@@ -119,42 +117,38 @@ class Said(Case):
                 json.loads(line)
         self.assertEqual(ended.lines().count("no newline"), 2)
 
-    def test_to_a_file(self):
+    def test_events_can_go_to_a_file(self):
         ended = self.run_keys(b"a\n", "-q", "--json=events", "--", "echo")
         self.assertEqual(ended.out, b"a\n")
         self.assertEqual(self.events()[-1]["event"], "summary")
 
-    def test_to_a_file_that_cannot_be_had(self):
-        ended = self.run_keys(b"a\n", "--json=no/events", "--", "echo")
-        self.assertEqual(ended.status, 125)
-        self.assertEqual(ended.err, b"wq: --json: cannot open 'no/events': No "
-                                    b"such file or directory\n")
+    def test_file_that_cannot_be_opened_is_an_error(self):
+        self.assert_cannot_open("--json")
 
-    def test_to_a_full_disk(self):
+    def test_full_disk_is_an_error(self):
         ended = self.run_keys(b"a\n", "--json=/dev/full", "--", "echo")
         self.assertEqual(ended.status, 125)
-        self.assertIn(b"it ends here: No space left", ended.err)
-        self.assertEqual(ended.err.count(b"it ends here"), 1)
+        self.assertIn(b"nothing more is written there: No space left", ended.err)
+        self.assertEqual(ended.err.count(b"nothing more is written there"), 1)
 
-    def test_the_last_line_waits_for_who_reads_slowly(self):
+    def test_last_event_waits_for_a_slow_reader(self):
         reader, writer = os.pipe()
         size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
         os.write(writer, b"x" * size)
         process = self.start("--json", "--", "true", stdout=writer)
         os.close(writer)
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"")
         self.assertEqual(os.read(reader, size), b"x" * size)
-        # There is room for the first line now, and it is not read before wq
-        # has said its last word.
+        # The pipe has space for the first line now, which is not read before
+        # wq has printed its summary.
         self.assertIn(b"0 keys", process.stderr.readline())
         with os.fdopen(reader, "rb") as stream:
             lines = stream.read().splitlines()
         self.assertEqual([json.loads(line)["event"] for line in lines],
                          ["phase", "summary"])
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(process.wait(TIMEOUT), 0)
 
-    def test_to_nobody(self):
+    def test_events_without_a_reader_end_wq(self):
         process = self.start("--json", "--", "true")
         process.stdout.close()
         process.stdout = None
@@ -163,7 +157,7 @@ class Said(Case):
         self.assertNotIn(b"rite", err)
 
 
-class Understood(Case):
+class Read(Case):
     """--input=jsonl."""
 
     def keys(self, lines):
@@ -179,7 +173,7 @@ class Understood(Case):
         self.assertEqual(len(added), 1)
         return added[0]
 
-    def test_what_json_says_can_be_read_back(self):
+    def test_events_can_be_read_as_input(self):
         lines = self.run_keys(
             b"".join(key + b"\0" for key in ODD), "-0", "-q", "-P1", "--json",
             "--", "true").out
@@ -187,7 +181,7 @@ class Understood(Case):
                                    if b'"event":"added"' in line))
         self.assertEqual([key_of(event) for event in added], ODD)
 
-    def test_what_others_write(self):
+    def test_json_of_other_programs_can_be_read(self):
         for key in [key.decode() for key in ODD if key.isascii()] + [
                 "\u00fc", "\U0001f600", "/", "\b\f"]:
             for ascii_only in (True, False):
@@ -195,7 +189,7 @@ class Understood(Case):
                 self.assertEqual(key_of(self.one(line.encode())),
                                  key.encode())
 
-    def test_forms(self):
+    def test_all_forms_of_a_line_are_accepted(self):
         for line, key in [
                 (b'"a"', b"a"), (b' { "key" : "a" } ', b"a"),
                 (b'{"x":{"key":"b"},"key":"a","y":[1,{},[],"}"]}', b"a"),
@@ -211,14 +205,14 @@ class Understood(Case):
             with self.subTest(line=line):
                 self.assertEqual(key_of(self.one(line)), key)
 
-    def test_after_and_priority(self):
+    def test_line_may_have_after_and_priority(self):
         event = self.one(b'{"key":"a","after":"5ms","priority":-3}')
         self.assertEqual((event["after"], event["priority"]), (0.005, -3))
         self.assertEqual(self.one(b'{"key":"a","after":0.25}')["after"], 0.25)
         self.assertEqual(self.one(b'{"key":"a","priority":1e2}')["priority"],
                          100)
 
-    def test_what_is_no_key_is_told_and_fails(self):
+    def test_line_without_a_key_is_reported_and_fails(self):
         for line in [
                 b"{", b"{}", b"[]", b"1", b"null", b'{"key":1}', b'{"key":"a"',
                 b'{"key":"a"}x', b'{"key":"a",}', b'{"key" "a"}', b'{key:"a"}',
@@ -242,4 +236,4 @@ class Understood(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Where do keys come from, and do they arrive as they were?"""
+"""Where do keys come from, and do they arrive unchanged?"""
 
 import os
 import signal
-import unittest
 
 from handled import Handled
-from program import until
+from program import main, until
 
-# Writes down its arguments, each ended by a NUL.
+# Appends its arguments to a file, each with a NUL.
 SHOW = ("--", "sh", "-c", 'printf "%s\\0" "$@" >>seen', "sh")
 
 
@@ -25,23 +24,23 @@ class Reading(Handled):
 
 
 class Keys(Reading):
-    def test_lines(self):
+    def test_keys_are_lines(self):
         self.assert_seen([b"a", b"b c"], b"a\nb c\n")
 
-    def test_the_last_line_needs_no_newline(self):
+    def test_last_line_needs_no_newline(self):
         self.assert_seen([b"a", b"b"], b"a\nb")
 
-    def test_empty_lines_are_no_keys(self):
+    def test_empty_lines_are_ignored(self):
         self.assert_seen([b"a", b"b"], b"\n\na\n\nb\n\n")
 
-    def test_no_key_at_all(self):
+    def test_input_may_be_empty(self):
         self.assert_seen([], b"")
 
-    def test_nul(self):
+    def test_keys_may_end_with_nul(self):
         self.assert_seen([b"a\nb", b"c"], b"a\nb\0c\0", "-0")
         self.assert_seen([b"a\nb", b"c", b"d"], b"d", "--null")
 
-    def test_delimiters(self):
+    def test_delimiter_can_be_chosen(self):
         for text, byte in ((",", b","), ("\\t", b"\t"), ("\\x2c", b","),
                            ("\\054", b","), ("\\0", b"\0"), ("\\\\", b"\\")):
             with self.subTest(text):
@@ -49,7 +48,7 @@ class Keys(Reading):
                 self.assert_seen([b"a", b"b\n"], b"a" + byte + b"b\n",
                                  "-d", text)
 
-    def test_files_and_stdin_all_of_them(self):
+    def test_all_files_and_stdin_are_read(self):
         self.write("one", b"1\n2\n")
         self.write("two", b"3")
         ended = self.run_keys(b"0\n", "-q", "-a", "-", "-aone",
@@ -57,19 +56,19 @@ class Keys(Reading):
         self.assertEqual(ended.status, 0)
         self.assertEqual(sorted(self.seen()), [b"0", b"1", b"2", b"3"])
 
-    def test_a_file_that_is_stdin(self):
+    def test_stdin_may_be_a_file(self):
         self.write("keys", b"a\nb\n")
         with open(self.path("keys"), "rb") as keys:
             self.start("-q", *SHOW, stdin=keys).wait()
         self.assertEqual(self.seen(), [b"a", b"b"])
 
-    def test_much_input_in_pieces(self):
+    def test_large_input_is_read_whole(self):
         keys = [b"%d" % i * (i % 50 + 1) for i in range(20000)]
         ended = self.run_keys(b"\n".join(keys), "--dry-run", "--", "echo", "{}")
         self.assertEqual(ended.out.split(b"\n")[:-1],
                          [b"echo " + key for key in keys])
 
-    def test_a_file_that_cannot_be_read(self):
+    def test_file_that_cannot_be_read_is_an_error(self):
         for name, why in (("nothing", b"No such file"),
                           (".", b"Is a directory")):
             ended = self.run_keys(b"", "-a", name, "--", "true")
@@ -89,17 +88,17 @@ class StrangeKeys(Reading):
         b"k" * 65536,
     ]
 
-    def test_they_arrive_as_they_were_and_nothing_is_executed(self):
+    def test_strange_keys_arrive_unchanged(self):
         self.assert_seen(self.STRANGE, b"\n".join(self.STRANGE))
         self.assertFalse(os.path.exists(self.path("executed")))
 
-    def test_newlines_too(self):
+    def test_keys_with_newlines_arrive_unchanged(self):
         keys = self.STRANGE + [b"\n", b"a\nb\n", b"\n\n$(touch executed)"]
         self.assert_seen(keys, b"\0".join(keys), "-0", "-P1")
         self.assertFalse(os.path.exists(self.path("executed")))
 
-    def test_within_an_argument_and_in_the_environment(self):
-        keys = self.STRANGE[:-1]  # twice 64 KiB are more than exec takes
+    def test_strange_keys_in_arguments_and_environment(self):
+        keys = self.STRANGE[:-1]  # twice 64 KiB are too much for exec
         ended = self.run_keys(
             b"\0".join(keys), "-q", "-0", "--", "sh", "-c",
             'printf "%s\\0" "$1" "$2" "$WQ_KEY" >>seen', "sh", "x={}=y", "{}{}")
@@ -108,7 +107,7 @@ class StrangeKeys(Reading):
             text for key in keys
             for text in (b"x=" + key + b"=y", key + key, key)])
 
-    def test_json_lines_and_joblog_do_not_stumble(self):
+    def test_strange_keys_in_events_and_joblog(self):
         ended = self.run_keys(
             b"\0".join(self.STRANGE), "-q", "-0", "--json=events",
             "--joblog=log", "--", "true")
@@ -117,33 +116,33 @@ class StrangeKeys(Reading):
                 if event["event"] == "finished"]
         self.assertEqual(len(keys), len(self.STRANGE))
 
-    def test_too_long(self):
+    def test_key_that_is_too_long_fails(self):
         ended = self.run_keys(b"a\n" + b"k" * 65537 + b"\nb\n", *SHOW)
         self.assertEqual(ended.status, 123)
-        self.assertIn(b"stdin:2: a key longer than 65536 bytes", ended.err)
+        self.assertIn(b"stdin:2: the key is longer than 65536 bytes", ended.err)
         self.assertEqual(self.seen(), [b"a", b"b"])
 
-    def test_much_too_long(self):
+    def test_key_of_a_megabyte_fails(self):
         ended = self.run_keys(b"k" * 1000000 + b"\nb\n", *SHOW)
         self.assertEqual(ended.status, 123)
         self.assertEqual(self.seen(), [b"b"])
 
-    def test_a_nul_among_lines(self):
+    def test_key_with_a_nul_fails(self):
         ended = self.run_keys(b"a\0b\nc\n", *SHOW)
         self.assertEqual(ended.status, 123)
-        self.assertIn(b"stdin:1: a key with a NUL in it", ended.err)
+        self.assertIn(b"stdin:1: the key contains a NUL", ended.err)
         self.assertEqual(self.seen(), [b"c"])
 
 
 class JsonLines(Reading):
-    def test_keys(self):
+    def test_json_lines_have_keys(self):
         self.assert_seen(
             [b"a", b"b c", "ä".encode(), b'"\n\\', b"plain", b"\xff"],
             b'{"key":"a"}\n {"x":[1,{"y":null}],"key":"b c"} \n'
             b'{"key":"\\u00e4"}\n{"key":"\\"\\n\\\\"}\n"plain"\n\n'
             b'{"key_base64":"/w=="}\n', "--input=jsonl")
 
-    def test_priority_and_after(self):
+    def test_json_lines_may_have_priority_and_after(self):
         self.write("keys", b'{"key":"later","after":"300ms","priority":-9}\n'
                            b'{"key":"low"}\n{"key":"high","priority":5}\n'
                            b'{"key":"lower","priority":-1}\n'
@@ -153,7 +152,7 @@ class JsonLines(Reading):
         self.assertEqual(self.seen(),
                          [b"high", b"low", b"lower", b"late", b"later"])
 
-    def test_what_is_not_one(self):
+    def test_invalid_json_lines_fail(self):
         ended = self.run_keys(b'{"key":1}\n{"key":"a"\n{"key":""}\nnothing\n'
                               b'{"key":"a\\u0000b"}\n{"key":"ok"}\n',
                               "--input=jsonl", *SHOW)
@@ -165,21 +164,21 @@ class JsonLines(Reading):
 
 
 class Lists(Reading):
-    def test_what_a_command_prints(self):
+    def test_list_command_prints_keys(self):
         self.assert_seen([b"a", b"b", b"$x"], b"not read\n",
                          "--list=printf 'a\\nb\\n'; echo '$x'")
 
-    def test_nul_there_too(self):
+    def test_list_command_may_print_nul(self):
         self.assert_seen([b"a\n", b"b"], b"", "-0",
                          "--list=printf 'a\\n\\0b\\0'")
 
-    def test_one_that_fails(self):
+    def test_failing_list_command_is_an_error(self):
         ended = self.run_keys(b"", "--list=echo a; exit 3", *SHOW)
         self.assertEqual(ended.status, 125)
         self.assertIn(b"'echo a; exit 3' exited with 3", ended.err)
         self.assertEqual(self.seen(), [b"a"])
 
-    def test_again_and_again(self):
+    def test_resync_runs_the_list_command_again(self):
         process = self.start("--json=events", "--resync=20ms",
                              "--list=echo x >>listed; echo k; "
                              "[ $(wc -l <listed) -ne 2 ]", *SHOW)
@@ -190,7 +189,7 @@ class Lists(Reading):
         self.assertEqual(set(self.seen()), {b"k"})
         self.assertEqual(ended.err.count(b"exited with 1"), 1)  # and went on
 
-    def test_it_knows_nothing_of_runs(self):
+    def test_list_command_has_no_variables_of_runs(self):
         process = self.start("--resync=20ms", "--list=echo ${WQ_KEY-none} "
                              "${WQ_RESULT_FD-none} >>listed; echo k", *SHOW)
         until(lambda: len(self.seen()) >= 3, "three runs")
@@ -199,7 +198,7 @@ class Lists(Reading):
         self.assertEqual(set(self.read("listed").splitlines()),
                          {b"none none"})
 
-    def test_one_that_takes_longer_is_not_started_twice(self):
+    def test_slow_list_command_is_not_started_twice(self):
         gate = self.fifo("gate")
         process = self.start("--resync=1ms", "--list=echo x >>listed; "
                              "read x <gate; echo k", *SHOW)
@@ -212,30 +211,30 @@ class Lists(Reading):
 
 
 class Following(Reading):
+    def assert_follows(self, process, before, added, after):
+        """It has read the keys `before`, and after bytes were added to the
+        file, the keys `after`."""
+        until(lambda: self.seen() == before, "the keys %r" % before)
+        self.append("keys", added)
+        until(lambda: self.seen() == after, "the keys %r" % after)
+        self.stop(process)
+
     def stop(self, process):
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.ended(process).status, -signal.SIGINT)
 
-    def test_a_file_that_grows(self):
+    def test_follow_reads_a_growing_file(self):
         self.write("keys", b"a\nb")
         process = self.start("-f", "-a", "keys", *SHOW)
-        until(lambda: self.seen() == [b"a"], "the whole line")
-        with open(self.path("keys"), "ab") as file:
-            file.write(b"c\n")
-        until(lambda: self.seen() == [b"a", b"bc"], "the other one")
-        self.stop(process)
+        self.assert_follows(process, [b"a"], b"c\n", [b"a", b"bc"])
 
-    def test_a_file_that_is_stdin_and_grows(self):
+    def test_follow_reads_growing_stdin(self):
         self.write("keys", b"a\n")
         with open(self.path("keys"), "rb") as keys:
             process = self.start("-f", *SHOW, stdin=keys)
-        until(lambda: self.seen() == [b"a"], "the first")
-        with open(self.path("keys"), "ab") as file:
-            file.write(b"b\n")
-        until(lambda: self.seen() == [b"a", b"b"], "the second")
-        self.stop(process)
+        self.assert_follows(process, [b"a"], b"b\n", [b"a", b"b"])
 
-    def test_a_fifo_and_one_writer_after_the_other(self):
+    def test_follow_reads_one_fifo_writer_after_another(self):
         os.mkfifo(self.path("keys"))
         process = self.start("-f", "-a", "keys", *SHOW)
         for n, key in enumerate((b"a\n", b"b\n"), 1):
@@ -244,7 +243,7 @@ class Following(Reading):
             until(lambda n=n: len(self.seen()) == n, "another key")
         self.stop(process)
 
-    def test_the_end_of_stdin(self):
+    def test_follow_goes_on_after_the_end_of_stdin(self):
         process = self.start("-f", "--json=events", "--retries=1",
                              "--backoff=1ms", *self.script(
                                  "echo $1 >>seen; exit 1"))
@@ -255,4 +254,4 @@ class Following(Reading):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

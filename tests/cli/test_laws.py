@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Is a key never run twice at once, and once more if it came while it ran? Ten
-thousand adds at random, and a model of what must become of them."""
+"""Does a key run once at a time, and again if it was added while it ran? Ten
+thousand random adds, compared with a model."""
 
 import os
 import random
 import signal
 import threading
 import time
-import unittest
 from collections import Counter
 
 from handled import Handled
-from program import PATIENCE, Ended
+from program import TIMEOUT, Ended, main
 
 HANDLER = os.environ.get("WQ_HANDLER", "./handler")
 ADDS, KEYS, SLOTS = 10000, 50, 8
 
 
 class Model:
-    """What a key does, event by event. A key that failed waits for its retry,
-    or for the next add, and one run serves both."""
+    """The states of all keys, event by event. A key that failed waits for its
+    retry or for the next add, and one run covers both."""
 
     def __init__(self, test):
         self.test = test
@@ -55,7 +54,7 @@ class Model:
 
 
 def handlers_of(pid):
-    """Children that have become the handler: a sanitizer has some, too."""
+    """The children that run the handler: a sanitizer has other children."""
     def is_handler(child):
         try:
             return os.path.samefile("/proc/%d/exe" % child, HANDLER)
@@ -94,7 +93,7 @@ class Laws(Handled):
         return model
 
     def assert_intervals(self, killed):
-        """By what handlers wrote down themselves."""
+        """Checks the log that the handlers wrote."""
         open_runs, most = {}, 0
         for what, key, pid, time_ns in self.log():
             self.assertNotEqual(what, "overlap", key)
@@ -132,12 +131,12 @@ class Laws(Handled):
         if disturb:
             thread.start()
         self.feed_at_random(process, dice)
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT)
         if disturb:
             thread.join()
         return Ended(process.returncode, out, err)
 
-    def test_at_random(self):
+    def test_random_adds_keep_the_laws(self):
         seed = random.randrange(1 << 32)
         with self.subTest(seed=seed):
             ended = self.run_at_random(seed)
@@ -146,7 +145,7 @@ class Laws(Handled):
             self.assertEqual(self.assert_intervals(False), model.starts)
             self.assertGreater(sum(model.starts.values()), 2 * KEYS)
 
-    def test_at_random_with_kills(self):
+    def test_random_adds_and_kills_keep_the_laws(self):
         seed = random.randrange(1 << 32)
         dice = random.Random(seed)
         tried = []
@@ -170,4 +169,4 @@ class Laws(Handled):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What does --listen answer, to whom, and where?"""
+"""What does --listen serve, to whom, and at which address?"""
 
 import http.client
 import json
@@ -12,8 +12,9 @@ import subprocess
 import tempfile
 import unittest
 
-from watched import (PATIENCE, PROGRAM, WAIT, Watched, get, metrics, parse_metrics,
-                     until, view)
+from program import (PROGRAM, TIMEOUT, main, need_command, need_localhost,
+                     until)
+from watched import WAIT, Watched, get, metrics, parse_metrics, view
 
 
 def read_text(path):
@@ -28,12 +29,12 @@ class Events:
 
     def __init__(self, url, query=""):
         host = re.match(r"http://(.*)", url)[1]
-        self.connection = http.client.HTTPConnection(host, timeout=PATIENCE)
+        self.connection = http.client.HTTPConnection(host, timeout=TIMEOUT)
         self.connection.request("GET", "/events" + query)
         self.answer = self.connection.getresponse()
 
     def next(self):
-        """The next event; None: there are no more."""
+        """The next event; None: the stream has ended."""
         while True:
             line = self.answer.readline()
             if not line:
@@ -65,7 +66,7 @@ class Listening(unittest.TestCase):
 
 
 class Answers(Listening):
-    def test_what_there_is(self):
+    def test_paths_are_served(self):
         url = self.start(keys=["a"]).url()
         for path, kind in (("/", "text/html"), ("/metrics", "text/plain"),
                            ("/healthz", "text/plain"),
@@ -81,7 +82,7 @@ class Answers(Listening):
                 self.assertEqual((status, body), (200, b""))
         self.assertEqual(get(url + "/healthz")[2], b"ok\n")
 
-    def test_what_there_is_not(self):
+    def test_unknown_paths_and_methods_are_refused(self):
         url = self.start(keys=["a"]).url()
         self.assertEqual(get(url + "/secret")[0], 404)
         self.assertEqual(get(url + "/metrics/../..//")[0], 404)
@@ -91,14 +92,14 @@ class Answers(Listening):
         self.assertEqual(get(url + "/events?show=x")[0], 400)
         self.assertEqual(get(url + "/view?q=" + "x" * 1025)[0], 400)
 
-    def test_metrics_are_the_registry_and_the_runs(self):
+    def test_metrics_have_the_registry_and_the_runs(self):
         program = self.start("-P2", "--backoff=1h,1h",
                              keys=["a", "b", "c", "d", "d"])
         url = program.url()
         program.gate.open(0, 1)
         until(lambda: metrics(url)["wq_run_runs_total"] == 4 and
               metrics(url)["wq_run_running"] == 2, "four runs begun")
-        said = metrics(url)
+        values = metrics(url)
         expected = {
             "wq_run_done_total": 1, "wq_run_failed_total": 0,
             "wq_run_retrying": 1, "wq_run_slots": 2, "wq_run_running": 2,
@@ -107,19 +108,19 @@ class Answers(Listening):
             "workqueue_waiting_keys": 1, "workqueue_retries_total": 1,
             "workqueue_work_duration_seconds_count": 2,
         }
-        self.assertEqual({name: said.get(name) for name in expected}, expected)
+        self.assertEqual({name: values.get(name) for name in expected}, expected)
 
-    def test_a_retry_that_is_in_line_again_does_not_wait(self):
+    def test_retry_that_is_ready_does_not_count_as_waiting(self):
         program = self.start("-P1", "--backoff=1ms", keys=["a", "b"])
         url = program.url()
         program.gate.open(1)  # a fails, b has the slot, and a is due again
         until(lambda: metrics(url)["wq_run_runs_total"] == 2 and
               metrics(url)["workqueue_depth"] == 1, "a in line, b running")
-        said = metrics(url)
-        self.assertEqual((said["wq_run_retrying"],
-                          said["workqueue_waiting_keys"]), (0, 0))
+        values = metrics(url)
+        self.assertEqual((values["wq_run_retrying"],
+                          values["workqueue_waiting_keys"]), (0, 0))
 
-    def test_openmetrics_if_the_client_asks(self):
+    def test_openmetrics_if_the_client_accepts_it(self):
         url = self.start("--name=with \"quotes\"", keys=["a"]).url()
         _, headers, body = get(url + "/metrics",
                                Accept="application/openmetrics-text")
@@ -129,16 +130,15 @@ class Answers(Listening):
         self.assertIn(b"# TYPE wq_run_done counter\n", body)
         self.assertIn(b'wq_run_done_total{name="with \\"quotes\\""} 0\n', body)
 
-    @unittest.skipUnless(shutil.which("promtool") or os.environ.get("CI"),
-                         "no promtool")
-    def test_metrics_please_promtool(self):
+    def test_promtool_accepts_the_metrics(self):
+        need_command("promtool")
         url = self.start(keys=["a"]).url()
-        said = subprocess.run(["promtool", "check", "metrics"],
+        ended = subprocess.run(["promtool", "check", "metrics"],
                               input=get(url + "/metrics")[2],
                               capture_output=True, check=False)
-        self.assertEqual((said.returncode, said.stderr), (0, b""))
+        self.assertEqual((ended.returncode, ended.stderr), (0, b""))
 
-    def test_the_page_runs_no_script_but_its_own(self):
+    def test_page_runs_only_its_own_script(self):
         url = self.start(keys=["a"]).url()
         seen = set()
         for _ in range(3):
@@ -155,7 +155,7 @@ class Answers(Listening):
         self.assertEqual(set(re.findall(rb"https?://[^\"'<> ]*", body)),
                          {b"http://www.w3.org/2000/svg"})
 
-    def test_a_name_that_is_not_ours_is_not_answered(self):
+    def test_request_for_another_host_is_refused(self):
         url = self.start(keys=["a"]).url()
         port = url.rsplit(":", 1)[1]
         for host in ("127.0.0.1:" + port, "localhost:" + port, "localhost",
@@ -169,7 +169,7 @@ class Answers(Listening):
                 self.assertEqual(status, 421, host)
                 self.assertNotIn(b"workqueue", body)
 
-    def test_children_do_not_get_the_sockets(self):
+    def test_children_do_not_inherit_sockets(self):
         program = self.start("-P1", "--follow", end=False, command=[
             "sh", "-c", 'readlink /proc/$$/fd/* >"$GATE.fds"; ' + WAIT])
         url = program.url()
@@ -184,7 +184,7 @@ class Answers(Listening):
 
 
 class View(Listening):
-    def test_each_key_says_what_it_is_at(self):
+    def test_view_has_the_state_of_each_key(self):
         program = self.start("-P2", "--backoff=1h,1h", "--input=jsonl",
                              keys=['{"key":"a"}', '{"key":"b"}',
                                    '{"key":"c"}',
@@ -205,7 +205,7 @@ class View(Listening):
         self.assertEqual(retrying["attempt"], 2)
         self.assertLess(retrying["due"], 3600)
         self.assertEqual(waiting["key"], "later")
-        self.assertAlmostEqual(waiting["due"], 7200, delta=PATIENCE)
+        self.assertAlmostEqual(waiting["due"], 7200, delta=TIMEOUT)
         self.assertEqual(rows[-1]["key"], "low")
         self.assertEqual(rows[-1]["priority"], -1)
         for state, n in (("running", 2), ("retrying", 1), ("waiting", 1),
@@ -215,7 +215,7 @@ class View(Listening):
                              [state] * n)
             self.assertEqual((found["show"], found["matched"]), (state, n))
 
-    def test_a_search_finds_keys_in_any_state(self):
+    def test_search_finds_keys_in_any_state(self):
         program = self.start("-P1", keys=["Alpha/One", "beta/one", "gamma"])
         url = program.url()
         until(lambda: view(url)["keys"]["matched"] == 3, "all keys")
@@ -227,7 +227,7 @@ class View(Listening):
         self.assertEqual(view(url, "?q=delta")["keys"]["rows"], [])
         self.assertEqual(view(url, "?q=one&show=ready")["keys"]["matched"], 1)
 
-    def test_a_key_that_comes_again_says_so(self):
+    def test_view_marks_a_key_that_is_dirty(self):
         program = self.start("-P1", keys=["a"], end=False)
         url = program.url()
         until(lambda: metrics(url)["wq_run_running"] == 1, "a run")
@@ -237,7 +237,7 @@ class View(Listening):
         self.assertEqual([r["key"] for r in row], ["a"])
         self.assertEqual(metrics(url)["workqueue_depth"], 1)
 
-    def test_any_bytes_arrive_as_they_are(self):
+    def test_view_has_keys_of_any_bytes(self):
         program = self.start("-0", "-P1", end=False)
         keys = [b'<script>alert("x")</script>', b"\xff\xfe", b"a\nb\x1b[31m",
                 "\u202e\u4e2d".encode(), b"\\\"'&", b"y" * 65536,
@@ -247,9 +247,9 @@ class View(Listening):
         url = program.url()
         rows = until(lambda: (lambda r: r if len(r) == len(keys) else None)(
             view(url)["keys"]["rows"]), "all keys")
-        said = {row["key"] for row in rows}
+        shown = {row["key"] for row in rows}
         for key in keys[:5]:
-            self.assertIn(key.decode(errors="replace"), said)
+            self.assertIn(key.decode(errors="replace"), shown)
         bad = next(row for row in rows if "key_base64" in row)
         self.assertEqual(bad["key_base64"], "//4=")
         cut = {row["bytes"]: row["key"] for row in rows if row.get("cut")}
@@ -258,7 +258,7 @@ class View(Listening):
         self.assertEqual(set(cut[300]), {"\u4e2d"})
         self.assertEqual(view(url, "?q=%ff%fe")["keys"]["matched"], 1)
 
-    def test_many_keys_are_cut_to_the_first(self):
+    def test_view_has_the_first_of_many_keys(self):
         program = self.start("-P1", "--input=jsonl", end=False)
         program.add("\n".join('"key-%05d"' % i for i in range(20000)))
         program.add('{"key":"urgent","priority":5}')
@@ -275,7 +275,7 @@ class View(Listening):
 
 
 class Streams(Listening):
-    def test_an_event_when_something_happens(self):
+    def test_change_sends_an_event(self):
         program = self.start("-P1", "--follow", end=False)
         events = self.events(program.url())
         first = events.next()
@@ -289,7 +289,7 @@ class Streams(Listening):
         event = events.until(lambda e: not e["keys"]["rows"])
         self.assertEqual(parse_metrics(event["metrics"])["wq_run_done_total"], 1)
 
-    def test_it_does_not_wait_for_the_next_second(self):
+    def test_event_does_not_wait_for_the_next_second(self):
         program = self.start("-P1", "--follow", end=False)
         events = self.events(program.url())
         apart = []
@@ -300,7 +300,7 @@ class Streams(Listening):
             apart.append(after["elapsed"] - before["elapsed"])
         self.assertLess(min(apart), 0.9)
 
-    def test_a_search_is_kept_in_the_stream(self):
+    def test_stream_keeps_its_search(self):
         program = self.start("-P1", "--follow", end=False)
         events = self.events(program.url(), "?q=yes&show=ready")
         for key in ("no-1", "yes-1", "yes-2", "no-2"):
@@ -309,7 +309,7 @@ class Streams(Listening):
         self.assertEqual([row["key"] for row in event["keys"]["rows"]],
                          ["yes-1", "yes-2"])
 
-    def test_samples_come_once(self):
+    def test_each_sample_is_sent_once(self):
         program = self.start("--follow", end=False)
         events = self.events(program.url())
         taken = []
@@ -320,7 +320,7 @@ class Streams(Listening):
         self.assertEqual([sample[0] for sample in taken],
                          sorted({sample[0] for sample in taken}))
 
-    def test_the_last_event_says_how_it_ended(self):
+    def test_last_event_reports_the_end(self):
         program = self.start("-P2", "--retries=0", keys=["a", "b"])
         events = self.events(program.url())
         events.next()
@@ -329,12 +329,12 @@ class Streams(Listening):
         while event:
             last, event = event, events.next()
         self.assertEqual(last["phase"], "finished")
-        said = parse_metrics(last["metrics"])
-        self.assertEqual((said["wq_run_done_total"],
-                          said["wq_run_failed_total"]), (1, 1))
+        values = parse_metrics(last["metrics"])
+        self.assertEqual((values["wq_run_done_total"],
+                          values["wq_run_failed_total"]), (1, 1))
         self.assertEqual(program.wait(), 123)
 
-    def test_who_does_not_read_holds_nobody_up(self):
+    def test_client_that_does_not_read_blocks_nothing(self):
         program = self.start("-P1", end=False)
         url = program.url()
         host, port = re.match(r"http://(.*):(\d+)", url).groups()
@@ -350,7 +350,7 @@ class Streams(Listening):
         until(lambda: metrics(url)["wq_run_done_total"] == 1000, "all done")
         self.assertEqual(program.wait(), 0)
 
-    def test_too_many_are_refused_and_room_is_made_again(self):
+    def test_too_many_streams_are_refused_for_a_while(self):
         program = self.start("--follow", end=False)
         url = program.url()
         streams = [Events(url) for _ in range(16)]
@@ -366,7 +366,7 @@ class Streams(Listening):
 
 
 class Crowds(Listening):
-    def test_when_they_have_gone_others_are_answered(self):
+    def test_other_clients_are_served_after_a_crowd(self):
         program = self.start("--follow", end=False)
         url = program.url()
         port = int(re.search(r":(\d+)", url[5:])[1])
@@ -387,53 +387,56 @@ class Crowds(Listening):
 
 class Addresses(Listening):
     def refused(self, address):
-        said = subprocess.run([PROGRAM, "run", "--listen=" + address, "true"],
+        ended = subprocess.run([PROGRAM, "run", "--listen=" + address, "true"],
                               stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=PATIENCE, check=False, text=True)
-        self.assertEqual(said.returncode, 125, said.stderr)
-        self.assertIn("listen", said.stderr)
-        self.assertIn(address, said.stderr)
-        return said.stderr
+                              timeout=TIMEOUT, check=False, text=True)
+        self.assertEqual(ended.returncode, 125, ended.stderr)
+        self.assertIn("listen", ended.stderr)
+        self.assertIn(address, ended.stderr)
+        return ended.stderr
 
-    def test_a_port_alone_is_on_this_machine_only(self):
+    def test_port_alone_listens_on_the_loopback_address(self):
         program = self.start(listen="0", keys=["a"])
         self.assertRegex(program.url(), r"^http://127\.0\.0\.1:\d+$")
         self.assertEqual(get(program.url() + "/healthz")[0], 200)
 
-    def test_localhost_and_the_sixth_version(self):
+    def test_localhost_is_the_loopback_address(self):
+        need_localhost()
         program = self.start(listen="localhost:0", keys=["a"])
         self.assertRegex(program.url(), r"^http://127\.0\.0\.1:\d+$")
+
+    def test_address_may_be_one_of_ipv6(self):
         with socket.socket(socket.AF_INET6) as probe:
             try:
                 probe.bind(("::1", 0))
             except OSError:
-                return  # this machine has none
+                return  # not every machine of CI has IPv6
         program = self.start(listen="[::1]:0", keys=["a"])
         self.assertRegex(program.url(), r"^http://\[::1\]:\d+$")
         self.assertEqual(get(program.url() + "/healthz")[0], 200)
 
-    def test_the_address_is_said_once_unless_quiet(self):
+    def test_address_is_printed_once_unless_quiet(self):
         for options in ([], ["--quiet"]):
             program = self.start(*options, keys=["a"])
             program.url()
             program.gate.open(0)
             self.assertEqual(program.wait(), 0)
-            self.assertEqual("".join(program.said).count("listening"), 1)
+            self.assertEqual("".join(program.messages).count("listening"), 1)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         program = self.start("--quiet", listen=str(port), keys=["a"])
         program.gate.open(0)
         self.assertEqual(program.wait(), 0)
-        self.assertEqual(program.said, [])
+        self.assertEqual(program.messages, [])
 
-    def test_others_must_be_asked_for_by_name(self):
+    def test_public_address_needs_a_prefix(self):
         for address in ("0.0.0.0:0", "[::]:0", "10.0.0.1:9109", "8.8.8.8:80"):
             self.assertIn("public:" + address, self.refused(address))
         program = self.start(listen="public:0.0.0.0:0", keys=["a"])
         port = program.url().rsplit(":", 1)[1]
         self.assertEqual(get("http://127.0.0.1:%s/healthz" % port)[0], 200)
 
-    def test_what_is_no_address_is_refused(self):
+    def test_invalid_address_is_refused(self):
         for address in ("", "x", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x",
                         "127.0.0.1:65536", "127.0.0.1:-1", "::1:80",
                         "example.com:80", "127.0.0.1:80x", "unix:",
@@ -442,7 +445,7 @@ class Addresses(Listening):
                 self.assertRegex(self.refused(address),
                                  "127.0.0.1:PORT.*unix:PATH")
 
-    def test_a_port_in_use_is_an_error(self):
+    def test_port_in_use_is_an_error(self):
         with socket.create_server(("127.0.0.1", 0)) as other:
             self.assertIn("in use", self.refused(
                 "127.0.0.1:%d" % other.getsockname()[1]))
@@ -454,9 +457,9 @@ class Sockets(Listening):
         self.addCleanup(shutil.rmtree, self.directory)
         self.path = os.path.join(self.directory, "s")
 
-    def ask(self, path="/healthz", host="anything.example"):
+    def request(self, path="/healthz", host="anything.example"):
         with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(PATIENCE)
+            s.settimeout(TIMEOUT)
             s.connect(self.path)
             s.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"
                        % (path, host)).encode())
@@ -465,37 +468,37 @@ class Sockets(Listening):
                 answer += data
             return answer
 
-    def test_it_is_the_users_alone_and_gone_at_the_end(self):
+    def test_socket_is_private_and_removed_at_the_end(self):
         before = os.umask(0)
         try:
             program = self.start(listen="unix:" + self.path, keys=["a"])
         finally:
             os.umask(before)
-        program.until_said("listening on unix:" + self.path)
+        program.await_message("listening on unix:" + self.path)
         mode = os.stat(self.path).st_mode
         self.assertTrue(stat.S_ISSOCK(mode))
         self.assertEqual(stat.S_IMODE(mode), 0o600)
-        self.assertTrue(self.ask().startswith(b"HTTP/1.1 200 "))
-        self.assertIn(b"workqueue_depth", self.ask("/metrics"))
+        self.assertTrue(self.request().startswith(b"HTTP/1.1 200 "))
+        self.assertIn(b"workqueue_depth", self.request("/metrics"))
         program.gate.open(0)
         self.assertEqual(program.wait(), 0)
         self.assertFalse(os.path.exists(self.path))
 
-    def test_one_that_was_left_behind_is_replaced(self):
+    def test_stale_socket_is_replaced(self):
         program = self.start(listen="unix:" + self.path, keys=["a"])
-        program.until_said("listening")
+        program.await_message("listening")
         program.close()  # by SIGKILL
         self.assertTrue(os.path.exists(self.path))
         program = self.start(listen="unix:" + self.path, keys=["a"])
-        program.until_said("listening")
-        self.assertTrue(self.ask().startswith(b"HTTP/1.1 200 "))
+        program.await_message("listening")
+        self.assertTrue(self.request().startswith(b"HTTP/1.1 200 "))
 
-    def test_one_in_use_and_other_files_are_left_alone(self):
+    def test_socket_in_use_and_other_files_are_kept(self):
         program = self.start(listen="unix:" + self.path, keys=["a"])
-        program.until_said("listening")
+        program.await_message("listening")
         second = self.start(listen="unix:" + self.path, keys=["a"])
         self.assertEqual(second.wait(), 125)
-        self.assertTrue(self.ask().startswith(b"HTTP/1.1 200 "))
+        self.assertTrue(self.request().startswith(b"HTTP/1.1 200 "))
         program.gate.open(0)
         self.assertEqual(program.wait(), 0)
         with open(self.path, "w", encoding="ascii") as file:
@@ -505,18 +508,18 @@ class Sockets(Listening):
         with open(self.path, encoding="ascii") as file:
             self.assertEqual(file.read(), "precious")
 
-    def test_a_socket_of_another_kind_is_left_alone(self):
+    def test_socket_of_another_type_is_kept(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
             other.bind(self.path)
             program = self.start(listen="unix:" + self.path, keys=["a"])
             self.assertEqual(program.wait(), 125)
             self.assertTrue(os.path.exists(self.path))
 
-    def test_a_directory_that_is_not_there_is_an_error(self):
+    def test_missing_directory_is_an_error(self):
         program = self.start(listen="unix:/nowhere/at/all", keys=["a"])
         self.assertEqual(program.wait(), 125)
-        self.assertIn("No such file", "".join(program.said))
+        self.assertIn("No such file", "".join(program.messages))
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What is said about options, and what if they are wrong?"""
+"""What does --help print, and what if options are wrong?"""
 
 import os
 import re
-import shutil
 import subprocess
 import unittest
 
 from handled import Handled
-from program import PROGRAM
+from program import PROGRAM, main, need_command
 
 
 def wq(*arguments):
@@ -17,7 +16,7 @@ def wq(*arguments):
 
 
 class Help(unittest.TestCase):
-    def test_it_fits_a_screen(self):
+    def test_help_fits_a_screen(self):
         for arguments in (("--help",), ("help",), ("run", "--help"),
                           ("run", "-h"), ("-h",)):
             answer = wq(*arguments)
@@ -26,11 +25,11 @@ class Help(unittest.TestCase):
             self.assertLessEqual(len(lines), 54)
             self.assertEqual([line for line in lines if len(line) > 80], [])
 
-    def test_the_version(self):
+    def test_version_is_printed(self):
         for arguments in (("--version",), ("run", "--version")):
             self.assertRegex(wq(*arguments).stdout, rb"\Awq \d+\.\d+\.\d+\n\Z")
 
-    def test_who_cannot_be_told_is_an_error(self):
+    def test_help_to_a_full_disk_is_an_error(self):
         with open("/dev/full", "wb") as full:
             answer = subprocess.run([PROGRAM, "--help"], stdout=full,
                                     stderr=subprocess.PIPE, check=False)
@@ -42,7 +41,7 @@ class Completions(unittest.TestCase):
     def names(self):
         return re.findall(r"(--[a-z-]+)", wq("--help").stdout.decode())
 
-    def test_every_option_is_in_every_one(self):
+    def test_every_completion_has_every_option(self):
         for shell in ("bash", "zsh", "fish"):
             text = wq("--completion=" + shell).stdout.decode()
             self.assertEqual(wq("run", "--completion", shell).stdout.decode(),
@@ -52,13 +51,14 @@ class Completions(unittest.TestCase):
                     name = "-l " + name[2:]
                 self.assertIn(name, text)
 
-    def test_the_shells_understand_them(self):
+    def test_shells_accept_the_completions(self):
         for shell in ("bash", "zsh", "fish"):
-            if shutil.which(shell):
+            with self.subTest(shell):
+                need_command(shell)
                 text = wq("--completion=" + shell).stdout
-                told = subprocess.run([shell, "-n", "/dev/stdin"], input=text,
-                                      capture_output=True, check=False)
-                self.assertEqual((told.returncode, told.stderr), (0, b""))
+                answer = subprocess.run([shell, "-n", "/dev/stdin"], input=text,
+                                        capture_output=True, check=False)
+                self.assertEqual((answer.returncode, answer.stderr), (0, b""))
 
     def complete(self, *words):
         script = ("source <(\"$WQ_PROGRAM\" --completion=bash); COMP_WORDS=(%s);"
@@ -70,8 +70,8 @@ class Completions(unittest.TestCase):
             ["bash", "-c", script], capture_output=True, text=True, check=False,
             env={**os.environ, "WQ_PROGRAM": PROGRAM}).stdout.split()
 
-    @unittest.skipUnless(shutil.which("bash"), "no bash")
-    def test_in_bash(self):
+    def test_bash_completes_words(self):
+        need_command("bash")
         self.assertEqual(self.complete("wq", "r"), ["run"])
         self.assertEqual(self.complete("wq", "run", "--deb"),
                          ["--debounce=", "--debounce-max="])
@@ -79,14 +79,14 @@ class Completions(unittest.TestCase):
                          ["auto", "always"])
         self.assertIn("true", self.complete("wq", "run", "-P2", "--", "tru"))
 
-    def test_another_shell(self):
+    def test_unknown_shell_is_refused(self):
         answer = wq("--completion=tcsh")
         self.assertEqual(answer.returncode, 125)
         self.assertIn(b"--completion: 'tcsh'", answer.stderr)
         self.assertIn(b"accepted: bash, zsh, fish", answer.stderr)
 
 
-class Wrong(Handled):
+class Refused(Handled):
     def refused(self, *options, command=("--", "true")):
         ended = self.run_keys(b"a\n", *options, *command)
         self.assertEqual(ended.status, 125)
@@ -95,7 +95,7 @@ class Wrong(Handled):
         self.assertTrue(ended.err.startswith(b"wq: "))
         return ended.err.decode()
 
-    def test_values_are_named_with_what_is_accepted(self):
+    def test_invalid_value_is_reported_with_accepted_ones(self):
         for option, values, accepted in (
                 ("--timeout", ("", "x", "5x", "-1", "1s2", "1e9", "0x10", "inf",
                                "1 s", "300y", "9999999999999"), "200ms, 5s"),
@@ -124,23 +124,23 @@ class Wrong(Handled):
                     self.assertIn("accepted: ", said)
                     self.assertIn(accepted, said)
 
-    def test_options_that_are_not_there(self):
+    def test_unknown_option_is_refused(self):
         self.assertIn("unknown option '--frob'", self.refused("--frob"))
         self.assertIn("unknown option '-Z'", self.refused("-Z"))
         self.assertIn("unknown option '-Z'", self.refused("-0Z"))
 
-    def test_options_without_their_value(self):
+    def test_missing_value_is_refused(self):
         self.assertIn("--timeout: needs a value",
                       self.refused("--timeout", command=()))
         self.assertIn("--max-procs: needs a value",
                       self.refused("-P", command=()))
         self.assertIn("--follow: takes no value", self.refused("--follow=1"))
 
-    def test_options_that_need_others_or_quarrel(self):
+    def test_options_that_exclude_or_need_others(self):
         for options, said in (
                 (("--resync=1s",), "--list"),
                 (("--debounce-max=1s",), "--debounce"),
-                (("--debounce=1s", "--after=1s"), "one of them only"),
+                (("--debounce=1s", "--after=1s"), "cannot be combined"),
                 (("--resume",), "--joblog"),
                 (("--resume-failed",), "--joblog"),
                 (("--tag", "--ungroup"), "--ungroup"),
@@ -148,30 +148,30 @@ class Wrong(Handled):
             with self.subTest(options):
                 self.assertIn(said, self.refused(*options))
 
-    def test_no_command_no_verb(self):
-        self.assertIn("which COMMAND?", self.refused(command=()))
-        self.assertIn("which COMMAND?", self.refused(command=("--",)))
-        self.assertIn(b"which verb?", wq().stderr)
+    def test_missing_command_or_verb_is_refused(self):
+        self.assertIn("no COMMAND given", self.refused(command=()))
+        self.assertIn("no COMMAND given", self.refused(command=("--",)))
+        self.assertIn(b"no verb given", wq().stderr)
         self.assertEqual(wq().returncode, 125)
         self.assertIn(b"unknown verb 'walk'", wq("walk").stderr)
         self.assertEqual(wq("walk").returncode, 125)
 
-    def test_files_that_cannot_be_written(self):
+    def test_file_that_cannot_be_written_is_an_error(self):
         for option in ("--pending-file=no/where", "--joblog=no/where",
                        "--json=no/where"):
             with self.subTest(option):
                 self.assertIn("no/where", self.refused(option))
 
-    def test_what_can_be_said_in_several_ways(self):
+    def test_option_can_be_written_in_several_ways(self):
         for options in (("-P", "3"), ("-P3",), ("-j3",), ("--max-procs=3",),
                         ("--max-procs", "3"), ("--max-p=3",)):
             ended = self.run_keys(b"a\n", "-q", *options, "--", "echo", "x")
             self.assertEqual((ended.status, ended.out), (0, b"x a\n"))
 
-    def test_options_end_where_the_command_begins(self):
+    def test_options_end_at_the_command(self):
         ended = self.run_keys(b"a\n", "-q", "echo", "-q", "--help", "{}", "--")
         self.assertEqual(ended.out, b"-q --help a --\n")
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

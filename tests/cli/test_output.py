@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where does the output of a run go, and does it get there whole?"""
+"""Where does the output of a run go, and does it arrive complete?"""
 
 import hashlib
 import os
@@ -8,9 +8,8 @@ import select
 import signal
 import subprocess
 import time
-import unittest
 
-from program import PATIENCE, Case, until
+from program import TIMEOUT, Case, is_running, main, until
 
 MEBIBYTE = 1 << 20
 
@@ -23,8 +22,8 @@ while ! [ -e began.a ] || ! [ -e began.b ] || ! [ -e began.c ] ||
 
 
 def read_some(stream, size):
-    """What comes within the patience, at most `size` bytes."""
-    ready, _, _ = select.select([stream], [], [], PATIENCE)
+    """Up to `size` bytes; none: timed out."""
+    ready, _, _ = select.select([stream], [], [], TIMEOUT)
     return os.read(stream.fileno(), size) if ready else b""
 
 
@@ -39,13 +38,13 @@ def read_line(stream):
 
 
 def used(pid):
-    """How much time of a processor it has used, in ticks."""
+    """The processor time that it has used, in ticks."""
     with open("/proc/%d/stat" % pid, encoding="latin-1") as file:
         return file.read().rsplit(")", 1)[1].split()[11:13]
 
 
 class Grouped(Case):
-    def test_runs_that_overlap_do_not_mix(self):
+    def test_output_of_concurrent_runs_does_not_mix(self):
         ended = self.run_keys(b"a\nb\nc\nd\n", "-P4", *self.script(
             "echo begin $1" + TOGETHER + "echo end $1"))
         self.assertEqual(ended.status, 0, ended.err)
@@ -54,7 +53,7 @@ class Grouped(Case):
         for begin, end in zip(lines[::2], lines[1::2]):
             self.assertEqual(begin.replace("begin", "end"), end)
 
-    def test_stdout_and_stderr_stay_apart_and_in_order(self):
+    def test_stdout_and_stderr_stay_apart(self):
         ended = self.run_keys(b"a\nb\n", "-q", "-P1", *self.script(
             "for i in 1 2 3; do echo $1 out $i; echo $1 err $i >&2; done"))
         self.assertEqual(ended.lines(), [
@@ -62,7 +61,7 @@ class Grouped(Case):
         self.assertEqual(ended.err.decode().splitlines(), [
             "%s err %d" % (key, i) for key in "ab" for i in (1, 2, 3)])
 
-    def test_a_run_is_one_piece_even_if_both_go_to_one_place(self):
+    def test_output_of_a_run_is_one_piece(self):
         ended = self.run_keys(
             b"a\nb\nc\nd\n", "-q", "-P4", *self.script(
                 "echo $1 1; echo $1 3 >&2" + TOGETHER +
@@ -73,20 +72,20 @@ class Grouped(Case):
             self.assertEqual(lines[first:first + 4],
                              ["%s %d" % (key, i) for i in (1, 2, 3, 4)])
 
-    def test_what_opens_dev_stderr_again_loses_nothing(self):
+    def test_reopened_dev_stderr_loses_nothing(self):
         ended = self.run_keys(b"a\n", "-q", *self.script(
             "echo 1 >/dev/stderr; echo 2 >/dev/stderr;"
             "echo 3 | tee /dev/stderr >/dev/stdout; echo 4 >/dev/stdout"))
         self.assertEqual(ended.err, b"1\n2\n3\n")
         self.assertEqual(ended.out, b"3\n4\n")
 
-    def test_bytes_are_what_they_were(self):
+    def test_output_is_unchanged(self):
         content = bytes(range(256)) * 700 + b"no newline"
         self.write("content", content)
         ended = self.run_keys(b"a\nb\n", "-P1", *self.script("cat content"))
         self.assertEqual(ended.out, content + content)
 
-    def test_sizes_around_what_pipes_and_memory_hold(self):
+    def test_output_of_any_size_is_complete(self):
         sizes = [0, 1, 4095, 4096, 4097, 65535, 65536, 65537, 512 * 1024 - 1,
                  512 * 1024, 512 * 1024 + 1, 3 * MEBIBYTE + 7]
         ended = self.run_keys(
@@ -97,7 +96,7 @@ class Grouped(Case):
         self.assertEqual(len(ended.out), len(expected))
         self.assertTrue(ended.out == expected)
 
-    def test_sizes_arrive_in_a_file_that_is_appended_to(self):
+    def test_output_can_be_appended_to_a_file(self):
         with open(self.path("out"), "ab") as out:
             ended = self.run_keys(b"100000\n2000000\n", "-P1", *self.script(
                 "yes | head -c $1"), stdout=out)
@@ -105,15 +104,13 @@ class Grouped(Case):
         self.assertTrue(self.read("out") == b"y\n" * 1050000)
 
 
-class Much(Case):
+class Large(Case):
     def peak(self, size):
-        """The memory the program had at most, in bytes, for a run that says
-        `size` bytes; they are read, and compared."""
+        """The peak memory of the program, in bytes, for a run that writes
+        `size` bytes. Checks these bytes."""
         process = self.start(*self.script("yes | head -c $1"),
                              stderr=subprocess.DEVNULL)
-        process.stdin.write(b"%d\n" % size)
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"%d\n" % size)
         seen = hashlib.sha256()
         while True:
             data = process.stdout.read(MEBIBYTE)
@@ -127,7 +124,7 @@ class Much(Case):
                          hashlib.sha256(b"y\n" * (size // 2)).digest())
         return usage.ru_maxrss * 1024
 
-    def test_gigabytes_do_not_eat_memory(self):
+    def test_large_output_does_not_fill_memory(self):
         self.assertLess(self.peak(128 * MEBIBYTE) - self.peak(2),
                         32 * MEBIBYTE)
 
@@ -140,18 +137,18 @@ class Much(Case):
         self.assertEqual(len(ended.out), 9000000)
         self.assertEqual(os.listdir(self.path("tmp")), [])
 
-    def test_without_a_place_for_files_memory_has_to_do(self):
+    def test_output_stays_in_memory_without_tmpdir(self):
         ended = self.run_keys(
             b"a\nb\n", "-q", "-P1", *self.script("yes $1 | head -c 3000000"),
             env={"TMPDIR": self.path("not-there")})
         self.assertEqual(ended.status, 0)
         self.assertTrue(ended.out == b"a\n" * 1500000 + b"b\n" * 1500000)
         self.assertEqual(ended.err.count(b"\n"), 1, ended.err)
-        self.assertIn(b"cannot keep output in a file in ", ended.err)
+        self.assertIn(b"cannot store output in a file in ", ended.err)
         self.assertIn(b"No such file or directory", ended.err)
 
-    def test_a_place_for_files_that_gets_full(self):
-        def limit():  # EFBIG, where a file system would say ENOSPC
+    def test_full_tmpdir_loses_nothing(self):
+        def limit():  # EFBIG, where a file system would return ENOSPC
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000001, 1000001))
         ended = self.run_keys(
@@ -159,13 +156,26 @@ class Much(Case):
         self.assertEqual(ended.status, 0)
         self.assertTrue(ended.out == b"".join(
             b"%d\n" % i for i in range(1, 500001)))
-        self.assertIn(b"cannot keep output in a file in ", ended.err)
+        self.assertIn(b"cannot store output in a file in ", ended.err)
 
 
-class Doors(Case):
-    """Our own stdout and stderr: slow, full, gone."""
+class Readers(Case):
+    """The readers of our stdout and stderr: slow, full, gone."""
 
-    def test_a_full_disk_is_told_and_is_an_error(self):
+    def assert_written(self, process, size, status):
+        """It writes as many bytes, and ends with the status."""
+        self.assertEqual(len(process.stdout.read()), size)
+        self.assertEqual(process.wait(TIMEOUT), status)
+
+    def started_unread(self):
+        """A run has written more than a pipe holds, all unread."""
+        process = self.start("-f", "--json=events",
+                             *self.script("yes | head -c 3000000"))
+        self.feed(process, b"a\n", end=False)
+        self.await_event(event="finished", key="a")
+        return process
+
+    def test_full_disk_is_reported_and_is_an_error(self):
         with open("/dev/full", "wb") as full:
             ended = self.run_keys(b"a\nb\n", "-P1", *self.script("echo $1"),
                                   stdout=full)
@@ -173,16 +183,16 @@ class Doors(Case):
         self.assertIn(b"wq: cannot write to stdout: No space left on device\n",
                       ended.err)
 
-    def test_a_full_disk_stops_new_runs(self):
+    def test_full_disk_stops_new_runs(self):
         with open("/dev/full", "wb") as full:
             self.run_keys(b"".join(b"%d\n" % i for i in range(1000)), "-P1",
                           *self.script("echo $1; echo $1 >>ran"), stdout=full)
         self.assertLess(self.read("ran").count(b"\n"), 1000)
 
-    def test_a_reader_that_has_seen_enough_ends_it_quietly(self):
+    def test_reader_that_closes_the_pipe_ends_wq(self):
         process = self.start("-P2", *self.script("echo $1"),
                              stdin=subprocess.DEVNULL)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         source = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
         numbered = subprocess.Popen(["cat", "-n"], stdin=source.stdout,
                                     stdout=subprocess.PIPE)
@@ -191,7 +201,7 @@ class Doors(Case):
         self.assertTrue(read_line(process.stdout))
         process.stdout.close()
         process.stdout = None
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         for other in (source, numbered):
             other.kill()
             other.stdout.close()
@@ -199,108 +209,83 @@ class Doors(Case):
         self.assertEqual(process.returncode, -signal.SIGPIPE)
         self.assertNotIn(b"rite", process.stderr.read())
 
-    def test_a_reader_that_sleeps_does_not_stop_time_outs(self):
+    def test_slow_reader_does_not_delay_timeouts(self):
         process = self.start(
             "-P2", "--timeout=0.3", "--retries=0", "--json=events",
             *self.script("[ $1 = long ] && exec sleep 1000;"
                          "yes | head -c 3000000"))
-        process.stdin.write(b"much\nlong\n")
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"much\nlong\n")
         self.await_event(event="finished", key="much", outcome="ok")
         self.await_event(event="finished", key="long", timed_out=True)
-        self.assertIsNone(process.poll())  # nobody has read yet
-        self.assertEqual(len(process.stdout.read()), 3000000)
-        self.assertEqual(process.wait(PATIENCE), 123)
+        self.assertIsNone(process.poll())  # the output is unread
+        self.assert_written(process, 3000000, 123)
 
-    def test_a_reader_that_sleeps_does_not_stop_signals(self):
-        process = self.start("-f", "--json=events",
-                             *self.script("yes | head -c 3000000"))
-        process.stdin.write(b"a\n")
-        process.stdin.flush()
-        self.await_event(event="finished", key="a")
+    def test_slow_reader_does_not_delay_signals(self):
+        process = self.started_unread()
         process.send_signal(signal.SIGINT)
         self.await_event(event="phase", phase="draining")
-        self.assertEqual(len(process.stdout.read()), 3000000)
-        self.assertEqual(process.wait(PATIENCE), -signal.SIGINT)
+        self.assert_written(process, 3000000, -signal.SIGINT)
 
-    def test_what_a_run_said_is_not_lost_when_all_are_stopped(self):
+    def test_halt_loses_no_output(self):
         process = self.start(
             "--halt=now,fail=1", "--retries=0", "--json=events",
             *self.script("yes | head -c 3000000; exit 1"))
-        process.stdin.write(b"a\n")
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"a\n")
         self.await_event(event="phase", phase="stopping")
-        self.assertEqual(len(process.stdout.read()), 3000000)
-        self.assertEqual(process.wait(PATIENCE), 123)
+        self.assert_written(process, 3000000, 123)
 
-    def test_the_third_signal_does_not_wait_for_who_reads(self):
-        process = self.start("-f", "--json=events",
-                             *self.script("yes | head -c 3000000"))
-        process.stdin.write(b"a\n")
-        process.stdin.flush()
-        self.await_event(event="finished", key="a")
+    def test_third_signal_does_not_wait_for_readers(self):
+        process = self.started_unread()
         for phase in ("draining", "stopping"):
             process.send_signal(signal.SIGINT)
             self.await_event(event="phase", phase=phase)
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(PATIENCE), -signal.SIGINT)
+        self.assertEqual(process.wait(TIMEOUT), -signal.SIGINT)
 
     def started(self):
         return sum(event["event"] == "started" for event in self.events())
 
-    def test_while_much_waits_to_be_read_no_more_runs_start(self):
+    def test_unread_output_delays_new_runs(self):
         process = self.start("-P4", "--json=events",
                              *self.script("yes $1 | head -c 262144"))
-        process.stdin.write(b"".join(b"%d\n" % i for i in range(150)))
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"".join(b"%d\n" % i for i in range(150)))
         seen = -1
-        while self.started() != seen:  # until it stands still
+        while self.started() != seen:  # until no more start
             seen = self.started()
             time.sleep(0.5)
         self.assertLess(seen, 60)
-        self.assertEqual(len(process.stdout.read()), 150 * 262144)
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assert_written(process, 150 * 262144, 0)
 
-    def test_meanwhile_it_sleeps(self):
+    def test_wq_sleeps_while_output_is_unread(self):
         process = self.start("-P4", *self.script("yes | head -c 400000"))
-        process.stdin.write(b"".join(b"%d\n" % i for i in range(40)))
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"".join(b"%d\n" % i for i in range(40)))
 
         def sleeps():
             before = used(process.pid)
             time.sleep(0.3)  # some thirty ticks
             return used(process.pid) == before
         until(sleeps, "sleep")
-        self.assertEqual(len(process.stdout.read()), 40 * 400000)
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assert_written(process, 40 * 400000, 0)
 
-    def test_what_waits_goes_out_by_its_own_door(self):
+    def test_unread_output_keeps_its_stream(self):
         process = self.start(
             "-q", "-P1", "--json=events", *self.script(
                 "[ $1 = 0 ] && yes | head -c 1000000;"
                 "echo out $1; echo err $1 >&2"))
-        process.stdin.write(b"0\n1\n2\n")
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"0\n1\n2\n")
         self.await_event(event="finished", key="2")
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT)
         self.assertEqual(out[1000000:], b"out 0\nout 1\nout 2\n")
         self.assertEqual(err, b"err 0\nerr 1\nerr 2\n")
 
-    def test_runs_do_not_mix_while_a_reader_is_slow(self):
+    def test_runs_do_not_mix_with_a_slow_reader(self):
         process = self.start(
             "-q", "-P4", *self.script("for i in 1 2 3 4 5 6; do"
                                       " yes $1 | head -c 6000; done;"
                                       "yes $1 | head -c 300 >&2"),
             stderr=subprocess.STDOUT)
-        process.stdin.write(b"".join(b"%d\n" % i for i in range(100, 200)))
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"".join(b"%d\n" % i for i in range(100, 200)))
         seen = b""
         while True:
             data = read_some(process.stdout, 2000)
@@ -313,7 +298,7 @@ class Doors(Case):
         changes = sum(a != b for a, b in zip(lines, lines[1:]))
         self.assertEqual(changes, 99)
 
-    def test_a_terminal_or_pipe_of_others_keeps_its_flags(self):
+    def test_inherited_stdout_keeps_its_flags(self):
         reader, writer = os.pipe()
         self.run_keys(b"a\n", *self.script("echo $1"), stdout=writer)
         os.set_blocking(reader, True)
@@ -323,17 +308,16 @@ class Doors(Case):
         os.close(writer)
 
 
-class Late(Case):
-    """Processes that outlive their run, and have its output open."""
+class Stragglers(Case):
+    """Processes that outlive their run and keep its output open."""
 
-    def test_they_do_not_delay_its_end_and_are_heard_later(self):
+    def test_output_after_the_end_of_a_run(self):
         gate = self.fifo("gate")
         process = self.start(
             "-f", "-P1", "--tag", "--json=events", *self.script(
                 "echo now; if [ $1 = a ]; then"
                 " (read x <gate; printf 'later\\nlast') & fi"))
-        process.stdin.write(b"a\nb\n")
-        process.stdin.flush()
+        self.feed(process, b"a\nb\n", end=False)
         self.await_event(event="finished", key="b", outcome="ok")
         self.assertEqual(read_line(process.stdout), b"a\tnow\n")
         self.assertEqual(read_line(process.stdout), b"b\tnow\n")
@@ -341,17 +325,17 @@ class Late(Case):
         self.assertEqual(read_line(process.stdout), b"a\tlater\n")
         self.assertEqual(read_line(process.stdout), b"a\tlast\n")
         process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
 
-    def test_one_that_never_stops_talking_does_not_hold_it_up(self):
+    def test_endless_output_does_not_delay_the_end(self):
         ended = self.run_keys(b"a\n", *self.script(
             "echo begin; yes noise & echo $! >pid; sleep 0.1"))
         self.assertEqual(ended.status, 0)
         self.assertTrue(ended.out.startswith(b"begin\n"))
         pid = int(self.read("pid"))
-        until(lambda: not running(pid), "end of the one that talks")
+        until(lambda: not is_running(pid), "its end")
 
-    def test_many_of_them_do_not_use_up_descriptors(self):
+    def test_stragglers_do_not_use_up_descriptors(self):
         self.fifo("gate")
         keys = b"".join(b"%d\n" % i for i in range(300))
 
@@ -368,107 +352,93 @@ class Late(Case):
         self.assertEqual(sorted(ended.out.split()), sorted(keys.split()))
 
 
-def running(pid):
-    try:
-        with open("/proc/%d/stat" % pid, encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 class ByLine(Case):
-    def test_lines_come_while_the_run_lasts(self):
+    def test_lines_are_printed_during_the_run(self):
         gate = self.fifo("gate")
         process = self.start("--line-buffer", *self.script(
             "echo first; echo error >&2; read x <gate; echo second"))
-        process.stdin.write(b"a\n")
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"a\n")
         self.assertEqual(read_line(process.stdout), b"first\n")
         self.assertEqual(read_line(process.stderr), b"error\n")
         os.write(gate, b"go\n")
         self.assertEqual(process.stdout.read(), b"second\n")
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(process.wait(TIMEOUT), 0)
 
     def halves(self, size):
         """Two runs: while one is in the middle of a line of `size` bytes, the
-        other says one."""
+        other writes a line."""
         gate, other = self.fifo("gate"), self.fifo("other")
         half = "yes x | tr -d '\\n' | head -c %d;" % (size // 2)
         process = self.start(
             "-P2", "--line-buffer", "--json=events", *self.script(
                 "if [ $1 = a ]; then " + half + " : >half; read x <gate; " +
                 half + "echo; else read x <other; echo b; fi"))
-        process.stdin.write(b"a\nb\n")
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"a\nb\n")
         until(lambda: os.path.exists(self.path("half")), "half a line")
         os.write(other, b"go\n")
         self.assertEqual(read_line(process.stdout), b"b\n")
         os.write(gate, b"go\n")
         self.assertTrue(process.stdout.read() == b"x" * size + b"\n")
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(process.wait(TIMEOUT), 0)
 
-    def test_a_line_in_two_halves_is_one(self):
+    def test_line_in_two_parts_stays_whole(self):
         self.halves(20)
 
-    def test_a_line_longer_than_memory_shall_hold_is_one(self):
+    def test_very_long_line_stays_whole(self):
         self.halves(4 * MEBIBYTE)
 
-    def test_a_last_line_without_end_gets_one(self):
+    def test_last_line_gets_a_newline(self):
         ended = self.run_keys(b"a\nb\n", "-P1", "--line-buffer",
                               *self.script("printf $1"))
         self.assertEqual(ended.out, b"a\nb\n")
 
-    def test_who_reads_slowly_slows_down_who_writes(self):
+    def test_slow_reader_slows_down_the_run(self):
         process = self.start("--line-buffer", *self.script(
             "yes | head -c 30000000; : >over"))
-        process.stdin.write(b"a\n")
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"a\n")
         read_some(process.stdout, 1)
         time.sleep(0.3)
         self.assertFalse(os.path.exists(self.path("over")))
         self.assertEqual(1 + len(process.stdout.read()), 30000000)
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(process.wait(TIMEOUT), 0)
 
 
 class Tagged(Case):
     def tagged(self, keys, *options, text="echo 1; printf 2; echo 3 >&2"):
         return self.run_keys(keys, "-q", "-P1", *options, *self.script(text))
 
-    def test_each_line_begins_with_the_key_and_a_tab(self):
+    def test_tag_is_the_key_and_a_tab(self):
         for mode in ("--group", "--line-buffer"):
             with self.subTest(mode=mode):
                 ended = self.tagged(b"a b\n-c\n", "--tag", mode)
                 self.assertEqual(ended.out, b"a b\t1\na b\t2\n-c\t1\n-c\t2\n")
                 self.assertEqual(ended.err, b"a b\t3\n-c\t3\n")
 
-    def test_a_format_knows_key_number_and_slot(self):
+    def test_tag_may_have_key_number_and_slot(self):
         ended = self.tagged(b"a\nb\n", "--tag=<{#} {%} {} {}> ")
         self.assertEqual(ended.out, b"<1 1 a a> 1\n<1 1 a a> 2\n"
                                     b"<2 1 b b> 1\n<2 1 b b> 2\n")
 
-    def test_the_key_has_the_name_that_I_gave_it(self):
+    def test_tag_uses_the_replacement_text(self):
         ended = self.run_keys(b"a\n", "-q", "-I@", "--tag=@:{}:", "--",
                               "echo", "@")
         self.assertEqual(ended.out, b"a:{}:a\n")
 
-    def test_a_key_cannot_break_the_line(self):
+    def test_tag_escapes_the_key(self):
         ended = self.tagged(b"a\nb\tc\x1b[2J\0", "-0", "--tag", text="echo x")
         self.assertEqual(ended.out, b"a\\nb\\tc\\x1b[2J\tx\n")
 
-    def test_a_line_of_many_pieces_has_one_tag(self):
+    def test_long_line_has_one_tag(self):
         ended = self.tagged(b"a\n", "--tag",
                             text="yes x | tr -d '\\n' | head -c 2000000")
         self.assertTrue(ended.out == b"a\t" + b"x" * 2000000 + b"\n")
 
-    def test_nothing_has_no_tag(self):
+    def test_empty_output_has_no_tag(self):
         self.assertEqual(self.tagged(b"a\n", "--tag", text=":").out, b"")
 
 
 class Ungrouped(Case):
-    def test_children_have_our_stdout_and_stderr(self):
+    def test_ungrouped_children_inherit_stdout_and_stderr(self):
         ended = self.run_keys(b"a\n", "--ungroup", *self.script(
             "readlink /proc/$$/fd/1 /proc/$PPID/fd/1"
             " /proc/$$/fd/2 /proc/$PPID/fd/2"))
@@ -485,7 +455,7 @@ class Results(Case):
         self.assertEqual(ended.status, 0, ended.err)
         return sorted(os.listdir(os.fsencode(self.path("r/1"))))
 
-    def test_the_files_of_a_key(self):
+    def test_results_of_a_key_are_files(self):
         ended = self.run_keys(b"a\n", "-q", "--results=deep/er/r",
                               *self.script("echo out; echo err >&2"))
         self.assertEqual((ended.out, ended.err), (b"out\n", b"err\n"))
@@ -495,7 +465,7 @@ class Results(Case):
         self.assertEqual(sorted(os.listdir(self.path("deep/er/r/1/a"))),
                          ["seq", "stderr", "stdout"])
 
-    def test_keys_become_names_of_their_own(self):
+    def test_keys_become_distinct_file_names(self):
         names = {
             b"a": b"a", b"a b": b"a b", b"a/b": b"a\\_b", b".": b"\\.",
             b"..": b"\\..", b"...": b"...", b"../../x": b"..\\_..\\_x",
@@ -507,7 +477,7 @@ class Results(Case):
         self.assertEqual(self.names(names), sorted(names.values()))
         self.assertEqual(sorted(os.listdir(self.dir)), ["r"])
 
-    def test_a_long_key_is_cut_and_hashed(self):
+    def test_long_key_is_cut_and_hashed(self):
         keys = [b"k" * 255, b"k" * 256, b"k" * 255 + b"l", b"/" * 128,
                 b"x" * 65536, b"x" + "\u20ac".encode() * 200]
         def cut(key, name):
@@ -522,11 +492,11 @@ class Results(Case):
             with open(os.path.join(directory, b"key"), "rb") as file:
                 self.assertEqual(file.read(), key)
 
-    def test_no_more_than_180_bytes_are_left_however_they_are_escaped(self):
+    def test_cut_name_has_at_most_180_bytes(self):
         name = self.names([b"\\" * 89 + b"\n" + b"x" * 200])[0]
         self.assertEqual(name.split(b"\\+")[0], b"\\\\" * 89)
 
-    def test_the_last_run_counts(self):
+    def test_results_are_those_of_the_last_run(self):
         ended = self.run_keys(
             b"a\n", "-q", "--results=r", "--backoff=1ms", "--retries=1",
             *self.script('echo attempt $WQ_ATTEMPT; [ $WQ_ATTEMPT = 2 ]'))
@@ -534,44 +504,40 @@ class Results(Case):
         self.assertEqual(self.read("r/1/a/stdout"), b"attempt 2\n")
         self.assertEqual(self.read("r/1/a/seq"), b"2")
 
-    def test_who_outlived_the_run_before_does_not_write_to_the_new_file(self):
+    def test_straggler_does_not_write_to_new_results(self):
         gate = self.fifo("gate")
         process = self.start(
             "-f", "--results=r", "--json=events", *self.script(
                 "if [ -e once ]; then echo second; else : >once; echo first;"
                 " (read x <gate; echo late; : >said) & fi"))
-        process.stdin.write(b"a\n")
-        process.stdin.flush()
+        self.feed(process, b"a\n", end=False)
         self.await_event(event="finished", run=1)
-        process.stdin.write(b"a\n")
-        process.stdin.flush()
+        self.feed(process, b"a\n", end=False)
         self.await_event(event="finished", run=2)
         os.write(gate, b"go\n")
         lines = [read_line(process.stdout) for _ in range(3)]
         self.assertEqual(lines, [b"first\n", b"second\n", b"late\n"])
         self.assertEqual(self.read("r/1/a/stdout"), b"second\n")
         process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
 
-    def test_they_are_written_while_the_run_lasts(self):
+    def test_results_are_written_during_the_run(self):
         gate = self.fifo("gate")
         process = self.start("--results=r", *self.script(
             "echo now; read x <gate; echo then"))
-        process.stdin.write(b"a\n")
-        process.stdin.close()
-        process.stdin = None
+        self.feed(process, b"a\n")
         until(lambda: os.path.exists(self.path("r/1/a/stdout")) and
               self.read("r/1/a/stdout") == b"now\n", "the first line")
         os.write(gate, b"go\n")
         self.assertEqual(process.stdout.read(), b"now\nthen\n")
         self.assertEqual(self.read("r/1/a/stdout"), b"now\nthen\n")
 
-    def test_they_have_no_tags_and_no_newline_of_ours(self):
+    def test_results_have_no_tags(self):
         self.run_keys(b"a\n", "--results=r", "--tag", "--line-buffer",
                       *self.script("printf x"))
         self.assertEqual(self.read("r/1/a/stdout"), b"x")
 
-    def test_a_link_is_not_followed(self):
+    def test_results_do_not_follow_a_link(self):
         os.makedirs(self.path("r/1"))
         os.mkdir(self.path("elsewhere"))
         os.symlink(self.path("elsewhere"), self.path("r/1/a"))
@@ -582,7 +548,7 @@ class Results(Case):
                       ended.err)
         self.assertEqual(os.listdir(self.path("elsewhere")), [])
 
-    def test_a_file_that_is_a_link_is_replaced(self):
+    def test_results_replace_a_link(self):
         self.write("precious", b"precious")
         os.makedirs(self.path("r/1/a"))
         os.symlink(self.path("precious"), self.path("r/1/a/stdout"))
@@ -590,16 +556,16 @@ class Results(Case):
         self.assertEqual(self.read("precious"), b"precious")
         self.assertEqual(self.read("r/1/a/stdout"), b"x\n")
 
-    def test_a_directory_that_cannot_be_made_is_an_error(self):
+    def test_results_directory_that_cannot_be_made(self):
         self.write("file", b"")
         ended = self.run_keys(b"a\n", "--results=file/r",
                               *self.script("echo x >ran"))
         self.assertEqual(ended.status, 125)
-        self.assertIn(b"--results: cannot make or open directory 'file/r/1'",
+        self.assertIn(b"--results: cannot create or open directory 'file/r/1'",
                       ended.err)
         self.assertFalse(os.path.exists(self.path("ran")))
 
-    def test_a_place_that_cannot_be_had_is_our_error(self):
+    def test_results_that_cannot_be_written_are_an_error(self):
         os.makedirs(self.path("r/1"))
         self.write("r/1/a", b"")
         ended = self.run_keys(b"a\n", "--results=r", "--", "echo")
@@ -607,7 +573,7 @@ class Results(Case):
         self.assertIn(b"cannot write below 'r' for key 'a'", ended.err)
         self.assertIn(b"1 key, 0 ok, 0 failed, 1 left", ended.err)
 
-    def test_a_full_disk_is_told_once_and_is_an_error(self):
+    def test_full_results_disk_is_reported_once(self):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
@@ -616,13 +582,16 @@ class Results(Case):
             *self.script("yes $1 | head -c 5000"), preexec_fn=limit)
         self.assertEqual(ended.status, 125)
         self.assertTrue(ended.out.startswith(b"a\n" * 2500))  # all of it
-        self.assertEqual(ended.err.count(b"\n"), 1, ended.err)
-        self.assertIn(b"--results: cannot write output below 'r'", ended.err)
+        # A build that counts lines cannot write its counts, either.
+        lines = [line for line in ended.err.splitlines()
+                 if not line.startswith(b"libgcov")]
+        self.assertEqual(len(lines), 1, ended.err)
+        self.assertIn(b"--results: cannot write output below 'r'", lines[0])
 
-    def test_a_dry_run_makes_nothing(self):
+    def test_dry_run_makes_no_results(self):
         self.run_keys(b"a\n", "--dry-run", "--results=r", "--", "echo")
         self.assertEqual(os.listdir(self.dir), [])
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

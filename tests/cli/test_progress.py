@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What does somebody see who waits for `wq run` at a terminal?"""
+"""What does `wq run` show at a terminal?"""
 
 import re
 import subprocess
 import time
 import unittest
 
+from program import main
 from watched import WAIT, Terminal, Watched
 
 
@@ -25,7 +26,7 @@ class Progress(unittest.TestCase):
         self.addCleanup(program.close)
         return program
 
-    def test_counts_and_the_key_of_each_slot_are_shown(self):
+    def test_display_has_counts_and_the_key_of_each_slot(self):
         terminal = self.terminal()
         program = self.start(terminal, "-P2", "--retries=3",
                              "--backoff=1h,1h", keys=["one", "two", "three"])
@@ -42,13 +43,13 @@ class Progress(unittest.TestCase):
         terminal.until(lambda t: "2 retrying" in t, "two that failed")
         self.assertNotIn("running", terminal.text().replace("0 running", ""))
 
-    def test_a_retry_says_which_attempt_it_is(self):
+    def test_retry_has_its_attempt(self):
         terminal = self.terminal()
         program = self.start(terminal, "--backoff=1ms", keys=["again"])
         program.gate.open(1)
         terminal.until(lambda t: "again (attempt 2)" in t, "another attempt")
 
-    def test_it_is_gone_at_the_end_and_one_line_stays(self):
+    def test_display_ends_with_one_line(self):
         terminal = self.terminal()
         program = self.start(terminal, "-P4", keys=["a", "b", "c", "d", "e"])
         terminal.until(lambda t: "4 running" in t, "four runs")
@@ -58,7 +59,7 @@ class Progress(unittest.TestCase):
                          r"\Awq: 5 keys, 5 ok, [^\n]*\n?\Z")
         self.assertEqual(terminal.strange, [])
 
-    def test_time_left_is_said_when_the_input_has_ended(self):
+    def test_time_left_is_shown_after_the_input(self):
         terminal = self.terminal()
         program = self.start(terminal, keys=["a", "b", "c"], end=False)
         program.gate.open(0)
@@ -84,7 +85,7 @@ class Progress(unittest.TestCase):
                 self.assertEqual(terminal.wraps, 0)
                 program.close()
 
-    def test_only_as_many_slots_as_there_is_room_for(self):
+    def test_display_fits_the_height(self):
         terminal = self.terminal(80, 8)
         program = self.start(terminal, "-P20", keys=map(str, range(20)))
         terminal.until(lambda t: re.search(r"and 1[4-9] more$", t, re.M),
@@ -94,7 +95,7 @@ class Progress(unittest.TestCase):
         self.assertEqual(terminal.finish(program), 0)
         self.assertRegex(terminal.text(), r"\Awq: 20 keys, [^\n]*\n?\Z")
 
-    def test_bytes_that_move_the_cursor_are_escaped(self):
+    def test_control_characters_are_escaped(self):
         terminal = self.terminal()
         program = self.start(terminal, "-0", "-P3", end=False)
         for key in (b"\x1b[2Jbell\x07\n\t", b"bad\xff\xc3", "\u202eturn".encode()):
@@ -103,13 +104,13 @@ class Progress(unittest.TestCase):
                        r"bad\xff\xc3" in t and r"\u202eturn" in t, "escapes")
         self.assertEqual(terminal.strange, [])
 
-    def test_a_terminal_that_is_not_utf_8_gets_ascii(self):
+    def test_terminal_without_utf_8_gets_ascii(self):
         terminal = self.terminal()
         self.start(terminal, keys=["caf\u00e9"],
                    environment={"LC_ALL": "de_DE.ISO-8859-1"})
         terminal.until(lambda t: r"caf\u00e9" in t, "an escape")
 
-    def test_colours_unless_somebody_minds(self):
+    def test_display_has_colours_without_no_color(self):
         for value, colours in ((None, True), ("", True), ("1", False)):
             with self.subTest(NO_COLOR=value):
                 terminal = self.terminal()
@@ -120,7 +121,7 @@ class Progress(unittest.TestCase):
                 self.assertEqual(terminal.colours > 0, colours)
                 program.close()
 
-    def test_it_is_drawn_ten_times_a_second_at_most(self):
+    def test_display_is_drawn_ten_times_a_second(self):
         terminal = self.terminal()
         program = self.start(terminal, "-P2", keys=map(str, range(300)),
                              command=["true"], stdout=subprocess.DEVNULL)
@@ -130,7 +131,7 @@ class Progress(unittest.TestCase):
         drawn = terminal.raw.count(b"\x1b[J")
         self.assertLessEqual(drawn, 10 * seconds + 2)
 
-    def test_it_follows_the_size_of_the_terminal(self):
+    def test_display_follows_the_size_of_the_terminal(self):
         terminal = self.terminal(80)
         program = self.start(terminal, "-P2", keys=["k" * 60, "other"])
         terminal.until(lambda t: "other" in t and "k" * 60 in t, "wide lines")
@@ -142,7 +143,7 @@ class Progress(unittest.TestCase):
         self.assertRegex(terminal.text().replace("\n", ""),
                          r"\Awq: 2 keys, 2 ok, [^\n]*\Z")
 
-    def test_what_is_written_between_stays(self):
+    def test_output_stays_above_the_display(self):
         terminal = self.terminal()
         program = self.start(
             terminal, "-P2", keys=["a", "b"], stdout=terminal.theirs,
@@ -154,7 +155,7 @@ class Progress(unittest.TestCase):
         self.assertEqual(terminal.finish(program), 0)
         self.assertRegex(terminal.text(), r"\Awhole\npart\nwq: 2 keys, [^\n]*\n?\Z")
 
-    def test_messages_come_above_it(self):
+    def test_messages_stay_above_the_display(self):
         terminal = self.terminal()
         program = self.start(terminal, "-P2", "-t", keys=["a"], end=False)
         terminal.until(lambda t: "1 running" in t, "a run")
@@ -165,7 +166,7 @@ class Progress(unittest.TestCase):
         self.assertEqual(terminal.finish(program), 0)
         self.assertNotIn("running", terminal.text())
 
-    def test_no_display_where_it_would_disturb(self):
+    def test_no_display_where_it_cannot_be_drawn(self):
         for options, environment in ((["--ungroup"], {}),
                                      (["--progress=never"], {}),
                                      (["--quiet"], {}),
@@ -181,29 +182,29 @@ class Progress(unittest.TestCase):
                 self.assertNotIn(b"running", terminal.raw)
 
 
-class Plain(unittest.TestCase):
+class WithoutTerminal(unittest.TestCase):
     def start(self, *options, **rest):
         program = Watched(*options, **rest)
         self.addCleanup(program.close)
         return program
 
-    def test_lines_where_there_is_no_terminal(self):
+    def test_progress_lines_without_a_terminal(self):
         program = self.start("--progress=always", "-P2", keys=["a", "b", "c"])
-        program.until_said(r"^wq: 0 done, 0 failed, 1 ready, 2 running, \S+s, "
+        program.await_message(r"^wq: 0 done, 0 failed, 1 ready, 2 running, \S+s, "
                            r"0\.0/s\n$")
         program.gate.open(0)
-        program.until_said(r"^wq: 1 done, 0 failed, 0 ready, 2 running, .* left\n$")
+        program.await_message(r"^wq: 1 done, 0 failed, 0 ready, 2 running, .* left\n$")
         program.gate.open(0, 0)
         self.assertEqual(program.wait(), 0)
-        self.assertRegex(program.said[-1], "^wq: 3 keys, 3 ok, ")
-        self.assertNotIn("\x1b", "".join(program.said))
+        self.assertRegex(program.messages[-1], "^wq: 3 keys, 3 ok, ")
+        self.assertNotIn("\x1b", "".join(program.messages))
 
-    def test_no_lines_unless_asked_for(self):
+    def test_no_progress_lines_by_default(self):
         program = self.start(keys=["a"], command=["sh", "-c", "sleep 1.2"])
         self.assertEqual(program.wait(), 0)
-        self.assertEqual(len([line for line in program.said
+        self.assertEqual(len([line for line in program.messages
                               if "running" in line]), 0)
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

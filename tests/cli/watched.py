@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""How does a test watch a program that runs? With a gate its handlers wait at,
-a terminal it can draw on, and the address it says that it listens on."""
+"""How does a test watch a running program? With a gate that its handlers wait
+at, a terminal that it draws on, and the address that it listens on."""
 
 import fcntl
 import json
 import os
-import pty
 import re
 import select
 import shutil
@@ -19,18 +18,17 @@ import unicodedata
 import urllib.error
 import urllib.request
 
-PROGRAM = os.environ.get("WQ_PROGRAM", "wq")
-PATIENCE = 30  # seconds; nobody waits so long unless something is broken
+from program import PROGRAM, TIMEOUT, open_terminal, until
 
-# Waits until the gate opens, and exits with what is said there: one byte, for
-# several handlers read at the same time.
+# Waits until the gate opens, and exits with the code it reads there: one byte,
+# since several handlers read at the same time.
 WAIT = 'exit "$(dd bs=1 count=1 2>/dev/null <"$GATE")"'
 HANDLER = ["sh", "-c", WAIT, "handler", "{}"]
 
 
 class Gate:
-    """Handlers wait here; open() lets as many of them go as it has codes, which
-    have one digit each."""
+    """Handlers wait here; open() lets one handler end for each code, which has
+    one digit."""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, "gate")
@@ -52,7 +50,7 @@ class Watched:
                  stdout=subprocess.PIPE, environment=None):
         self.directory = tempfile.mkdtemp(prefix="wq-test-")
         self.gate = Gate(self.directory)
-        self.said = []
+        self.messages = []
         self.reader = None
         self.closed = False
         every = dict(os.environ, GATE=self.gate.path)
@@ -73,10 +71,10 @@ class Watched:
 
     def _listen(self):
         for line in self.process.stderr:
-            self.said.append(line.decode(errors="replace"))
+            self.messages.append(line.decode(errors="replace"))
 
     def add(self, key, delimiter=b"\n"):
-        """A program that is over already does not take it: its status tells."""
+        """A program that has ended does not read it; its status shows why."""
         key = key.encode() if isinstance(key, str) else key
         try:
             self.process.stdin.write(key + delimiter)
@@ -90,25 +88,25 @@ class Watched:
         except BrokenPipeError:
             pass
 
-    def until_said(self, pattern):
-        """The match in a line on stderr."""
+    def await_message(self, pattern):
+        """Waits for a line on stderr, and returns the match."""
         return until(lambda: next(filter(None, (
-            re.search(pattern, line) for line in list(self.said))), None),
-            "%s in %s" % (pattern, self.said))
+            re.search(pattern, line) for line in list(self.messages))), None),
+            "%s in %s" % (pattern, self.messages))
 
     def url(self):
-        return self.until_said(r"listening on (\S+)/\n").group(1)
+        return self.await_message(r"listening on (\S+)/\n").group(1)
 
     def wait(self):
-        """The exit status. What it writes to stdout must fit a pipe."""
+        """Returns the exit status. Its stdout must fit into a pipe."""
         self.end()
-        status = self.process.wait(PATIENCE)
+        status = self.process.wait(TIMEOUT)
         if self.reader:
-            self.reader.join(PATIENCE)
+            self.reader.join(TIMEOUT)
         return status
 
     def close(self):
-        """Kills it, if need be. A second time does nothing."""
+        """Kills it if it runs. A second call does nothing."""
         if self.closed:
             return
         self.closed = True
@@ -116,7 +114,7 @@ class Watched:
             self.process.kill()
         self.process.wait()
         if self.reader:
-            self.reader.join(PATIENCE)
+            self.reader.join(TIMEOUT)
         for pipe in (self.process.stdin, self.process.stdout,
                      self.process.stderr):
             if pipe and not pipe.closed:
@@ -124,33 +122,21 @@ class Watched:
                     pipe.close()
                 except BrokenPipeError:
                     pass
-        # In this order: a handler that comes late finds no gate, instead of one
-        # that nobody will ever open.
+        # In this order: a late handler finds no gate, instead of one that is
+        # never opened.
         shutil.rmtree(self.directory, ignore_errors=True)
         self.gate.close()
-
-
-def until(condition, what):
-    """What it returns, once that is true."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError("still not: %s" % what)
-        time.sleep(0.01)
 
 
 # ---- HTTP ------------------------------------------------------------------
 
 def get(url, method="GET", **headers):
-    """(status, headers, body); _ in names of headers stand for -."""
+    """(status, headers, body); write - in names of headers as _."""
     request = urllib.request.Request(url, method=method, headers={
         name.replace("_", "-"): value for name, value in headers.items()})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=PATIENCE) as answer:
+        with opener.open(request, timeout=TIMEOUT) as answer:
             return answer.status, answer.headers, answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -162,7 +148,7 @@ def view(url, query=""):
 
 
 def metrics(url):
-    """{name: value} of all that have no label but the queue's name."""
+    """{name: value} of all metrics whose only label is the queue's name."""
     return parse_metrics(get(url + "/metrics")[2].decode())
 
 
@@ -180,8 +166,8 @@ def width(character):
 
 
 class Terminal:
-    """What a person would see: a screen of cells, with a cursor that stands
-    beyond the last column until the next character wraps, as in xterm."""
+    """What a user would see: a screen of cells. As in xterm, the cursor stays
+    behind the last column until the next character wraps."""
 
     def __init__(self, columns=80, rows=24):
         self.columns, self.rows = columns, rows
@@ -191,8 +177,8 @@ class Terminal:
         self.raw = b""
         self.rest = b""
         self.colours = 0
-        self.strange = []   # controls that are none of those below
-        self.ours, self.theirs = pty.openpty()
+        self.strange = []   # other control characters
+        self.ours, self.theirs = open_terminal()
         self._set_size()
 
     def _set_size(self):
@@ -200,7 +186,7 @@ class Terminal:
                     struct.pack("HHHH", self.rows, self.columns, 0, 0))
 
     def resize(self, columns):
-        """Lines that have become too long are wrapped: most terminals do."""
+        """Wraps lines that are too long now, as most terminals do."""
         lines, row = [], 0
         for i, line in enumerate(self.lines):
             if i == self.row:
@@ -216,7 +202,7 @@ class Terminal:
             os.close(self.theirs)
 
     def read(self, seconds=0.05):
-        """Take in what there is; False: the other end is closed."""
+        """Reads what there is; False: the other end is closed."""
         if not select.select([self.ours], [], [], seconds)[0]:
             return True
         try:
@@ -228,18 +214,18 @@ class Terminal:
         return bool(data)
 
     def until(self, condition, what):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not condition(self.text()):
             if time.monotonic() > end:
-                raise AssertionError("still not: %s in\n%s" %
+                raise AssertionError("timed out waiting for: %s in\n%s" %
                                      (what, self.text()))
             self.read()
 
     def finish(self, program):
-        """Until the program is over and all it wrote is here."""
+        """Reads until the program has ended; returns its status."""
         os.close(self.theirs)
         self.theirs = None
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while self.read() and time.monotonic() < end:
             pass
         return program.wait()
@@ -255,7 +241,7 @@ class Terminal:
                 if not match:
                     if len(data) < 16 and re.fullmatch(rb"\x1b(\[[\d;?]*)?",
                                                        data):
-                        self.rest = data  # the rest will come
+                        self.rest = data  # the rest follows
                         return
                     self.strange.append(data[:8])
                     data = data[1:]

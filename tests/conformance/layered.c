@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* layered.c: does a plain queue still conform with both layers around it? */
-#include "conformance/suite.h"
-
+/* layered.c: a queue of another author, in real time, inside both layers. */
 #include <wq/backend.h>
 
+#include "support/backend.h"
 #include "support/plain_queue.h"
 
 static wq_err
-open_layered(void *ctx, wq_queue **out)
+open_layered(const wq_config *config, wq_queue **out)
 {
     wq_queue *q, *wrapped;
 
-    (void)ctx;
+    (void)config;
     wq_err err = plain_create(PLAIN_BASE, &q);
     if (err)
         return err;
@@ -21,6 +20,4 @@ open_layered(void *ctx, wq_queue **out)
     return err;
 }
 
-const struct suite_backend suite_backend = {.open = open_layered};
-
-SUITE();
+const struct backend backend = {.open = open_layered};

@@ -1,34 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Does a program outside this tree compile, link and run with the installed
-# library? The stage is not the prefix the tree was configured for: that all
-# cases pass shows that an installed tree can be moved.
+# library? STAGE is not the prefix that the tree was configured for, so that the
+# cases also show that an installed tree can be moved.
 #
 #     run.sh install STAGE BUILD   installs the tree built in BUILD to STAGE
 #     run.sh CASE STAGE WORK       builds one case in WORK, and runs it
 #
 # Cases are the functions below. For another machine, CC and CXX are its
 # compilers, CMAKE_TOOLCHAIN_FILE is for CMake, and RUN is the command that runs
-# its programs here. Every compiler is held to strict warnings: a header of ours
-# must not cause any.
+# its programs here. Warnings are errors: the headers must not cause any.
 set -eu
+# shellcheck source=tests/support/script.sh
+. "$(dirname "$0")/../support/script.sh"
 
 here=$(cd "$(dirname "$0")" && pwd)
 strict="-Wall -Wextra -Wpedantic -Werror"
 : "${CC:=cc}" "${CXX:=c++}" "${RUN:=}"
 
-# This case cannot be asked here; CI does not allow that.
-skip() {
-    echo "skipped: $1"
-    [ "${CI:-}" = true ] && exit 1
-    exit 77
-}
-
-need() {
-    command -v "$1" >/dev/null || skip "no $1"
-}
-
-# What pkg-config says about wq. Only the installed wq.pc may be found.
+# Prints what pkg-config reports about the installed wq.pc, and no other.
 flags() {
     PKG_CONFIG_LIBDIR=$(dirname "$(find "$stage" -name wq.pc)")
     export PKG_CONFIG_LIBDIR
@@ -51,19 +41,19 @@ run() {
     $RUN "$program"
 }
 
-# Lets programs find the libwq.so of the stage, which is in no usual place.
+# Lets programs find the libwq.so of the stage.
 find_stage_library() {
     LD_LIBRARY_PATH=$(dirname "$(find "$stage" -name libwq.so)")
     export LD_LIBRARY_PATH
 }
 
-# The command runs from where it is, and its papers are where they are looked for.
+# The installed command runs, and its manual and completions are installed.
 wq_command() {
     [ "$(echo a | $RUN "$stage/bin/wq" run -q -- echo b)" = "b a" ]
     for file in man/man1/wq.1 bash-completion/completions/wq \
         zsh/site-functions/_wq fish/vendor_completions.d/wq.fish; do
         [ -s "$stage/share/$file" ] || {
-            echo "share/$file: not installed, or empty"
+            echo "share/$file: missing or empty"
             exit 1
         }
     done
@@ -114,8 +104,8 @@ find_package_cxx() {
     find_package_in CXX
 }
 
-# A project around the source tree installs its program, and the build goes
-# away before the program runs. KIND: what wq::wq is.
+# A project that contains the source tree installs its program, and the build is
+# removed before the program runs. KIND: whether wq::wq is shared or static.
 subproject_as() {
     kind=$1
     shift
@@ -131,7 +121,7 @@ subproject_as() {
 subproject_static() {
     subproject_as static
     [ -z "$(find "$stage" ! -type d ! -name program)" ] || {
-        echo "installed besides the program:"
+        echo "installed, but not part of the program:"
         find "$stage" ! -type d ! -name program
         exit 1
     }

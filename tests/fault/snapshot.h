@@ -3,16 +3,16 @@
  *
  *     ready: 2 [0: 2 0 0] a b; held: c#3/0 d#4/5*; waiting: e@50/0; fence 4
  *
- * READY keys in order, by priority (and group); held ones by fence, with a star when dirty;
- * waiting ones by deadline, and what is remembered about their pace. Equal
- * texts: nobody can tell the two moments apart (L6). Sizes of tables are not in
- * it, since growing them is no change.
+ * READY keys in order, by priority (and group); HELD ones by fence, with a star
+ * when DIRTY; WAITING ones by deadline, and what is remembered about their
+ * pace. Equal texts: nobody can tell the two moments apart (L6). Sizes of
+ * tables are not in it, since growing them is no change.
  */
 #ifndef WQ_TEST_SNAPSHOT_H
 #define WQ_TEST_SNAPSHOT_H
 
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/wq_test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,11 +82,11 @@ snapshot_by_deadline(const void *left, const void *right)
 }
 
 static inline void
-snapshot_pace(struct snapshot *s, const struct wq__pace *pace)
+snapshot_pace(struct snapshot *s, const struct wq__throttle_state *pace)
 {
     snapshot_say(s, "(%lld %lld %lld %lld)", (long long)pace->latest,
-                 (long long)pace->next_span, (long long)pace->wait_span,
-                 (long long)pace->until);
+                 (long long)pace->next_cooldown, (long long)pace->wait_cooldown,
+                 (long long)pace->cooldown_until);
 }
 
 static inline void
@@ -107,9 +107,10 @@ snapshot_waiting(struct snapshot *s, const struct wq__core *c)
         snapshot_say(s, "@%lld/%u", (long long)sorted[i].at, sorted[i].level);
         snapshot_say(s, "%s%s%s", rec->flags & WQ__BACKOFF ? "b" : "",
                      rec->flags & WQ__DEBOUNCED ? "d" : "",
-                     rec->flags & WQ__QUIET ? "q" : "");
-        if (sorted[i].pace)
-            snapshot_pace(s, wq__slab_at(&c->paces, sorted[i].pace));
+                     rec->flags & WQ__COOLDOWN ? "q" : "");
+        if (sorted[i].throttle)
+            snapshot_pace(s,
+                          wq__slab_at(&c->throttle_states, sorted[i].throttle));
     }
 }
 
@@ -212,6 +213,25 @@ snapshot_take(struct snapshot *s, const struct wq__core *c)
     snapshot_tally(s, &c->tally);
     snapshot_say(s, "; fence %llu%s", (unsigned long long)c->fence,
                  c->shutting_down ? "; shut down" : "");
+}
+
+/* The core keeps all laws. */
+static inline void
+assert_sound(const struct wq__core *c)
+{
+    const char *broken = wq__core_check(c);
+    if (broken)
+        fail_msg("%s", broken);
+}
+
+/* Nothing has changed since `before`. */
+static inline void
+assert_same(const struct snapshot *before, const struct wq__core *c)
+{
+    struct snapshot now;
+
+    snapshot_take(&now, c);
+    assert_string_equal(now.text, before->text);
 }
 
 #endif

@@ -140,6 +140,29 @@ TEST(layer_and_limiter_in_one_expression_leak_nothing)
     assert_int_equal(sweep(make_layer, WQ_OK), 8);
 }
 
+/* A limiter with every part of a description, and the user's own around it. */
+static wq_err
+make_from_spec(const wq_allocator *mem, int *destroys, wq_queue **out)
+{
+    const wq_limiter_spec spec = {.size = sizeof spec, .parts = 31};
+
+    return wq_create(
+        WQ_CONFIG(.allocator = mem,
+                  .limiter = wq__limiter_max_of(
+                      mem, 2,
+                      (wq_limiter *[]){
+                          wq__limiter_from_spec(mem, &spec),
+                          wq__limiter_create(mem, &ops, destroys)})),
+        out);
+}
+
+/* L-24 L-25 L-31 L-35: four parts, two combinations, and those around. */
+TEST(limiter_from_a_description_leaks_nothing)
+{
+    assert_true(sweep(make_from_spec, WQ_OK) >= 9);
+}
+
 WQ_TESTS(test(queue_and_limiter_in_one_expression_leak_nothing),
          test(limiter_of_a_bad_config_leaks_nothing),
-         test(layer_and_limiter_in_one_expression_leak_nothing));
+         test(layer_and_limiter_in_one_expression_leak_nothing),
+         test(limiter_from_a_description_leaks_nothing));

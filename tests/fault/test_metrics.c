@@ -11,11 +11,9 @@
 #include <wq/limiter.h>
 
 #include "memory/memory.h"
-#include "support/counting.h"
+#include "support/look.h"
 #include "support/recorder.h"
-
-#define assert_err(actual, expected)                                           \
-    assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
+#include "support/sweep.h"
 
 struct ctx {
     struct counting *mem;
@@ -26,17 +24,9 @@ struct ctx {
 
 static struct ctx ctx;
 
-static void
-run_sweep(const struct counting_sweep *sweep)
-{
-    const char *broken = counting_sweep(sweep);
-    if (broken)
-        fail_msg("%s", broken);
-}
-
 /* ---- the scene ---------------------------------------------------------- */
 
-static void *
+static void
 setup_nothing(struct counting *mem)
 {
     memset(&ctx, 0, sizeof ctx);
@@ -44,30 +34,26 @@ setup_nothing(struct counting *mem)
     recorder_init(&ctx.all[0]);
     recorder_init(&ctx.all[1]);
     ctx.all[0].sink.next = &ctx.all[1].sink;
-    return &ctx;
 }
 
 static wq_err
-op_create(void *unused)
+op_create(void)
 {
-    (void)unused;
     return wq_create(WQ_CONFIG(.name = "test", .metrics = &ctx.all[0].sink,
                                .allocator = &ctx.mem->allocator),
                      &ctx.q);
 }
 
-static void *
+static void
 setup(struct counting *mem)
 {
     setup_nothing(mem);
-    assert_err(op_create(NULL), WQ_OK);
-    return &ctx;
+    assert_err(op_create(), WQ_OK);
 }
 
 static void
-teardown(void *unused)
+teardown(void)
 {
-    (void)unused;
     wq_destroy(ctx.q);
     for (int i = 0; i < 2; i++) {
         const struct recorder *r = &ctx.all[i];
@@ -78,12 +64,14 @@ teardown(void *unused)
     }
 }
 
+static const struct fixture no_queue_yet = {setup_nothing, teardown};
+static const struct fixture a_queue = {setup, teardown};
+
 /* ---- create ------------------------------------------------------------- */
 
 static void
-no_queue(void *unused)
+no_queue(void)
 {
-    (void)unused;
     assert_null(ctx.q);
     assert_int_equal(ctx.mem->bytes, 0);
     for (int i = 0; i < 2; i++)
@@ -92,9 +80,8 @@ no_queue(void *unused)
 }
 
 static void
-queue_tells(void *unused)
+queue_tells(void)
 {
-    (void)unused;
     assert_err(wq_add_str(ctx.q, "foo"), WQ_OK);
     for (int i = 0; i < 2; i++)
         assert_int_equal(ctx.all[i].sum.adds, 1);
@@ -103,24 +90,17 @@ queue_tells(void *unused)
 /* L6 M-06 */
 TEST(create_without_memory_leaves_no_sink_open)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "create",
-        .setup = setup_nothing,
-        .op = op_create,
-        .unchanged = no_queue,
-        .done = queue_tells,
-        .teardown = teardown,
-    });
+    assert_fails_cleanly(&no_queue_yet, "create", op_create, no_queue,
+                         queue_tells);
 }
 
 /* ---- adds --------------------------------------------------------------- */
 
 static void
-nothing_told(void *unused)
+nothing_told(void)
 {
     wq_stats counts = {.size = sizeof counts};
 
-    (void)unused;
     assert_err(wq_read_stats(ctx.q, &counts), WQ_OK);
     assert_int_equal(counts.adds + counts.retries + counts.waiting, 0);
     for (int i = 0; i < 2; i++) {
@@ -130,16 +110,14 @@ nothing_told(void *unused)
 }
 
 static wq_err
-op_add(void *unused)
+op_add(void)
 {
-    (void)unused;
     return wq_add_str(ctx.q, "foo");
 }
 
 static void
-one_add_told(void *unused)
+one_add_told(void)
 {
-    (void)unused;
     for (int i = 0; i < 2; i++)
         assert_int_equal(ctx.all[i].sum.adds, 1);
 }
@@ -147,27 +125,18 @@ one_add_told(void *unused)
 /* L6 M-02 */
 TEST(add_without_memory_tells_nothing)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "add",
-        .setup = setup,
-        .op = op_add,
-        .unchanged = nothing_told,
-        .done = one_add_told,
-        .teardown = teardown,
-    });
+    assert_fails_cleanly(&a_queue, "add", op_add, nothing_told, one_add_told);
 }
 
 static wq_err
-op_retry(void *unused)
+op_retry(void)
 {
-    (void)unused;
     return wq_add_rate_limited(ctx.q, wq_str("foo"));
 }
 
 static void
-one_retry_told(void *unused)
+one_retry_told(void)
 {
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ctx.all[i].sum.retries, 1);
         assert_int_equal(ctx.all[i].limited.n, 1);
@@ -177,73 +146,49 @@ one_retry_told(void *unused)
 /* L6 M-04 M-08 */
 TEST(retry_without_memory_tells_nothing)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "rate-limited add",
-        .setup = setup,
-        .op = op_retry,
-        .unchanged = nothing_told,
-        .done = one_retry_told,
-        .teardown = teardown,
-    });
+    assert_fails_cleanly(&a_queue, "rate-limited add", op_retry, nothing_told,
+                         one_retry_told);
 }
 
 /* ---- looking ------------------------------------------------------------ */
 
-static void *
+static void
 setup_keys(struct counting *mem)
 {
     setup(mem);
     for (uint64_t i = 0; i < 100; i++)
         assert_err(wq_add(ctx.q, wq_u64(&i)), WQ_OK);
-    return &ctx;
-}
-
-static bool
-visit(void *unused, wq_key key, const wq_key_info *info)
-{
-    (void)unused;
-    (void)key;
-    (void)info;
-    ctx.visits++;
-    return true;
 }
 
 static wq_err
-op_each(void *unused)
+op_each(void)
 {
-    (void)unused;
-    return wq_each(ctx.q, 0, visit, NULL);
+    return wq_each(ctx.q, 0, count_visit, &ctx.visits);
 }
 
 static void
-nothing_visited(void *unused)
+nothing_visited(void)
 {
-    (void)unused;
     assert_int_equal(ctx.visits, 0);
 }
 
 static void
-all_visited(void *unused)
+all_visited(void)
 {
-    (void)unused;
     assert_int_equal(ctx.visits, 100);
 }
+
+static const struct fixture hundred_keys = {setup_keys, teardown};
 
 /* L6 O-33 */
 TEST(walk_without_memory_visits_nothing)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "each",
-        .setup = setup_keys,
-        .op = op_each,
-        .unchanged = nothing_visited,
-        .done = all_visited,
-        .teardown = teardown,
-    });
+    assert_fails_cleanly(&hundred_keys, "each", op_each, nothing_visited,
+                         all_visited);
 }
 
 static wq_err
-op_look(void *unused)
+op_look(void)
 {
     wq_stats    counts = {.size = sizeof counts};
     wq_key_info info = {.size = sizeof info};
@@ -251,30 +196,15 @@ op_look(void *unused)
     size_t      n;
     wq_err      err = wq_read_stats(ctx.q, &counts);
 
-    (void)unused;
     if (!err)
         err = wq_read_depths(ctx.q, &depth, 1, &n);
     return err ? err : wq_read_key(ctx.q, wq_str("foo"), &info);
 }
 
-static void
-nothing(void *unused)
-{
-    (void)unused;
-}
-
 /* O-30 O-31 O-32 */
 TEST(looking_needs_no_memory)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "look",
-        .setup = setup_keys,
-        .op = op_look,
-        .unchanged = nothing,
-        .done = nothing,
-        .teardown = teardown,
-        .needs_none = true,
-    });
+    assert_needs_no_memory(&hundred_keys, "look", op_look, NULL);
 }
 
 /* ---- keys that cannot be taken in --------------------------------------- */
@@ -311,7 +241,7 @@ TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
     wq__lock_take(&m->lock);
     wq__inbox_open(&m->inbox);
     /* No producer tries to wake anybody: this thread has the lock. */
-    atomic_store(&m->rouse_from, WQ__ROUSE_NOBODY);
+    atomic_store(&m->wake_from, WQ__WAKE_NOBODY);
     assert_err(wq_add(ctx.q, (wq_key){new_key, sizeof new_key}), WQ_OK);
     assert_err(wq_add_str(ctx.q, "foo"), WQ_OK); /* will be merged */
     wq__lock_release(&m->lock);
@@ -329,7 +259,7 @@ TEST(keys_in_an_inbox_without_memory_count_when_they_are_taken_in)
     assert_int_equal(after.adds, 2);
     assert_int_equal(after.merged, 2);
     assert_int_equal(after.ready, 2);
-    teardown(NULL);
+    teardown();
     assert_int_equal(mem.bytes, 0);
 }
 

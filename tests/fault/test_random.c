@@ -51,6 +51,11 @@ TEST(limiters_without_random_numbers_fail)
                 "wq_limiter_fast_slow: the system gave no random numbers");
     assert_says(wq_limiter_error(wq_limiter_item_bucket(1, 2)),
                 "wq_limiter_item_bucket: the system gave no random numbers");
+    assert_says(wq_limiter_error(wq_limiter_from_spec(&(wq_limiter_spec){
+                    .size = sizeof(wq_limiter_spec),
+                    .parts = WQ_PART_EXPONENTIAL | WQ_PART_BUCKET})),
+                "wq_limiter_max_of: children[0]: wq_limiter_exponential: "
+                "the system gave no random numbers");
     assert_says(wq_limiter_error(wq_limiter_default()),
                 "wq_limiter_max_of: children[0]: wq_limiter_exponential: "
                 "the system gave no random numbers");

@@ -11,20 +11,20 @@
 #include <string.h>
 
 #include "metrics/metrics.h"
-#include "support/counting.h"
 #include "support/exposition.h"
-#include "support/told_queue.h"
+#include "support/stub_queue.h"
+#include "support/sweep.h"
 
 enum { BEFORE = 5, PRIORITIES = 60 };
 
 struct ctx {
-    struct counting *mem;
-    wq_registry     *registry;
-    struct told      told[BEFORE + 1];
-    void            *handles[BEFORE + 1]; /* the last is the one under test */
-    struct wq__text  text;
-    wq_depth         depths[PRIORITIES];
-    const char      *name; /* of the queue under test */
+    struct counting  *mem;
+    wq_registry      *registry;
+    struct stub_queue stub[BEFORE + 1];
+    void             *handles[BEFORE + 1]; /* the last is the one under test */
+    struct wq__text   text;
+    wq_depth          depths[PRIORITIES];
+    const char       *name; /* of the queue under test */
 };
 
 static struct ctx ctx;
@@ -38,10 +38,10 @@ sink(void)
 static wq_err
 begin(int i, const char *name)
 {
-    return sink()->open(sink()->self, &ctx.told[i].base, name, &ctx.handles[i]);
+    return sink()->open(sink()->self, &ctx.stub[i].base, name, &ctx.handles[i]);
 }
 
-static void *
+static void
 setup_nothing(struct counting *mem)
 {
     const char *name = ctx.name;
@@ -51,35 +51,31 @@ setup_nothing(struct counting *mem)
     ctx.mem = mem;
     wq__text_init(&ctx.text, &mem->allocator);
     for (int i = 0; i <= BEFORE; i++)
-        told_init(&ctx.told[i]);
+        stub_queue_init(&ctx.stub[i]);
     for (int i = 0; i < PRIORITIES; i++)
         ctx.depths[i] = (wq_depth){.priority = i, .keys = 1};
-    return &ctx;
 }
 
 static wq_err
-op_create(void *unused)
+op_create(void)
 {
-    (void)unused;
     return wq__registry_create(&ctx.mem->allocator, &ctx.registry);
 }
 
-static void *
+static void
 setup(struct counting *mem)
 {
     char name[] = "a";
 
     setup_nothing(mem);
-    assert_int_equal(op_create(NULL), WQ_OK);
+    assert_int_equal(op_create(), WQ_OK);
     for (int i = 0; i < BEFORE; i++, name[0]++)
         assert_int_equal(begin(i, name), WQ_OK);
-    return &ctx;
 }
 
 static void
-teardown(void *unused)
+teardown(void)
 {
-    (void)unused;
     wq__text_fini(&ctx.text);
     for (int i = 0; i <= BEFORE; i++)
         if (ctx.handles[i])
@@ -87,13 +83,8 @@ teardown(void *unused)
     wq_registry_destroy(ctx.registry);
 }
 
-static void
-run_sweep(const struct counting_sweep *sweep)
-{
-    const char *broken = counting_sweep(sweep);
-    if (broken)
-        fail_msg("%s", broken);
-}
+static const struct fixture no_registry_yet = {setup_nothing, teardown};
+static const struct fixture five_queues = {setup, teardown};
 
 /* The text as it is now, judged; valid until the next. */
 static const char *
@@ -115,38 +106,29 @@ read_text(void)
 /* ---- create -------------------------------------------------------------- */
 
 static void
-no_registry(void *unused)
+no_registry(void)
 {
-    (void)unused;
     assert_null(ctx.registry);
 }
 
 static void
-queue_can_report(void *unused)
+queue_can_report(void)
 {
-    (void)unused;
     assert_int_equal(begin(0, "x"), WQ_OK);
 }
 
 /* O-40 */
 TEST(create_without_memory_makes_nothing)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "create",
-        .setup = setup_nothing,
-        .op = op_create,
-        .unchanged = no_registry,
-        .done = queue_can_report,
-        .teardown = teardown,
-    });
+    assert_fails_cleanly(&no_registry_yet, "create", op_create, no_registry,
+                         queue_can_report);
 }
 
 /* ---- open ---------------------------------------------------------------- */
 
 static wq_err
-op_open(void *unused)
+op_open(void)
 {
-    (void)unused;
     return begin(BEFORE, ctx.name);
 }
 
@@ -161,9 +143,8 @@ count_of(const char *text, const char *name)
 }
 
 static void
-no_trace_of_it(void *unused)
+no_trace_of_it(void)
 {
-    (void)unused;
     assert_null(ctx.handles[BEFORE]);
     const char *text = read_text();
     assert_int_equal(count_of(text, ctx.name), ctx.name[1] ? -1 : 0);
@@ -171,9 +152,8 @@ no_trace_of_it(void *unused)
 }
 
 static void
-it_reports(void *unused)
+it_reports(void)
 {
-    (void)unused;
     sink()->work(ctx.handles[BEFORE], 1);
     assert_int_equal(count_of(read_text(), ctx.name), 1);
 }
@@ -186,23 +166,16 @@ TEST(open_without_memory_makes_nothing)
 
     for (size_t i = 0; i < 4; i++) {
         ctx.name = names[i];
-        run_sweep(&(struct counting_sweep){
-            .name = names[i],
-            .setup = setup,
-            .op = op_open,
-            .unchanged = no_trace_of_it,
-            .done = it_reports,
-            .teardown = teardown,
-        });
+        assert_fails_cleanly(&five_queues, names[i], op_open, no_trace_of_it,
+                             it_reports);
     }
 }
 
 /* ---- reports ------------------------------------------------------------- */
 
 static wq_err
-op_report(void *unused)
+op_report(void)
 {
-    (void)unused;
     for (int i = 0; i < BEFORE; i++) {
         sink()->work(ctx.handles[i], 1000000000);
         sink()->work(ctx.handles[i], 1);
@@ -211,9 +184,8 @@ op_report(void *unused)
 }
 
 static void
-all_are_counted(void *unused)
+all_are_counted(void)
 {
-    (void)unused;
     const char *text = read_text();
     for (char name[] = "a"; name[0] < 'a' + BEFORE; name[0]++)
         assert_int_equal(count_of(text, name), 2);
@@ -223,53 +195,36 @@ all_are_counted(void *unused)
         "1.000000001");
 }
 
-static void
-nothing(void *unused)
-{
-    (void)unused;
-}
-
 /* O-40 */
 TEST(report_without_memory_is_counted)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "report",
-        .setup = setup,
-        .op = op_report,
-        .unchanged = nothing,
-        .done = all_are_counted,
-        .teardown = teardown,
-        .needs_none = true,
-    });
+    assert_needs_no_memory(&five_queues, "report", op_report, all_are_counted);
 }
 
 /* ---- text ---------------------------------------------------------------- */
 
-static void *
+static void
 setup_with_priorities(struct counting *mem)
 {
     setup(mem);
     for (int i = 0; i < BEFORE; i++) {
-        ctx.told[i].depths = ctx.depths;
-        ctx.told[i].depths_len = (size_t)(i + 1) * 12;
-        ctx.told[i].counts.adds = 3;
+        ctx.stub[i].depths = ctx.depths;
+        ctx.stub[i].depths_len = (size_t)(i + 1) * 12;
+        ctx.stub[i].counts.adds = 3;
     }
-    return &ctx;
 }
 
 static wq_err
-op_text(void *unused)
+op_text(void)
 {
-    (void)unused;
     wq__text_fini(&ctx.text);
     wq__text_init(&ctx.text, &ctx.mem->allocator);
     return wq__registry_render(ctx.registry, WQ_TEXT_OPENMETRICS, &ctx.text);
 }
 
 static void
-text_is_whole(void *unused)
+text_is_whole(void)
 {
-    (void)unused;
     assert_null(
         exposition_check(ctx.text.data, ctx.text.len, WQ_TEXT_OPENMETRICS));
     const char *text = read_text();
@@ -281,47 +236,21 @@ text_is_whole(void *unused)
         PRIORITIES - 25);
 }
 
+static const struct fixture many_priorities = {setup_with_priorities, teardown};
+
 /* O-41 */
 TEST(text_without_memory_is_none_and_next_time_whole)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "text",
-        .setup = setup_with_priorities,
-        .op = op_text,
-        .unchanged = nothing,
-        .done = text_is_whole,
-        .teardown = teardown,
-    });
+    assert_fails_cleanly(&many_priorities, "text", op_text, NULL,
+                         text_is_whole);
 }
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void
-memory_fails_for_good(void *unused)
-{
-    (void)unused;
-    counting_fail(ctx.mem, 1, COUNTING_FROM_NOW);
-}
-
-static wq_err
-op_nothing(void *unused)
-{
-    (void)unused;
-    return WQ_OK;
-}
-
 /* O-40 */
 TEST(close_and_destroy_need_no_memory)
 {
-    run_sweep(&(struct counting_sweep){
-        .name = "destroy",
-        .setup = setup,
-        .op = op_nothing,
-        .unchanged = nothing,
-        .done = memory_fails_for_good,
-        .teardown = teardown,
-        .needs_none = true,
-    });
+    assert_ends_without_memory(&five_queues);
 }
 
 WQ_TESTS(test(create_without_memory_makes_nothing),

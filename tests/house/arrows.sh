@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Do the arrows point one way? Holds every #include against the table below:
+# Do the arrows point one way? Checks every #include against the table below:
 # tools, examples, backends -> include/wq; shell -> core -> data structures.
 set -eu
 cd "$(dirname "$0")/../.."
 
-# A file is judged by the first line whose path it begins with.
+# The first line whose path is a prefix of a file's path applies to the file.
 #
-#   ours    what it may include of ours, by prefix. Its own directory ("x.h")
-#           is always allowed.
-#   system  what else: any; c11, the C library without clocks and threads; core,
-#           what a pure state machine needs; or a header by name.
+#   ours    which of our headers it may include, by prefix. Its own directory
+#           ("x.h") is always allowed.
+#   system  which others: any; c11, the C library without clocks and threads;
+#           core, what a pure state machine needs; or a header by name.
 table='
 path              | ours                           | system
 include/wq/       | wq/                            | any
@@ -20,24 +20,37 @@ src/core/         | core/ wq/wq.h wq/inspect.h wq/version.h | core
 src/error/        | error/ wq/                     | c11
 src/config/       | config/ core/mem.h core/sized.h error/ wq/ | c11
 src/memory/       | memory/ config/ core/ clock/ error/ limit/ metrics/ port/ wq/ | c11
-src/front/        | front/ config/read.h error/ core/sized.h port/cancel.h wq/ | c11
+src/front/        | front/ config/ error/ core/result.h core/sized.h port/cancel.h port/load.h port/lock.h wq/ | c11
 src/text/         | text/ wq/                      | c11
 src/inspect/      | inspect/ text/ wq/             | c11
 src/port/         | port/ wq/                      | any
-src/layer/        | layer/ config/ core/ clock/ error/ limit/ port/ wq/ | c11
+src/layer/        | layer/ config/ core/ clock/ error/ front/check.h limit/ port/ wq/ | c11
 src/limit/        | limit/ config/read.h core/ clock/ error/ port/ wq/ | c11
 src/clock/        | clock/ core/ error/ port/ wq/  | c11
 src/metrics/      | metrics/ config/read.h text/ core/ error/ port/ wq/ | c11
+src/shared/       | shared/ config/ core/ clock/ error/ limit/ metrics/ port/ wq/ | c11
 src/workers/      | workers/ config/read.h core/ clock/ error/ port/ wq/ | c11
 src/              |                                |
 backends/         | wq/                            | any
-tools/            | wq/                            | any
+tools/wq/base/    | base/ text/ wq/                | any
+tools/wq/options/ | options/ base/ wq/             | any
+tools/wq/process/ | process/ options/ base/ wq/    | any
+tools/wq/input/   | input/ process/child.h options/ base/ wq/ | any
+tools/wq/output/  | output/ process/run.h options/ base/ wq/ | any
+tools/wq/log/     | log/ output/ run/view.h process/run.h options/ base/ wq/ | any
+tools/wq/display/ | display/ run/view.h process/run.h options/ base/ wq/ | any
+tools/wq/http/    | http/ display/rate.h run/view.h process/run.h options/ base/ wq/ | any
+tools/wq/run/     | run/ http/listen.h display/ log/ output/ input/ process/ options/ base/ wq/ | any
+tools/wq/main.c   | run/runner.h options/ base/ wq/ | any
+tools/            |                                |
 examples/         | wq/                            | any
 bench/sides/naive.c | core/core.h wq/              | any
 bench/sides/floor.c | core/core.h wq/              | any
+bench/shared/     | shared/ config/ port/ support/ wq/ | any
 bench/            | wq/                            | any
 tests/behaviour/  | support/ wq/                   | any
-tests/conformance/| support/ conformance/ wq/      | any
+tests/conformance/| support/ behaviour/fixture.h wq/ | any
+tests/scenarios/  | support/ scenarios/ wq/        | any
 tests/consumer/   | wq/                            | any
 '
 
@@ -58,7 +71,7 @@ BEGIN {
         system_[rules] = trim(cell[3])
     }
     rooms = "^(wq|config|core|memory|front|port|layer|limit|clock|metrics|" \
-            "workers|text|inspect|error)/"
+            "workers|text|inspect|error|shared)/"
 }
 
 function trim(s) {
@@ -80,7 +93,7 @@ function may_use(list, h,    word, n, i) {
 }
 
 # Is header `h`, not one of ours, in a set of the list or named there?
-function may_ask(list, h,    word, n, i) {
+function may_include(list, h,    word, n, i) {
     n = split(list, word, " ")
     for (i = 1; i <= n; i++)
         if (word[i] == "any" || word[i] == h ||
@@ -104,7 +117,7 @@ function check(file, number, text, rule,    h, quoted, ok) {
     if (h ~ rooms || (quoted && h ~ /\//))
         ok = may_use(ours[rule], h)
     else
-        ok = quoted || may_ask(system_[rule], h)
+        ok = quoted || may_include(system_[rule], h)
     if (!ok) {
         printf "%s:%d: room %s must not include %s\n",
             file, number, path[rule], h

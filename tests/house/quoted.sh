@@ -1,20 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Is the code in the documents the code that is compiled and run? A block of C
-# below a line `<!-- FILE -->` must be that file, less its opening comments; below
-# `<!-- FILE#PART -->`, what stands between the lines `/* begin: PART */` and
+# below a line `<!-- FILE -->` must be that file without its opening comments;
+# below `<!-- FILE#PART -->`, the text between the lines `/* begin: PART */` and
 # `/* end: PART */` in it. Every block of C must have such a line. A block of
-# shell may have one: `# begin: PART` and `# end: PART` in a script, indented as
-# the part is.
+# shell may have one; the marks in a script are `# begin: PART` and
+# `# end: PART`, indented as the part.
 #
-#     quoted.sh            says what differs
-#     quoted.sh --mend     writes what the files say into the documents
+#     quoted.sh            print the differences
+#     quoted.sh --mend     copy the text of the files into the documents
 set -eu
+# shellcheck source=tests/support/script.sh
+. "$(dirname "$0")/../support/script.sh"
 cd "$(dirname "$0")/../.."
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+make_work
 
-# Prints what FILE or FILE#PART stands for.
+# Prints the text of FILE or FILE#PART.
 quote() {
     case $1 in
     *.sh#*) awk -v part="${1#*#}" '
@@ -38,7 +39,7 @@ quote() {
     esac
 }
 
-# Prints the document with every block as the files have it.
+# Prints the document with the files' text in every block.
 mended() {
     name='' inside=''
     while IFS= read -r line; do
@@ -52,10 +53,10 @@ mended() {
                 printf '%s\n' "$line"
                 continue
             elif [ ! "$name" ]; then
-                echo "$1: a block of C does not say which file it quotes" >&2
+                echo "$1: a block of C without a line that names its file" >&2
                 return 1
             elif [ ! -f "${name%%#*}" ]; then
-                echo "$1: quotes $name, which is not there" >&2
+                echo "$1: quotes $name, which does not exist" >&2
                 return 1
             fi
             printf '%s\n' "$line"
@@ -80,7 +81,7 @@ for document in $(scripts/files.sh '*.md'); do
     if [ "${1:-}" = --mend ]; then
         cat "$work/mended" >"$document"
     else
-        echo "$document: what it quotes has changed (quoted.sh --mend):"
+        echo "$document: differs from the files it quotes (fix: quoted.sh --mend):"
         diff "$document" "$work/mended" || status=1
     fi
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Does every file say its license? On the first line, or the second after #!.
+# Does every file state its license? On the first line, or the second after #!.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -10,7 +10,7 @@ scripts/files.sh '*.c' '*.cc' '*.h' '*.sh' '*.cmake' '*.in' '*.map' \
     while read -r file; do
         sed -n "1{/^#!/!p};2p" "$file" | head -n 1 |
             grep -q "SPDX-License-Identifier: MIT" || {
-            echo "$file: no SPDX line first"
+            echo "$file: the first line is no SPDX line"
             status=1
         }
     done

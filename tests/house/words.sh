@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Does the project speak of itself alone, and leave nothing half said? No path
-# of somebody's machine, no mark of unfinished work. (The brackets keep this
-# file from finding itself.)
+# Is the source free of paths of a developer's machine, and of marks of
+# unfinished work? (The brackets keep this file from finding itself.)
 set -eu
 cd "$(dirname "$0")/../.."
 

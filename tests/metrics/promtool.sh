@@ -1,30 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Does Prometheus itself accept the text, and find nothing to blame? (O-41)
+# Does Prometheus' own checker accept the text without a warning? (O-41)
 #
-#     promtool.sh SAY
+#     promtool.sh PRINT_METRICS
 #
 # promtool reads OpenMetrics only to store it, which needs a time in each line.
 set -eu
-say=$1
+# shellcheck source=tests/support/script.sh
+. "$(dirname "$0")/../support/script.sh"
+print_metrics=$1
 
-command -v promtool >/dev/null || {
-    echo "skipped: no promtool"
-    [ "${CI:-}" = true ] && exit 1
-    exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+need promtool
+make_work
 
-"$say" prometheus >"$work/prometheus"
+"$print_metrics" prometheus >"$work/prometheus"
 promtool check metrics <"$work/prometheus"
 
-"$say" openmetrics | awk '/^#/ { print; next } { print $0 " 1700000000" }' \
+"$print_metrics" openmetrics | awk '/^#/ { print; next } { print $0 " 1700000000" }' \
     >"$work/openmetrics"
 promtool tsdb create-blocks-from openmetrics "$work/openmetrics" "$work/tsdb" |
     tee "$work/blocks"
 
-# Every line has become a series: below "NUM SERIES", which is the last but one.
+# Every line has become a series: the number is in the last but one column,
+# below "NUM SERIES".
 sent=$(grep -vc '^#' "$work/openmetrics")
 stored=$(awk 'NR == 2 { print $(NF - 1) }' "$work/blocks")
 echo "sent $sent series, stored $stored"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* unload.c: can the library be unloaded while threads live that have reported?
+/* unload.c: can a program unload the library while threads run that have used
+ * metrics?
  *
  *     unload LIBRARY
  *
- * Numbers of threads are given back when a thread ends (src/port/slot.c), by
- * code that is not there any more if the library is not: the system must have
- * forgotten about it. (O-40)
+ * A thread that ends frees its number (src/port/thread_mark.c), by code of the
+ * library. If the library is unloaded before, the system must not call that
+ * code any more. (O-40)
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,7 +17,7 @@
 
 #include <wq/metrics.h>
 
-#include "support/told_queue.h"
+#include "support/stub_queue.h"
 
 enum { TIMES = 3 };
 
@@ -51,14 +52,15 @@ is_loaded(const char *path)
     return found;
 }
 
-/* A function of the library. C has no cast from an object to a function. */
+/* Find a function of the library. C cannot cast an object pointer to a function
+ * pointer. */
 static void
 look_up(void *library, const char *name, void *function)
 {
     void *const found = dlsym(library, name);
 
     if (!found) {
-        fprintf(stderr, "unload: no %s\n", name);
+        fprintf(stderr, "unload: the library has no %s\n", name);
         exit(EXIT_FAILURE);
     }
     memcpy(function, &found, sizeof found);
@@ -70,31 +72,32 @@ load_report_unload(const char *path)
     wq_err (*create)(wq_registry * *out);
     const wq_metrics *(*sink_of)(wq_registry * registry);
     void (*destroy)(wq_registry * registry);
-    struct told  told;
-    wq_registry *registry;
-    pthread_t    thread;
-    void        *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    struct stub_queue stub;
+    wq_registry      *registry;
+    pthread_t         thread;
+    void             *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
     if (!library)
         return fprintf(stderr, "unload: %s\n", dlerror());
     look_up(library, "wq_registry_create", &create);
     look_up(library, "wq_registry_sink", &sink_of);
     look_up(library, "wq_registry_destroy", &destroy);
-    told_init(&told);
+    stub_queue_init(&stub);
     if (create(&registry))
-        return fprintf(stderr, "unload: no memory\n");
+        return fprintf(stderr, "unload: out of memory\n");
     sink = sink_of(registry);
-    if (sink->open(sink->self, &told.base, "x", &handle) ||
+    if (sink->open(sink->self, &stub.base, "x", &handle) ||
         pthread_create(&thread, NULL, report, NULL) != 0)
-        return fprintf(stderr, "unload: no memory\n");
+        return fprintf(stderr, "unload: out of memory\n");
     (void)sem_wait(&has_reported);
     sink->close(handle);
     destroy(registry);
     (void)dlclose(library);
     if (is_loaded(path))
-        return fprintf(stderr, "unload: the library has stayed\n");
+        return fprintf(stderr, "unload: the library is still loaded\n");
     (void)sem_post(&may_end);
-    return pthread_join(thread, NULL); /* here it would crash */
+    return pthread_join(thread,
+                        NULL); /* a call of unloaded code would crash here */
 }
 
 int

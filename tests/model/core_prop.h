@@ -13,8 +13,8 @@
  * outside agree, and the auditor finds all laws kept. At the end everything is
  * taken out and must come in the model's order, and no memory stays.
  *
- * There is no library that holds these files: a program that wants them
- * includes model/model.c and model/core_prop.c.
+ * A program that checks it is built from the files in model/ (but not from
+ * test_model.c) and support/counting.c.
  */
 #ifndef WQ_TEST_CORE_PROP_H
 #define WQ_TEST_CORE_PROP_H

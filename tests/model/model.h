@@ -34,7 +34,9 @@ enum model_answer {
     MODEL_SHUT,        /* shut down: no more adds */
     MODEL_REFUSED,     /* the ready order refused a key */
     MODEL_FULL,        /* there is no room */
-    MODEL_CANNOT,      /* the ready order gives no key back */
+    MODEL_CANNOT,      /* the ready order gives no key back; no key is DEAD */
+    MODEL_GIVEN_UP,    /* the key has had all its retries */
+    MODEL_DROPPED,     /* buried where no key is DEAD */
 };
 
 /* What an add that was accepted did. */
@@ -47,6 +49,7 @@ enum model_effect {
     MODEL_SOONER,
     MODEL_LATER,
     MODEL_KEPT,
+    MODEL_STAYS_DEAD,
 };
 
 /* What to do with a key that waits. [O-52] */
@@ -74,6 +77,22 @@ struct model_pick {
     bool              at_once; /* AT: it is now */
     int64_t           at;      /* AT: when */
     enum model_effect did;     /* out */
+};
+
+/* How a hold ends. */
+enum model_outcome {
+    MODEL_DONE,
+    MODEL_RETRY,
+    MODEL_AFTER,
+    MODEL_DROP_IT,
+    MODEL_BACK,
+    MODEL_BURY,
+};
+
+struct model_result {
+    enum model_outcome outcome;
+    int64_t            after; /* MODEL_AFTER */
+    int                priority;
 };
 
 /* Keys, and bytes of keys. */
@@ -127,10 +146,10 @@ struct model_key {
     int64_t  latest;        /* this time */
 
     /* Throttled: how long it is left alone after a run; 0: not. */
-    int64_t next_span; /* READY or DIRTY: after the next hand-out */
-    int64_t wait_span; /* while waiting: after the run of the deadline */
-    bool    quiet;     /* it is left alone, */
-    int64_t until;     /* until this time */
+    int64_t next_cooldown; /* READY or DIRTY: after the next hand-out */
+    int64_t wait_cooldown; /* while waiting: after the run of the deadline */
+    bool    quiet;         /* it is left alone, */
+    int64_t until;         /* until this time */
 
     /* Ages: */
     int64_t since;    /* READY or DIRTY: since when */
@@ -139,6 +158,8 @@ struct model_key {
     /* While held: */
     int64_t got;           /* since when */
     int     held_priority; /* what it was handed out with */
+
+    bool dead; /* S-13: alone; `held_priority` stays */
 };
 
 struct model {
@@ -153,6 +174,13 @@ struct model {
     int64_t          max_ready; /* READY for so long, a key is next; 0: never */
     size_t           lens[MODEL_KEYS];   /* the bytes of each key */
     int              groups[MODEL_KEYS]; /* the group of each key */
+
+    /* The limiter, which is exponential, and what comes before it. */
+    int64_t  first_delay, max_delay;
+    unsigned max_retries;         /* 0: any number */
+    bool     once, failures_only; /* enum wq_retry */
+    bool     buries;              /* S-13: there are DEAD keys */
+    unsigned failures[MODEL_KEYS];
 
     struct model_key keys[MODEL_KEYS];
     int    ready[MODEL_KEYS]; /* in the order they became so, or were raised */
@@ -172,6 +200,7 @@ struct model {
     uint64_t adds, merged, gets, dones, removed, displaced, deferred, drops;
     uint64_t overdue;
     uint64_t touches, raises;
+    uint64_t retries;
 };
 
 void model_init(struct model *m, enum model_order order);
@@ -197,7 +226,8 @@ bool model_ever_fits(const struct model *m, struct model_space needs);
 enum model_answer model_remove(struct model *m, int key, int64_t now);
 enum model_answer model_cancel(struct model *m, int key, int64_t now);
 
-/* [O-84] From now on, or no longer, what is asked for a HELD key ends at done. */
+/* [O-84] From now on, or no longer, what is asked for a HELD key ends at
+ * done. */
 enum model_answer model_remove_at_done(struct model *m, int key, bool on);
 
 /* The time is `now`; what the order refuses waits for `again` more. [D-05 D-08
@@ -209,6 +239,19 @@ enum model_answer model_get(struct model *m, int64_t now, int *key);
 
 /* [Q-18 Q-21] */
 enum model_answer model_done(struct model *m, int key, int64_t now);
+
+/* A rate-limited add: the delay is the limiter's, or `after` if that is less and
+ * not 0. No key may be named twice if `once`. [R-01 O-16 O-17] */
+enum model_answer model_add_limited(struct model *m, struct model_how how,
+                                    struct model_pick *picks, size_t n,
+                                    int64_t after);
+
+/* [PQ-47 S-12 S-13 S-14] */
+enum model_answer model_finish(struct model *m, int key,
+                               struct model_result result, int64_t now);
+
+/* [S-13] */
+enum model_answer model_revive(struct model *m, int key, int64_t now);
 
 /* [O-85] */
 void model_pause(struct model *m, bool paused);
@@ -241,6 +284,7 @@ size_t  model_known(const struct model *m);
 size_t  model_held(const struct model *m);
 size_t  model_dirty(const struct model *m);
 size_t  model_waiting(const struct model *m);
+size_t  model_dead(const struct model *m);
 size_t  model_offers(const struct model *m); /* keys that gets would hand out */
 size_t  model_bytes(const struct model *m);  /* of the known keys */
 size_t  model_groups(const struct model *m); /* of the known keys */

@@ -13,11 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/core_prop.h"
 #include "unit/dice.h"
-
-/* The property brings no library of its own. */
-#include "model/core_prop.c"
-#include "model/model.c"
 
 enum {
     EPISODE_MIN = 200, /* bytes: about half as many steps */
@@ -191,9 +188,9 @@ TEST(core_agrees_with_the_model_within_bytes)
 
 /* ---- the corpus --------------------------------------------------------- */
 
-/* fuzz/corpus/core, seen from where this file lies. The compiler may know that by
- * a path from the directory it was started in (ccache sees to it), which is the
- * one above this program's. */
+/* fuzz/corpus/core, seen from where this file lies. The compiler may know that
+ * by a path from the directory it was started in (ccache sees to it), which is
+ * the one above this program's. */
 static const char *
 corpus(void)
 {

@@ -42,14 +42,14 @@ sleep-stuck-2-spared   full   sleep  holds         SPIN STUCK SPARED=2 KEYS=2
 sleep-timeout          full   sleep  holds         SPIN TIMEOUTS
 sleep-timeout-1-key    quick  sleep  holds         SPIN TIMEOUTS PRODUCERS=1
 sleep-interrupt        full   sleep  holds         SPIN INTERRUPTS=1
-sleep-keeper           quick  sleep  holds         DELAYED=2 PRODUCERS=0 TIMEOUTS
-sleep-keeper-spin      full   sleep  holds         SPIN DELAYED=2 PRODUCERS=1
-sleep-keeper-stuck     quick  sleep  holds         SPIN STUCK DELAYED=2 PRODUCERS=0
-sleep-keeper-interrupt full   sleep  holds         SPIN DELAYED=1 PRODUCERS=1 INTERRUPTS=1
+sleep-timekeeper           quick  sleep  holds         DELAYED=2 PRODUCERS=0 TIMEOUTS
+sleep-timekeeper-spin      full   sleep  holds         SPIN DELAYED=2 PRODUCERS=1
+sleep-timekeeper-stuck     quick  sleep  holds         SPIN STUCK DELAYED=2 PRODUCERS=0
+sleep-timekeeper-interrupt full   sleep  holds         SPIN DELAYED=1 PRODUCERS=1 INTERRUPTS=1
 sleep-loop             quick  sleep  holds         LOOP GETTERS=0 DELAYED=1
 sleep-loop-getter      quick  sleep  holds         LOOP GETTERS=1 SPIN
 sleep-loop-ends        quick  sleep  holds         LOOP GETTERS=1 SPIN ONE_SHOT LOOP_KEYS=1
-sleep-relaxed          quick  sleep  fails:assert  ONE_SHOT RELAXED_ROUSE_FROM
+sleep-relaxed          quick  sleep  fails:assert  ONE_SHOT RELAXED_WAKE_FROM
 sleep-no-publish       quick  sleep  fails:assert  ONE_SHOT GETTERS=1 PRODUCERS=1 NO_PUBLISH
 sleep-publish-late     quick  sleep  fails:assert  SPIN STUCK PUBLISH_BY_SLEEPER_ONLY
 sleep-no-publish-spin  quick  sleep  fails:assert  SPIN TIMEOUTS PRODUCERS=1 PUBLISH_BY_SLEEPER_ONLY NO_PUBLISH_AFTER_SPIN
@@ -58,11 +58,12 @@ sleep-no-second-key    quick  sleep  fails:assert  SPIN STUCK NO_SECOND_KEY
 sleep-spinner-all      quick  sleep  fails:assert  SPIN STUCK SPINNER_TAKES_ALL
 sleep-spinner-ready    quick  sleep  fails:assert  SPIN STUCK SPINNER_IGNORES_READY
 sleep-spinner-watches  quick  sleep  fails:assert  SPIN STUCK DELAYED=2 PRODUCERS=0 SPINNER_WATCHES
-sleep-no-keeper-check  quick  sleep  fails:assert  GETTERS=1 PRODUCERS=0 DELAYED=2 NO_KEEPER_CHECK
+sleep-no-timekeeper-check  quick  sleep  fails:assert  GETTERS=1 PRODUCERS=0 DELAYED=2 NO_TIMEKEEPER_CHECK
 sleep-no-beacon        quick  sleep  fails:assert  LOOP GETTERS=0 NO_BEACON_PUBLISH
 '
 
-# Prints the option list, as -D options. Fails if the model has no such option.
+# options MODEL OPTIONS: prints them as -D options. Fails if the model has no
+# such option.
 options() {
     for option in $2; do
         grep -qE "^#.*\<${option%%=*}\>" "tests/protocol/$1.pml" || return 1
@@ -70,8 +71,8 @@ options() {
     done
 }
 
-# What did the search end with? One word; `incomplete` unless it visited every
-# state, or found an error.
+# verdict FILE: prints the result of a search in one word: `incomplete` unless
+# it visited every state, or found an error.
 verdict() {
     if grep -q 'errors: 1' "$1"; then
         if grep -q 'assertion violated' "$1"; then
@@ -108,7 +109,7 @@ check() {
     (cd "$dir" && spin -a $flags "$model.pml" &&
         cc $optimise -w -DSAFETY -DNOFAIR -DCOLLAPSE -DMEMLIM=6000 -o pan pan.c) \
         >"$dir/build.txt" 2>&1 || {
-        echo "protocol: $name: cannot be built; see $dir/build.txt"
+        echo "protocol: $name: cannot build it; see $dir/build.txt"
         return 1
     }
     (cd "$dir" && ./pan -m100000) >"$dir/search.txt" 2>&1 || true
@@ -120,18 +121,18 @@ check() {
         (cd "$dir" && spin -t -p -g $flags "$model.pml" >trail.txt 2>&1) || true
     fi
     case $expected:$found in
-    holds:holds) said="holds" ;;
-    fails:*:"${expected#fails:}") said="caught" ;;
-    holds:incomplete) said="SEARCH INCOMPLETE, see $dir/search.txt" ;;
-    holds:*) said="FAILS ($found), see $dir/trail.txt" ;;
-    *) said="NOT CAUGHT ($found)" ;;
+    holds:holds) result="holds" ;;
+    fails:*:"${expected#fails:}") result="caught" ;;
+    holds:incomplete) result="SEARCH INCOMPLETE, see $dir/search.txt" ;;
+    holds:*) result="FAILS ($found), see $dir/trail.txt" ;;
+    *) result="NOT CAUGHT ($found)" ;;
     esac
     printf 'protocol: %-23s %10s states %4s s  %s\n' \
-        "$name" "${states:-no}" "$seconds" "$said"
-    case $said in holds | caught) ;; *) return 1 ;; esac
+        "$name" "${states:-no}" "$seconds" "$result"
+    case $result in holds | caught) ;; *) return 1 ;; esac
 }
 
-if [ "${1:-}" = --check ]; then # one line of the table, from xargs below
+if [ "${1:-}" = --check ]; then # one line of the table; xargs below runs this
     shift
     check "$@"
     exit
@@ -139,10 +140,10 @@ fi
 
 command -v spin >/dev/null || {
     [ "${CI:-}" != true ] || {
-        echo "protocol: spin is missing, and CI skips nothing" >&2
+        echo "protocol: spin is not installed, which is an error with CI=true" >&2
         exit 1
     }
-    echo "protocol: no spin; skipped"
+    echo "skipped: spin is not installed"
     exit 0
 }
 

@@ -10,7 +10,7 @@
  * getter was taken off the list without being woken, and that the counts of
  * gate.c are back where they were.
  *
- * Steps. The lock guards all variables but `tail`, `filled`, `rouse_from`
+ * Steps. The lock guards all variables but `tail`, `filled`, `wake_from`
  * and `woken`. What a thread does between two accesses to these may be one
  * step: no other thread can see the difference. The lock itself is checked by
  * lock.pml; here it is a flag.
@@ -27,7 +27,7 @@
  *              is not modelled: then more getters are woken
  *   STUCK      the first getter may be descheduled for ever while it spins
  *   ONE_SHOT   a getter takes one key and ends. Without it a getter comes back,
- *              and so finds keys that nobody woke it for
+ *              and so finds keys although no thread woke it
  *   TIMEOUTS   the get of the first getter may time out
  *   REAL_TIME  getters are woken before the lock is released
  *   LOOP       an event loop watches wq_fd(). LOOP_KEYS: it ends after so many
@@ -57,7 +57,7 @@
 #define MAX_GETTERS 3
 #define NOBODY MAX_GETTERS
 #define FOREVER 255 /* WQ_FOREVER */
-#define ROUSE_NOBODY 255
+#define WAKE_NOBODY 255
 
 #define WAKE_NOT 0
 #define WAKE_LOOK 1
@@ -65,9 +65,9 @@
 
 /* The inbox. Positions do not wrap: the ring has a cell for each key. */
 byte tail;
-bool filled[PRODUCERS * KEYS + 1]; /* cell.turn is set (I3) */
+bool filled[PRODUCERS * KEYS + 1]; /* cell.seq is set (I3) */
 
-byte rouse_from = ROUSE_NOBODY; /* producers read it without the lock */
+byte wake_from = WAKE_NOBODY; /* producers read it without the lock */
 
 bool woken[MAX_GETTERS]; /* the parker of each getter */
 
@@ -84,8 +84,8 @@ byte coming;
 byte blocked;
 bool spinning;
 bool interrupted;
-byte keeper = NOBODY;
-byte keeper_until;
+byte timekeeper = NOBODY;
+byte timekeeper_until;
 bool watched;
 bool lit;
 
@@ -151,14 +151,14 @@ inline take_getter(getter)
 
 #define deadline_is_watched                                                    \
     (next_deadline == FOREVER || coming > 0 || spinner_watches ||              \
-     (keeper != NOBODY && keeper_until <= next_deadline))
+     (timekeeper != NOBODY && timekeeper_until <= next_deadline))
 
-inline take_new_keeper()
+inline take_new_timekeeper()
 {
     if
-    :: keeper == NOBODY -> pick_any(); take_getter(x)
-    :: keeper != NOBODY && why[keeper] != WAKE_NOT /* it is being woken */
-    :: else -> x = keeper; take_getter(x)
+    :: timekeeper == NOBODY -> pick_any(); take_getter(x)
+    :: timekeeper != NOBODY && why[timekeeper] != WAKE_NOT /* it is being woken */
+    :: else -> x = timekeeper; take_getter(x)
     fi
 }
 
@@ -169,9 +169,9 @@ inline take_getters()
     :: getters > 0 && n > coming + spinning -> pick_any(); take_getter(x)
     :: else -> break
     od;
-#ifndef NO_KEEPER_CHECK
+#ifndef NO_TIMEKEEPER_CHECK
     if
-    :: getters > 0 && !deadline_is_watched -> take_new_keeper()
+    :: getters > 0 && !deadline_is_watched -> take_new_timekeeper()
     :: else
     fi;
 #endif
@@ -189,29 +189,29 @@ inline enter()
 /* From which position of the inbox on must a producer wake a getter? A getter
  * that spins takes the next keys, be they READY or in the inbox. */
 #ifdef SPINNER_TAKES_ALL
-#define first_to_wake_for ROUSE_NOBODY
+#define first_to_wake_for WAKE_NOBODY
 #elif defined(SPINNER_IGNORES_READY)
 #define first_to_wake_for (head + SPARED)
 #else
 #define first_to_wake_for (head + (ready < SPARED -> SPARED - ready : 0))
 #endif
 
-#define new_rouse_from                                                         \
+#define new_wake_from                                                         \
     ((watched && !lit) ->                                                      \
          0 :                                                                   \
-         (getters == 0 -> ROUSE_NOBODY : (spinning -> first_to_wake_for : 0)))
+         (getters == 0 -> WAKE_NOBODY : (spinning -> first_to_wake_for : 0)))
 
 /* One sequentially consistent store. A relaxed one may stay in the store buffer
  * until the lock is released. */
-#ifdef RELAXED_ROUSE_FROM
-#define publish_rouse_from() skip
+#ifdef RELAXED_WAKE_FROM
+#define publish_wake_from() skip
 #define unlock()                                                               \
     atomic {                                                                   \
-        rouse_from = new_rouse_from;                                           \
+        wake_from = new_wake_from;                                           \
         locked = false                                                         \
     }
 #else
-#define publish_rouse_from() rouse_from = new_rouse_from
+#define publish_wake_from() wake_from = new_wake_from
 #define unlock() locked = false
 #endif
 
@@ -221,7 +221,7 @@ inline update_beacon()
     if
     :: !lit ->
 #ifndef NO_BEACON_PUBLISH
-       publish_rouse_from();
+       publish_wake_from();
 #endif
        lit = pending > 0
     :: else
@@ -248,14 +248,14 @@ inline wake_all()
     od
 }
 
-/* `rouse_from` is published before the last look at the inbox (I4), and once
+/* `wake_from` is published before the last look at the inbox (I4), and once
  * more when it is clear who is woken. It is not enough that a thread about to
  * sleep publishes it (PUBLISH_BY_SLEEPER_ONLY): a producer that adds a READY
  * key while a getter spins lowers it, too, for the key after that. */
-inline let_go()
+inline release_and_wake()
 {
 #if !defined(NO_PUBLISH) && !defined(PUBLISH_BY_SLEEPER_ONLY)
-    publish_rouse_from();
+    publish_wake_from();
 #endif
     atomic {
         if
@@ -267,7 +267,7 @@ inline let_go()
     :: watched -> update_beacon()
     :: else
     fi;
-    publish_rouse_from();
+    publish_wake_from();
 #ifdef REAL_TIME
     wake_all();
     unlock()
@@ -280,7 +280,7 @@ inline let_go()
 inline leave()
 {
     if
-    :: company > 0 -> let_go()
+    :: company > 0 -> release_and_wake()
     :: else -> unlock()
     fi
 }
@@ -318,7 +318,7 @@ inline catch_up()
 inline rouse()
 {
     if
-    :: position >= rouse_from -> position = 0; enter(); catch_up(); leave()
+    :: position >= wake_from -> position = 0; enter(); catch_up(); leave()
     :: else -> position = 0
     fi
 }
@@ -387,7 +387,7 @@ proctype Interrupter()
         od;
         x = 0
     };
-    let_go()
+    release_and_wake()
 }
 
 /* ---- gets.c, and how a getter sleeps ------------------------------------ */
@@ -396,7 +396,7 @@ proctype Interrupter()
 inline spin()
 {
     spinning = true;
-    let_go();
+    release_and_wake();
 #ifdef STUCK
     if
     :: me == 0 -> stuck = true;
@@ -407,7 +407,7 @@ end_stuck:
 #endif
     atomic { enter(); spinning = false };
 #if defined(PUBLISH_BY_SLEEPER_ONLY) && !defined(NO_PUBLISH_AFTER_SPIN)
-    publish_rouse_from()
+    publish_wake_from()
 #endif
 }
 
@@ -435,22 +435,22 @@ inline sleep_as_getter()
         why[me] = WAKE_NOT;
         woken[me] = false;
         if
-        :: next_deadline != FOREVER && keeper == NOBODY ->
-           keeper = me;
-           keeper_until = next_deadline;
+        :: next_deadline != FOREVER && timekeeper == NOBODY ->
+           timekeeper = me;
+           timekeeper_until = next_deadline;
            until = next_deadline
         :: else -> until = FOREVER
         fi
     };
 #ifdef PUBLISH_BY_SLEEPER_ONLY
-    publish_rouse_from();
+    publish_wake_from();
 #endif
-    let_go();
+    release_and_wake();
     park();
     enter();
     if
     :: !is_woken && why[me] != WAKE_NOT -> /* a waker is about to wake it */
-       let_go();
+       release_and_wake();
        atomic { woken[me]; enter() }
     :: else
     fi;
@@ -463,7 +463,7 @@ inline sleep_as_getter()
         :: else
         fi;
         if
-        :: keeper == me -> keeper = NOBODY
+        :: timekeeper == me -> timekeeper = NOBODY
         :: else
         fi
     }
@@ -481,7 +481,7 @@ again:
         catch_up();
         if
         :: ready > 0 -> ready--; goto have_key
-        :: else -> blocked++ /* wq__gate_stay() */
+        :: else -> blocked++ /* wq__gate_begin_blocking() */
         fi
     };
 #ifdef SPIN
@@ -495,17 +495,17 @@ look:
         catch_up();
         if
         :: ready > 0 -> ready--; blocked--; goto have_key
-        :: ready == 0 && times_out -> blocked--; goto give_up
+        :: ready == 0 && times_out -> blocked--; goto no_key
         :: ready == 0 && !times_out && interrupted ->
            interrupted = false;
            blocked--;
-           goto give_up
+           goto no_key
         :: else
         fi
     };
     sleep_as_getter();
     if
-    :: why[me] == WAKE_INTERRUPT -> blocked--; goto give_up
+    :: why[me] == WAKE_INTERRUPT -> blocked--; goto no_key
     :: else -> goto look
     fi;
 
@@ -517,7 +517,7 @@ have_key:
     goto again;
 #endif
 
-give_up: /* WQ_EINTERRUPTED or WQ_ETIMEDOUT: the thread may call again */
+no_key: /* WQ_EINTERRUPTED or WQ_ETIMEDOUT: the thread may call again */
     leave();
     if
     :: goto again
@@ -539,15 +539,14 @@ proctype Timeout()
 
 /* ---- event loops -------------------------------------------------------- */
 
-/* wq_fd(), and then a get that does not wait, whenever the descriptor says so.
- */
+/* wq_fd(), and a get that does not wait whenever the descriptor is readable. */
 proctype EventLoop()
 {
     REGISTERS;
     byte taken;
 
     atomic { enter(); catch_up(); watched = true };
-    let_go();
+    release_and_wake();
     do
     :: taken == LOOP_KEYS -> break
     :: else ->

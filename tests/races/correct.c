@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* correct.c: is a program without races reported by a race detector?
+/* correct.c: does a race detector report a program without races?
  *
- * Each scene uses one part of the API as programs do. All memory of the program
- * that threads share is plain: only the queue, and the start and the end of
- * threads, order the accesses. So a report is a false one. Only the main thread
- * starts threads: Helgrind reports what glibc does when several do (the memset
- * in get_cached_stack), with this library or without.
+ * Each scene uses one part of the API as programs do. All memory that threads
+ * share is plain: only the queue, and the start and the end of threads, order
+ * the accesses. So every report is a false positive. Only the main thread
+ * starts threads: if several do, Helgrind reports the memset in glibc's
+ * get_cached_stack, with this library or without.
  *
  *     correct N    N is the number of keys in the largest scenes
  */
@@ -25,20 +25,13 @@
 #include <wq/workers.h>
 #include <wq/wq.h>
 
+#include "check.h"
+
 #define MS INT64_C(1000000)
 
 enum { THREADS = 3, LONG_KEY = 300 };
 
 static unsigned number; /* N; written before the first thread */
-
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__,        \
-                    #condition);                                               \
-            exit(2);                                                           \
-        }                                                                      \
-    } while (0)
 
 /* What a key stands for. A producer fills in `input` before the add; the worker
  * that holds the key changes the rest. */
@@ -142,7 +135,7 @@ produce(void *arg)
         p->objects[i] = make_object();
         CHECK(wq_add(p->q, key_of(&p->objects[i])) == WQ_OK);
         CHECK(wq_add(p->q, key_of(&p->objects[i / 2])) == WQ_OK);
-        if (i % 16 == 0) { /* too long for what short keys go through */
+        if (i % 16 == 0) { /* too long for the inbox */
             memset(wide, 'a' + (int)(i % 26), sizeof wide);
             memcpy(wide, &p->objects[i], sizeof p->objects[i]);
             CHECK(wq_add(p->q, (wq_key){wide, sizeof wide}) == WQ_OK);
@@ -184,7 +177,8 @@ hand_over(void)
     for (int i = 0; i < THREADS; i++)
         pthread_join(producers[i], NULL);
     CHECK(wq_shutdown_with_drain(q) == WQ_OK);
-    for (int i = 0; i < THREADS; i++) { /* drained: the workers are done */
+    for (int i = 0; i < THREADS;
+         i++) { /* after the drain, the workers have ended */
         for (unsigned k = 0; k < number; k++)
             free_object(of[i].objects[k]);
         free(of[i].objects);
@@ -201,7 +195,7 @@ struct pool {
     struct object **objects;
     wq_queue       *q;
     wq_registry    *registry;
-    unsigned        stuck; /* the watchdog's own */
+    unsigned        stuck; /* written by the watchdog only */
 };
 
 static wq_result
@@ -285,7 +279,7 @@ run_pool(void)
     wq_registry_destroy(p.registry);
 }
 
-/* ---- without a queue ------------------------------------------------------ */
+/* ---- without a queue ---------------------------------------------------- */
 
 struct pieces {
     struct object *objects[32];
@@ -324,7 +318,7 @@ run_parallel(void)
           WQ_EINTERRUPTED);
 }
 
-/* ---- an event loop -------------------------------------------------------- */
+/* ---- an event loop ------------------------------------------------------ */
 
 static void *
 loop(void *arg)
@@ -341,7 +335,7 @@ loop(void *arg)
             CHECK(wq_done(q, item) == WQ_OK);
         }
     }
-    return watched.fd < 0 ? consume(q) : NULL; /* no such thing here */
+    return watched.fd < 0 ? consume(q) : NULL; /* the system has no wq_fd() */
 }
 
 static void
@@ -377,7 +371,7 @@ run_loop(void)
     wq_destroy(q);
 }
 
-/* ---- batches, priorities, bounds, buckets, layers ------------------------- */
+/* ---- batches, priorities, bounds, buckets, layers ----------------------- */
 
 static void *
 consume_batches(void *arg)
@@ -474,14 +468,14 @@ run_layers(void)
     for (int i = 0; i < 2; i++)
         pthread_join(consumers[i], NULL);
     for (unsigned i = 0; i < n; i++) {
-        free(objects[i]->output); /* what waited may have been dropped */
+        free(objects[i]->output); /* WAITING keys may have been dropped */
         free(objects[i]);
     }
     free(objects);
     wq_destroy(q);
 }
 
-/* ---- a fake clock, a shutdown as a signal, a destroy that sends home ------ */
+/* ---- a fake clock, shutdown and destroy while threads wait ------------- */
 
 static void
 step_clock(void)
@@ -531,7 +525,7 @@ say_last_words(void)
     wq_destroy(last.q);
 }
 
-/* A get that sleeps while the queue is destroyed. */
+/* A get that is blocked when the queue is destroyed. */
 static void *
 sleep_in_get(void *arg)
 {
@@ -555,7 +549,7 @@ destroy_under_getter(void)
     wq_clock_destroy(clock);
 }
 
-/* A worker that works on every key twice, if nobody removes the key. */
+/* A worker that runs every key twice, unless the key is removed. */
 static void *
 consume_twice(void *arg)
 {
@@ -573,7 +567,7 @@ consume_twice(void *arg)
     return NULL;
 }
 
-/* An object that its worker may have seen, or not. */
+/* An object that a worker may or may not have used. */
 static void
 free_removed(struct object *o)
 {
@@ -622,7 +616,7 @@ wait_for_workers(void)
     wq_destroy(q);
 }
 
-/* A limiter of the user's, with state that only the layer's calls touch. */
+/* A user's limiter, with state that only calls of the layer use. */
 static int64_t
 no_delay(void *undone, wq_key key)
 {
@@ -681,7 +675,7 @@ destroy_layers(void)
                                             &ops, calloc(1, sizeof(unsigned)))),
                               &q) == WQ_OK);
     thread = start(wait_in_limited_add, q);
-    poll(NULL, 0, 100); /* it is blocked: there is nothing to ask */
+    poll(NULL, 0, 100); /* until it is blocked, which nothing reports */
     wq_destroy(q);
     pthread_join(thread, NULL);
 }

@@ -1,36 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* racy.c: is a race of the program's own still reported?
+/* racy.c: does a race detector still report a race of the program?
  *
- * Three mistakes that a queue invites, one a run. In each, no call orders the
- * two accesses, whichever thread comes first: so a race detector must report
- * it every time. The access that is wrong is in the function that is named as
- * the mistake is.
+ * Three mistakes that users of a queue make, one per run. In each, no call
+ * orders the two accesses, whichever thread is first: a race detector must
+ * report it every time. The wrong access is in the function with the name of
+ * the mistake.
  *
- *     racy write_after_add     a producer adds, and then fills in the object
- *     racy write_after_done    a worker gives the key back, and goes on
+ *     racy write_after_add     a producer writes to the object after its add
+ *     racy write_after_done    a worker writes to the object after its done
  *     racy write_what_is_shared
  *                              two workers with different keys, one counter
  */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <wq/wq.h>
 
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__,        \
-                    #condition);                                               \
-            exit(2);                                                           \
-        }                                                                      \
-    } while (0)
+#include "check.h"
 
 static wq_queue *q;
 static unsigned  object;
 
-/* Two threads, and the queue they use. */
+/* Run both in threads. */
 static void
 run_both(void *(*first)(void *), void *(*second)(void *))
 {
@@ -83,7 +74,7 @@ write_after_done(void *arg)
 
 /* ---- beyond the key ------------------------------------------------------ */
 
-/* Neither gives its key back: that would be a call between the accesses. */
+/* Neither calls done: that would be a call between the accesses. */
 static void *
 write_what_is_shared(void *arg)
 {

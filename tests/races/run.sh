@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What does a race detector say about a program that uses the library as it is
-# shipped? Nothing about correct.c, and of racy.c its own race, and no other.
+# What does a race detector report about a program that uses the library as it
+# is shipped? Nothing in correct.c, and in racy.c its own race and no other.
 #
 #     run.sh TOOL LIBRARY WORK    TOOL: tsan, helgrind or drd; LIBRARY: libwq.a or
 #                                 libwq.so, not sanitized; programs go to WORK
@@ -9,17 +9,12 @@
 # $CC is the compiler (cc). $WQ_HAVE_VALGRIND is not empty if the library was
 # built with Valgrind's headers.
 set -eu
+# shellcheck source=tests/support/script.sh
+. "$(dirname "$0")/../support/script.sh"
 
 here=$(cd "$(dirname "$0")" && pwd)
 tool=$1 library=$2 work=$3
 : "${CC:=cc}"
-
-# Ends the test as skipped; with CI=true as failed.
-skip() {
-    echo "skipped: $1"
-    [ "${CI:-}" = true ] && exit 1
-    exit 77
-}
 
 fail() {
     echo "$1"
@@ -34,8 +29,9 @@ build() {
         "$library" -Wl,-rpath,"$(dirname "$library")" -pthread
 }
 
-# Runs a program; what the tool says is in $work/log. ThreadSanitizer does not
-# know all layouts of the address space: then once more with a fixed one.
+# Runs a program; the tool's output is in $work/log. ThreadSanitizer does not
+# support all layouts of the address space: if so, runs it again with a fixed
+# one.
 run() {
     status=0
     $valgrind "$@" >"$work/log" 2>&1 || status=$?
@@ -44,15 +40,14 @@ run() {
         status=0
         setarch "$(uname -m)" -R "$@" >"$work/log" 2>&1 || status=$?
     fi
-    # Valgrind 3.19 gives up on the DWARF 5 of clang. A build by gcc runs this
-    # test, so that CI does not mind.
+    # Valgrind 3.19 cannot read the DWARF 5 of clang. A build by gcc runs this
+    # test, so that CI may skip it.
     if grep -q 'Valgrind: debuginfo reader' "$work/log"; then
-        echo "skipped: valgrind cannot read the debug information of $CC"
-        exit 77
+        skip_even_in_ci "valgrind cannot read the debug information of $CC"
     fi
 }
 
-# How many reports there are, and how many of them report an access in racy.c.
+# Prints the number of reports, and how many of them are about racy.c.
 reports() {
     awk '
         /^WARNING: ThreadSanitizer/ { all++ }
@@ -70,7 +65,7 @@ sanitize='' valgrind=''
 case $tool in
 tsan) sanitize=-fsanitize=thread ;;
 *)
-    command -v valgrind >/dev/null || skip "no valgrind"
+    need valgrind
     [ "${WQ_HAVE_VALGRIND:-}" ] || skip "the library was built without the headers of valgrind"
     valgrind="valgrind --tool=$tool --error-limit=no"
     ;;
@@ -93,7 +88,7 @@ run "$work/correct" $number
 # shellcheck disable=SC2046 # numbers are words
 set -- $(reports)
 echo "correct: $1 reports"
-[ "$1" -eq 0 ] || fail "correct: a race is reported that is none"
+[ "$1" -eq 0 ] || fail "correct: a race is reported, and there is none"
 
 for mistake in write_after_add write_after_done write_what_is_shared; do
     run "$work/racy" $mistake
@@ -102,5 +97,5 @@ for mistake in write_after_add write_after_done write_what_is_shared; do
     set -- $(reports)
     echo "$mistake: $1 reports, $2 of them in racy.c"
     [ "$2" -ge 1 ] || fail "$mistake: the race is not reported"
-    [ "$1" -eq "$2" ] || fail "$mistake: something else is reported"
+    [ "$1" -eq "$2" ] || fail "$mistake: another race is reported"
 done

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* crowd.h: what do the stress tests of adds with a purpose share?
+/* crowd.h: what do all stress tests share?
  *
- * Threads that are started and joined together, a watchdog, and the end of the
- * program when a law breaks. WQ_STRESS_SECONDS says how long the whole program
- * takes (about a second a test unless set); WQ_SEED makes other choices.
+ * Expectations that abort the program, threads that start and end together, and
+ * a watchdog that aborts the program when nothing moves for SILENCE_S seconds.
+ *
+ * WQ_STRESS_SECONDS sets how long the whole program runs (default: about a
+ * second per test); WQ_SEED sets the seed of all random choices.
  */
 #ifndef WQ_STRESS_CROWD_H
 #define WQ_STRESS_CROWD_H
@@ -16,10 +18,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <wq/inspect.h>
 
+#include "port/time.h"
 #include "unit/dice.h"
 
 #define US INT64_C(1000)
@@ -28,13 +32,15 @@
 
 enum {
     THREADS_MAX = 128,
-    SILENCE_S = 30, /* nothing moved for so long: somebody sleeps in vain */
+    SILENCE_S = 30, /* no progress for so long: a wake-up was lost */
 };
 
-static _Atomic uint64_t progress; /* raised by whoever gets something done */
-static _Atomic uint64_t seeds;    /* every thread takes one */
-static atomic_bool      stop;     /* those who go on for ever shall end */
-static atomic_bool      watched;  /* the watchdog has something to watch */
+static _Atomic uint64_t progress; /* grows with all that gets done */
+static _Atomic uint64_t seeds;    /* each thread takes one */
+static atomic_bool      stop;     /* threads that run in a loop must end */
+static atomic_bool      watched;  /* the watchdog must go on */
+
+/* ---- expectations -------------------------------------------------------- */
 
 __attribute__((format(printf, 1, 2))) static inline _Noreturn void
 broken(const char *format, ...)
@@ -51,11 +57,17 @@ broken(const char *format, ...)
 }
 
 static inline void
-expect_equal(const char *what, uint64_t expected, uint64_t got)
+expect(bool ok, const char *what, uint64_t expected, uint64_t got)
 {
-    if (expected != got)
+    if (!ok)
         broken("%s: expected %llu, got %llu", what,
                (unsigned long long)expected, (unsigned long long)got);
+}
+
+static inline void
+expect_equal(const char *what, uint64_t expected, uint64_t got)
+{
+    expect(expected == got, what, expected, got);
 }
 
 static inline void
@@ -74,6 +86,8 @@ expect_err(const char *what, wq_err expected, wq_err got)
                wq_err_name(got));
 }
 
+/* ---- time and chance ----------------------------------------------------- */
+
 static inline void
 nap_ns(int64_t ns)
 {
@@ -84,6 +98,23 @@ nap_ns(int64_t ns)
     (void)nanosleep(&nap, NULL);
 }
 
+/* How long one test runs: its part of WQ_STRESS_SECONDS, or `otherwise`. */
+static inline int64_t
+share_or_ns(int64_t otherwise)
+{
+    const char  *text = getenv("WQ_STRESS_SECONDS");
+    const double seconds = text ? strtod(text, NULL) : 0;
+    if (seconds <= 0)
+        return otherwise;
+    return (int64_t)(seconds * (double)SECOND / (double)wq_tests_count());
+}
+
+static inline int64_t
+share_ns(void)
+{
+    return share_or_ns(SECOND * 7 / 10);
+}
+
 static inline struct dice
 own_dice(void)
 {
@@ -91,18 +122,7 @@ own_dice(void)
     return dice_from(dice_env_seed(1) * 1000 + n);
 }
 
-/* How long one test may take. */
-static inline int64_t
-share_ns(void)
-{
-    const char  *text = getenv("WQ_STRESS_SECONDS");
-    const double seconds = text ? strtod(text, NULL) : 0;
-    if (seconds <= 0)
-        return SECOND * 7 / 10;
-    return (int64_t)(seconds * (double)SECOND / (double)wq_tests_len);
-}
-
-/* ---- threads ------------------------------------------------------------ */
+/* ---- threads ------------------------------------------------------------- */
 
 struct crowd {
     pthread_t all[THREADS_MAX];
@@ -127,22 +147,29 @@ crowd_join(struct crowd *crowd)
     crowd->n = 0;
 }
 
+/* They run for share_ns(), until `stop` is set. */
+static inline void
+crowd_stop_after_share(struct crowd *crowd)
+{
+    nap_ns(share_ns());
+    atomic_store(&stop, true);
+    crowd_join(crowd);
+}
+
 static inline void *
 watch(void *unused)
 {
     uint64_t last = 0;
     int      silent = 0;
 
-    (void)unused;
     for (; atomic_load(&watched); nap_ns(SECOND / 20)) {
         const uint64_t now = atomic_load(&progress);
         silent = now == last ? silent + 1 : 0;
         last = now;
         if (silent > SILENCE_S * 20)
-            broken("nothing has moved for %d seconds: a wake-up was lost",
-                   SILENCE_S);
+            broken("no progress for %d seconds: a wake-up was lost", SILENCE_S);
     }
-    return NULL;
+    return unused;
 }
 
 static inline void
@@ -160,7 +187,65 @@ stop_watchdog(struct crowd *dog)
     crowd_join(dog);
 }
 
-/* ---- laws --------------------------------------------------------------- */
+/* Threads that do the same. */
+struct role {
+    int n;
+    void *(*run)(void *);
+    void *arg;
+};
+
+/* Run the threads of a test for share_ns(), then drain `q`. The consumers end
+ * at the shutdown; the others, up to a role without `run`, end at `stop`. */
+static inline void
+run_roles(wq_queue *q, struct role consumers, const struct role *others)
+{
+    struct crowd getting = {.n = 0}, stopping = {.n = 0}, dog;
+
+    start_watchdog(&dog);
+    crowd_start(&getting, consumers.n, consumers.run, consumers.arg);
+    for (; others->run; others++)
+        crowd_start(&stopping, others->n, others->run, others->arg);
+    crowd_stop_after_share(&stopping);
+    expect_err("drain", WQ_OK, wq_shutdown_with_drain(q));
+    crowd_join(&getting);
+    stop_watchdog(&dog);
+}
+
+/* Call `round` until share_ns() has passed; the number of calls. Each call
+ * counts as progress. */
+static inline unsigned
+repeat(void (*round)(struct dice *dice))
+{
+    const int64_t end = wq__time_now() + share_ns();
+    struct crowd  dog;
+    struct dice   dice = own_dice();
+    unsigned      rounds = 0;
+
+    start_watchdog(&dog);
+    for (; wq__time_now() < end; rounds++) {
+        round(&dice);
+        atomic_fetch_add(&progress, 1);
+    }
+    stop_watchdog(&dog);
+    return rounds;
+}
+
+/* ---- tests --------------------------------------------------------------- */
+
+/* A test that is one `struct plan`, carried out by play(); both are the
+ * file's. */
+#define PLAY(name, ...)                                                        \
+    TEST(name)                                                                 \
+    {                                                                          \
+        play(&(struct plan){__VA_ARGS__});                                     \
+    }
+
+/* A test that is one function, called again and again. */
+#define REPEAT(name, round)                                                    \
+    TEST(name)                                                                 \
+    {                                                                          \
+        print_message("%u rounds\n", repeat(round));                           \
+    }
 
 /* One snapshot, and what holds at every moment. */
 static inline wq_stats

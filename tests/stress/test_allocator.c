@@ -2,9 +2,9 @@
 /* test_allocator.c: is the allocator of a queue called under its lock only?
  *
  * That is promised, so an allocator need not be thread-safe. This one counts in
- * plain variables, for the thread sanitizer to judge. The queue's default
- * limiter allocates, too, and has a lock of its own: one thread makes it do so
- * while another fills and empties the queue.
+ * plain variables, and the thread sanitizer reports a race. The queue's default
+ * limiter, which has a lock of its own, allocates, too: one thread makes it do
+ * so while another fills and empties the queue.
  */
 #include "support/wq_test.h"
 
@@ -15,7 +15,7 @@
 
 enum { KEYS = 200, ROUNDS = 50 };
 
-static size_t allocated, freed; /* bytes; not atomic: that is the test */
+static size_t allocated, freed; /* bytes; not atomic on purpose */
 
 static void *
 allocate(void *ctx, size_t n)
@@ -33,7 +33,8 @@ release(void *ctx, void *p, size_t n)
     free(p);
 }
 
-/* Failures come and are forgotten: what the limiter knows grows and shrinks. */
+/* Failures are added and forgotten: the table of the limiter grows and
+ * shrinks. */
 static void *
 fail_and_forget(void *q)
 {
@@ -74,7 +75,7 @@ TEST(allocator_is_called_under_the_lock_only)
     assert_int_equal(pthread_join(thread, &failed), 0);
     assert_null(failed);
     wq_destroy(q);
-    assert_int_equal(allocated, freed); /* none was lost in between */
+    assert_int_equal(allocated, freed); /* no count was lost */
 }
 
 WQ_TESTS(test(allocator_is_called_under_the_lock_only));

@@ -1,31 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bounds.c: is the bound of a queue exact, and is nobody forgotten, when
- * many producers want in?
+/* test_bounds.c: is the bound of a queue exact, and does every waiting producer
+ * get its turn?
  *
- * Producers add batches of keys of their own, each key once, and note the sum
- * of those that were accepted; consumers and whoever is told of dropped keys
- * note theirs. Afterwards the sums agree. Meanwhile a thread looks: there are
- * never more keys than allowed.
+ * Producers add batches of keys, each key once, and add up those that were
+ * accepted; consumers and the drop callback add up theirs. In the end the sums
+ * agree. Meanwhile an observer checks that there are never more keys than
+ * allowed.
  */
-#include "crowd.h"
+#include "stress/tracking.h"
 
-#include <sched.h>
-#include <string.h>
-
-#include "memory/memory.h"
-#include "support/counting.h"
-
-enum { BATCH = 20, PRODUCERS = 6, QUOTA = 3000 };
+enum { PRODUCERS = 6, QUOTA = 3000 };
 
 struct plan {
     size_t      max_len;
     wq_overflow overflow;
-    bool        timeouts; /* adds give up after some microseconds, or at once */
-    bool        delays;   /* keys wait before they are READY */
-    bool        throttle; /* keys are left alone for a while after they ran */
-    bool        batches;  /* also more than one key at a time */
-    bool        idle;     /* consumers never sleep in a get */
-    int         consumers;
+    bool timeouts; /* adds time out after some microseconds, or at once */
+    bool delays;   /* adds have a delay */
+    bool throttle; /* keys have a cooldown after they ran */
+    bool batches;  /* adds of several keys, too */
+    bool awake;    /* consumers never sleep in a get */
+    int  consumers;
 };
 
 static struct plan      plan;
@@ -37,15 +31,6 @@ static _Atomic uint64_t added_sum, delivered_sum, dropped_sum;
 static _Atomic uint64_t refused;
 static atomic_int       producing;
 
-static uint64_t
-name_of(wq_key key)
-{
-    uint64_t name;
-
-    memcpy(&name, key.data, sizeof name);
-    return name;
-}
-
 static void
 on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
 {
@@ -53,14 +38,14 @@ on_drop(void *ctx, wq_key key, unsigned retries, wq_err why)
     expect_equal("retries", 0, retries);
     expect_equal("context", (uintptr_t)&dropped, (uintptr_t)ctx);
     atomic_fetch_add(&dropped, 1);
-    atomic_fetch_add(&dropped_sum, name_of(key));
+    atomic_fetch_add(&dropped_sum, number_of(key));
     (void)wq_len(q); /* no lock is held */
 }
 
 /* ---- producers ---------------------------------------------------------- */
 
 static wq_add_options
-some_way(struct dice *dice)
+some_options(struct dice *dice)
 {
     wq_add_options how = {.size = sizeof how};
 
@@ -84,7 +69,7 @@ may_be_refused(wq_err err)
     return plan.timeouts && (err == WQ_EFULL || err == WQ_ETIMEDOUT);
 }
 
-/* Add some keys of one's own; false: the queue is shut down. */
+/* Add new keys; false: the queue is shut down. */
 static bool
 add_some(struct dice *dice)
 {
@@ -100,14 +85,14 @@ add_some(struct dice *dice)
         keys[i] = wq_u64(&names[i]);
         sum += names[i];
     }
-    const wq_add_options how = some_way(dice);
+    const wq_add_options how = some_options(dice);
     const bool           plain = n == 1 && !plan.timeouts && dice_roll(dice, 2);
     const wq_err         err =
         plain ? wq_add(q, keys[0]) : wq_add_with(q, &how, keys, n);
     if (err == WQ_ESHUTDOWN)
         return false;
     if (err && !may_be_refused(err))
-        broken("add says %s", wq_err_name(err));
+        broken("add: %s", wq_err_name(err));
     if (err) {
         atomic_fetch_add(&refused, 1);
         (void)sched_yield();
@@ -133,39 +118,52 @@ produce(void *unused)
 
 /* ---- consumers ---------------------------------------------------------- */
 
-static void *
-consume(void *unused)
+static void
+begin_work(const wq_item *item)
 {
-    struct dice dice = own_dice();
+    atomic_fetch_add(&delivered_sum, number_of(item->key));
+    atomic_fetch_add(&delivered, 1);
+    atomic_fetch_add(&progress, 1);
+}
 
-    (void)unused;
-    for (;;) {
-        wq_item     *items[BATCH];
-        size_t       n = 0;
-        const size_t max = dice_roll(&dice, BATCH) + 1;
-        const wq_err err =
-            wq_get_many(q, items, max, plan.idle ? 0 : WQ_FOREVER, &n);
+static void
+end_work(const wq_item *item)
+{
+    (void)item;
+}
 
-        if (err == WQ_ESHUTDOWN)
-            return NULL;
-        if (err == WQ_ETIMEDOUT && plan.idle) {
-            (void)sched_yield();
+static struct work work = {&q, begin_work, end_work};
+
+/* A consumer that never sleeps in a get. */
+static void *
+consume_awake(void *unused)
+{
+    wq_item *item;
+    wq_err   err;
+
+    while ((err = wq_get_within(q, 0, &item)) != WQ_ESHUTDOWN) {
+        (void)sched_yield(); /* so that the queue is full */
+        if (err == WQ_ETIMEDOUT)
             continue;
-        }
         expect_err("get", WQ_OK, err);
-        for (size_t i = 0; i < n; i++)
-            atomic_fetch_add(&delivered_sum, name_of(items[i]->key));
-        atomic_fetch_add(&delivered, n);
-        if (dice_roll(&dice, 16) == 0)
-            (void)sched_yield(); /* so that the queue is full */
-        expect_err("done", WQ_OK, wq_done_many(q, items, n));
-        atomic_fetch_add(&progress, 1);
+        begin_work(item);
+        expect_err("done", WQ_OK, wq_done(q, item));
     }
+    return unused;
+}
+
+static void
+start_consumers(struct crowd *crowd, int n)
+{
+    if (plan.awake)
+        crowd_start(crowd, n, consume_awake, NULL);
+    else
+        crowd_start(crowd, n, consume_all, &work);
 }
 
 /* Every key is added once, so it is in one of these states at a time. */
 static void *
-look_all_the_time(void *unused)
+observe(void *unused)
 {
     (void)unused;
     while (!atomic_load(&stop)) {
@@ -178,38 +176,31 @@ look_all_the_time(void *unused)
     return NULL;
 }
 
-/* ---- a game ------------------------------------------------------------- */
+/* ---- a run -------------------------------------------------------------- */
 
 static void
-open_game(const struct plan *wanted)
+open_run(const struct plan *wanted)
 {
     plan = *wanted;
     added = delivered = dropped = refused = 0;
     added_sum = delivered_sum = dropped_sum = 0;
     atomic_store(&next_name, 1);
-    atomic_store(&stop, false);
     atomic_store(&producing, PRODUCERS);
-    counting_init(&mem);
     const bool drops = plan.overflow == WQ_OVERFLOW_DROP_OLDEST;
-    expect_err(
-        "create", WQ_OK,
-        wq_create(WQ_CONFIG(.allocator = &mem.allocator,
-                            .max_len = plan.max_len, .overflow = plan.overflow,
-                            .on_drop = drops ? on_drop : NULL,
-                            .drop_ctx = &dropped, .waiting = WQ_WAITING_KEEP),
-                  &q));
+    q = create_tracked(
+        NULL, 0, &mem,
+        WQ_CONFIG(.max_len = plan.max_len, .overflow = plan.overflow,
+                  .on_drop = drops ? on_drop : NULL, .drop_ctx = &dropped,
+                  .waiting = WQ_WAITING_KEEP));
 }
 
 static void
-close_game(void)
+close_run(void)
 {
-    const char *law = wq__core_check(&wq__memory_of(q)->core);
-
-    if (law)
-        broken("%s", law);
-    expect_equal("room promised", 0, wq__memory_of(q)->promised.keys);
+    expect_laws(q);
+    expect_equal("capacity promised", 0, wq__memory_of(q)->promised.keys);
     wq_destroy(q);
-    expect_equal("bytes", 0, mem.bytes);
+    expect_equal("bytes left", 0, mem.bytes);
 }
 
 /* All producers finish, since consumers drain. */
@@ -219,10 +210,10 @@ play(const struct plan *wanted)
     struct crowd  producers = {.n = 0}, others = {.n = 0}, dog;
     const int64_t end_ns = share_ns();
 
-    open_game(wanted);
+    open_run(wanted);
     start_watchdog(&dog);
-    crowd_start(&others, plan.consumers, consume, NULL);
-    crowd_start(&others, 1, look_all_the_time, NULL);
+    start_consumers(&others, plan.consumers);
+    crowd_start(&others, 1, observe, NULL);
     crowd_start(&producers, PRODUCERS, produce, NULL);
     for (int64_t ns = 0; ns < end_ns && atomic_load(&producing); ns += MS)
         nap_ns(MS);
@@ -236,118 +227,83 @@ play(const struct plan *wanted)
     expect_equal("displaced", dropped, look(q).displaced);
     if (delivered < 100)
         broken("only %llu keys were handed out", (unsigned long long)delivered);
-    close_game();
+    close_run();
 }
 
 /* O-55 */
-TEST(refused_keys_are_not_there_and_the_bound_is_exact)
-{
-    play(&(struct plan){.max_len = 10,
-                        .overflow = WQ_OVERFLOW_REFUSE,
-                        .batches = true,
-                        .consumers = 2});
-}
+PLAY(bound_is_exact_when_keys_are_refused, .max_len = 10,
+     .overflow = WQ_OVERFLOW_REFUSE, .batches = true, .consumers = 2)
 
 /* O-55 */
-TEST(dropped_keys_are_told_and_the_bound_is_exact)
-{
-    play(&(struct plan){.max_len = 10,
-                        .overflow = WQ_OVERFLOW_DROP_OLDEST,
-                        .batches = true,
-                        .delays = true,
-                        .consumers = 2});
-}
+PLAY(bound_is_exact_when_keys_are_displaced, .max_len = 10,
+     .overflow = WQ_OVERFLOW_DROP_OLDEST, .batches = true, .delays = true,
+     .consumers = 2)
 
 /* O-55: no wake-up is lost. */
-TEST(all_producers_that_wait_for_room_get_it)
-{
-    play(&(struct plan){
-        .max_len = 3, .overflow = WQ_OVERFLOW_BLOCK, .consumers = 2});
-}
+PLAY(all_waiting_producers_get_capacity, .max_len = 3,
+     .overflow = WQ_OVERFLOW_BLOCK, .consumers = 2)
 
-/* O-55: nor among those that need more and those that need less. */
-TEST(all_batches_that_wait_for_room_get_it)
-{
-    play(&(struct plan){.max_len = 25,
-                        .overflow = WQ_OVERFLOW_BLOCK,
-                        .batches = true,
-                        .delays = true,
-                        .consumers = 3});
-}
+/* O-55: nor among batches of different sizes. */
+PLAY(all_waiting_batches_get_capacity, .max_len = 25,
+     .overflow = WQ_OVERFLOW_BLOCK, .batches = true, .delays = true,
+     .consumers = 3)
 
-/* O-55: nor when some give up. */
-TEST(producers_that_give_up_leave_the_room_to_others)
-{
-    play(&(struct plan){.max_len = 8,
-                        .overflow = WQ_OVERFLOW_BLOCK,
-                        .batches = true,
-                        .timeouts = true,
-                        .consumers = 2});
-}
+/* O-55: nor when some time out. */
+PLAY(producers_that_time_out_leave_capacity_to_others, .max_len = 8,
+     .overflow = WQ_OVERFLOW_BLOCK, .batches = true, .timeouts = true,
+     .consumers = 2)
 
-/* O-55 O-54: room comes by time, and no getter sleeps until then. */
-TEST(room_that_comes_by_time_is_noticed)
-{
-    play(&(struct plan){.max_len = 6,
-                        .overflow = WQ_OVERFLOW_BLOCK,
-                        .batches = true,
-                        .throttle = true,
-                        .idle = true,
-                        .consumers = 1});
-    play(&(struct plan){.max_len = 6,
-                        .overflow = WQ_OVERFLOW_BLOCK,
-                        .batches = true,
-                        .throttle = true,
-                        .consumers = 2});
-}
+/* O-55 O-54: a cooldown that ends frees capacity while no getter sleeps. */
+PLAY(capacity_freed_by_time_is_noticed, .max_len = 6,
+     .overflow = WQ_OVERFLOW_BLOCK, .batches = true, .throttle = true,
+     .awake = true, .consumers = 1)
 
-/* ---- the end ------------------------------------------------------------ */
+/* O-55 O-54 */
+PLAY(capacity_freed_by_time_reaches_producers, .max_len = 6,
+     .overflow = WQ_OVERFLOW_BLOCK, .batches = true, .throttle = true,
+     .consumers = 2)
+
+/* ---- shutdown and destroy ------------------------------------------------ */
 
 static void *
 produce_until_shutdown(void *unused)
 {
     struct dice dice = own_dice();
 
-    (void)unused;
     while (add_some(&dice))
         ;
-    atomic_fetch_add(&progress, 1);
-    return NULL;
+    return unused;
 }
 
-/* O-55 Q-19: whoever waits is sent home, and whoever comes. */
-TEST(shutdown_sends_all_producers_home)
+static void
+shut_down_with_producers(struct dice *unused)
 {
-    const int64_t end_ns = share_ns();
-    struct crowd  dog;
-
-    start_watchdog(&dog);
-    for (int64_t ns = 0; ns < end_ns; ns += 5 * MS) {
-        struct crowd producers = {.n = 0}, consumers = {.n = 0};
-
-        open_game(&(struct plan){
-            .max_len = 5, .overflow = WQ_OVERFLOW_BLOCK, .batches = true});
-        crowd_start(&producers, PRODUCERS, produce_until_shutdown, NULL);
-        crowd_start(&consumers, 1, consume, NULL);
-        nap_ns(2 * MS);
-        wq_shutdown(q);
-        crowd_join(&producers);
-        crowd_join(&consumers);
-        expect_equal("sum of keys", added_sum, delivered_sum);
-        close_game();
-    }
-    stop_watchdog(&dog);
-}
-
-static void *
-add_until_sent_home(void *unused)
-{
-    struct dice dice = own_dice();
-    wq_key      keys[40];
-    uint64_t    names[40];
+    struct crowd crowd = {.n = 0};
 
     (void)unused;
-    const size_t n = dice_roll(&dice, 40) + 1;
+    open_run(&(struct plan){
+        .max_len = 5, .overflow = WQ_OVERFLOW_BLOCK, .batches = true});
+    crowd_start(&crowd, PRODUCERS, produce_until_shutdown, NULL);
+    start_consumers(&crowd, 1);
+    nap_ns(2 * MS);
+    wq_shutdown(q);
+    crowd_join(&crowd);
+    expect_equal("sum of keys", added_sum, delivered_sum);
+    close_run();
+}
+
+/* O-55 Q-19: waiting producers return, and new ones at once. */
+REPEAT(shutdown_wakes_all_waiting_producers, shut_down_with_producers)
+
+static void *
+add_until_destroyed(void *unused)
+{
+    enum { MOST = 40 };
+    struct dice dice = own_dice();
+    wq_key      keys[MOST];
+    uint64_t    names[MOST];
+
+    const size_t n = dice_roll(&dice, MOST) + 1;
     for (size_t i = 0; i < n; i++) {
         names[i] = atomic_fetch_add(&next_name, 1);
         keys[i] = wq_u64(&names[i]);
@@ -356,42 +312,46 @@ add_until_sent_home(void *unused)
                                 .priority = (int)dice_roll(&dice, 3),
                                 .rate_limited = dice_roll(&dice, 2)};
     expect_err("add", WQ_ESHUTDOWN, wq_add_with(q, &how, keys, n));
-    atomic_fetch_add(&progress, 1);
-    return NULL;
+    return unused;
+}
+
+static void
+await_blocked_producers(size_t n)
+{
+    struct wq__memory *m = wq__memory_of(q);
+
+    for (size_t blocked = 0; blocked < n; (void)sched_yield()) {
+        wq__lock_take(&m->lock);
+        blocked = m->producers.len;
+        wq__lock_release(&m->lock);
+    }
+}
+
+static void
+destroy_with_producers(struct dice *unused)
+{
+    struct crowd producers = {.n = 0};
+
+    (void)unused;
+    open_run(&(struct plan){.max_len = 40, .overflow = WQ_OVERFLOW_BLOCK});
+    for (uint64_t i = 1 << 30; i < (1 << 30) + 40; i++)
+        expect_err("add", WQ_OK, wq_add(q, wq_u64(&i)));
+    crowd_start(&producers, PRODUCERS, add_until_destroyed, NULL);
+    await_blocked_producers(PRODUCERS);
+    wq_destroy(q);
+    expect_equal("bytes left", 0, mem.bytes);
+    crowd_join(&producers);
 }
 
 /* O-55 O-03: all are blocked when the queue is destroyed. */
-TEST(destroy_waits_until_all_producers_have_left)
-{
-    const int64_t end_ns = share_ns();
-    struct crowd  dog;
+REPEAT(destroy_waits_until_all_producers_have_left, destroy_with_producers)
 
-    start_watchdog(&dog);
-    for (int64_t ns = 0; ns < end_ns; ns += 5 * MS) {
-        struct crowd producers = {.n = 0};
-
-        open_game(&(struct plan){.max_len = 40, .overflow = WQ_OVERFLOW_BLOCK});
-        for (uint64_t i = 1 << 30; i < (1 << 30) + 40; i++)
-            expect_err("add", WQ_OK, wq_add(q, wq_u64(&i)));
-        crowd_start(&producers, PRODUCERS, add_until_sent_home, NULL);
-        for (size_t blocked = 0; blocked < PRODUCERS; (void)sched_yield()) {
-            struct wq__memory *m = wq__memory_of(q);
-            wq__lock_take(&m->lock);
-            blocked = m->producers.len;
-            wq__lock_release(&m->lock);
-        }
-        wq_destroy(q);
-        expect_equal("bytes", 0, mem.bytes);
-        crowd_join(&producers);
-    }
-    stop_watchdog(&dog);
-}
-
-WQ_TESTS(test(refused_keys_are_not_there_and_the_bound_is_exact),
-         test(dropped_keys_are_told_and_the_bound_is_exact),
-         test(all_producers_that_wait_for_room_get_it),
-         test(all_batches_that_wait_for_room_get_it),
-         test(producers_that_give_up_leave_the_room_to_others),
-         test(room_that_comes_by_time_is_noticed),
-         test(shutdown_sends_all_producers_home),
+WQ_TESTS(test(bound_is_exact_when_keys_are_refused),
+         test(bound_is_exact_when_keys_are_displaced),
+         test(all_waiting_producers_get_capacity),
+         test(all_waiting_batches_get_capacity),
+         test(producers_that_time_out_leave_capacity_to_others),
+         test(capacity_freed_by_time_is_noticed),
+         test(capacity_freed_by_time_reaches_producers),
+         test(shutdown_wakes_all_waiting_producers),
          test(destroy_waits_until_all_producers_have_left));

@@ -2,14 +2,14 @@
 /* test_cancel.c: what if threads are cancelled inside the library?
  *
  * Threads call verbs, blocking or not, and are cancelled at random moments
- * (O-73; tests/behaviour/test_cancellation.c asks every verb). A thread that ended inside, with a lock taken or on a list, would
- * leave the queue dead: then nothing moves any more, and the watchdog says so;
- * or wq_destroy() waits for ever. In between, the main thread checks that the
- * queue still works.
+ * (O-73; tests/behaviour/test_cancellation.c covers every verb). A thread that
+ * ended inside a verb, with the lock taken or on a list, would block the queue:
+ * then the watchdog ends the program, or wq_destroy() never returns. In
+ * between, the main thread checks that the queue still works.
  *
- * A thread of the test is cancelled only where it asks for it, between two
- * verbs: each verb finds a cancellation pending now and then, and must ignore
- * it. WQ_STRESS_SECONDS says how long the whole program takes (about 2).
+ * A thread of the test acts on a cancellation only between two verbs, by
+ * pthread_testcancel(): a verb may find a cancellation pending, and must ignore
+ * it.
  */
 #include "stress/crowd.h"
 
@@ -109,7 +109,7 @@ count(void *ctx, wq_key key, const wq_key_info *info)
 }
 
 static void
-ask(struct dice *dice)
+query(struct dice *dice)
 {
     wq_stats      counts = {.size = sizeof counts};
     struct pollfd event = {.fd = wq_fd(q), .events = POLLIN};
@@ -130,7 +130,7 @@ ask(struct dice *dice)
         (void)wq_remove(q, any_key(dice, &n));
         break;
     default:
-        (void)poll(&event, 1, 0); /* a cancellation point, and the user's */
+        (void)poll(&event, 1, 0); /* a cancellation point of the user */
     }
 }
 
@@ -141,7 +141,8 @@ note_end(void *unused)
     atomic_fetch_add(&ended, 1);
 }
 
-/* Apart from the cleanup handler, which is made with setjmp(). */
+/* Not inlined into the function with the cleanup handler, which uses
+ * setjmp(). */
 __attribute__((noinline)) static void
 call_verbs_for_ever(void)
 {
@@ -156,7 +157,7 @@ call_verbs_for_ever(void)
             get_one(&dice);
             break;
         default:
-            ask(&dice);
+            query(&dice);
         }
         pthread_testcancel();
     }
@@ -171,9 +172,9 @@ call_verbs(void *unused)
     return unused;
 }
 
-/* ---- the queue works on -------------------------------------------------- */
+/* ---- the queue still works ----------------------------------------------- */
 
-/* Without waiting for room. */
+/* Without waiting for capacity. */
 static void
 add_at_once(uint64_t n)
 {
@@ -183,29 +184,20 @@ add_at_once(uint64_t n)
     ignore(wq_add_with(q, &at_once, &key, 1));
 }
 
-/* A key goes through, whichever thread takes it out. */
+/* A key is handed out, to whichever thread. */
 static void
 expect_alive(uint64_t gets_before)
 {
     for (int i = 0; look(q).gets <= gets_before; i++) {
         if (i == 10000)
-            broken("no key goes through any more");
+            broken("no key is handed out any more");
         add_at_once(KEYS);
         take_one(MS);
     }
 }
 
-static int64_t
-now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
-}
-
-/* A call that blocks without a limit ends with a key, with room or with an
- * interrupt, not with a cancel. */
+/* A key, capacity or an interrupt ends a call that blocks forever; a
+ * cancellation does not. */
 static void
 await_ends(const struct crowd *victims)
 {
@@ -222,7 +214,7 @@ cancel_threads(int64_t until_ns)
     struct dice dice = own_dice();
     uint64_t    cancelled = 0;
 
-    while (now_ns() < until_ns) {
+    while (wq__time_now() < until_ns) {
         struct crowd victims = {.n = 0};
 
         atomic_store(&ended, 0);
@@ -249,31 +241,31 @@ play(const wq_config *config)
     start_watchdog(&dog);
     expect_err("create", WQ_OK, wq_create(config, &q));
     (void)wq_fd(q);
-    cancel_threads(now_ns() + share_ns());
+    cancel_threads(wq__time_now() + share_ns());
     wq_destroy(q); /* waits for every thread that is inside */
     stop_watchdog(&dog);
 }
 
 /* O-73 */
-TEST(cancelled_threads_leave_the_queue_alive)
+TEST(queue_survives_cancelled_threads)
 {
     play(WQ_CONFIG(.limiter = wq_limiter_exponential(US, 20 * US)));
 }
 
 /* O-73 */
-TEST(cancelled_threads_leave_a_full_queue_alive)
+TEST(full_queue_survives_cancelled_threads)
 {
     play(WQ_CONFIG(.limiter = wq_limiter_exponential(US, 20 * US),
                    .max_len = KEYS / 2, .overflow = WQ_OVERFLOW_BLOCK));
 }
 
 /* O-73 O-74 */
-TEST(cancelled_threads_leave_a_real_time_queue_alive)
+TEST(real_time_queue_survives_cancelled_threads)
 {
     play(WQ_CONFIG(.limiter = wq_limiter_exponential(US, 20 * US),
                    .real_time = true));
 }
 
-WQ_TESTS(test(cancelled_threads_leave_the_queue_alive),
-         test(cancelled_threads_leave_a_full_queue_alive),
-         test(cancelled_threads_leave_a_real_time_queue_alive));
+WQ_TESTS(test(queue_survives_cancelled_threads),
+         test(full_queue_survives_cancelled_threads),
+         test(real_time_queue_survives_cancelled_threads));

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_fd.c: does an event loop ever sleep while its queue has keys?
  *
- * O-70. Many threads add, by all ways there are, and one loop polls the queue's
- * descriptor and empties the queue, again and again: the beacon is put out
+ * O-70. Many threads add in every way, and one loop polls the queue's
+ * descriptor and empties the queue, again and again: the loop resets the beacon
  * while the next key is on its way.
- *
- * WQ_STRESS_SECONDS says how long the second test takes (2).
  */
 #include "support/wq_test.h"
 
@@ -14,31 +12,16 @@
 #if WQ__HAVE_FUTEX
 
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 
-#include "memory/gate.h"
-#include "memory/memory.h"
-#include "port/time.h"
-
-#define SECOND INT64_C(1000000000)
+#include "stress/ring.h"
 
 static wq_queue        *q;
 static _Atomic uint64_t got;
 
-static void
-wait_a_moment(unsigned *seed, unsigned longest)
-{
-    *seed = *seed * 1664525U + 1013904223U;
-    for (volatile unsigned i = (*seed >> 16) % longest; i > 0; i--)
-        ;
-}
-
 /* ---- the loop ------------------------------------------------------------ */
 
-/* Takes all there is; false: nothing will come any more. */
+/* Take all READY keys; false: the queue is shut down and empty. */
 static bool
 take_all(wq_item **item)
 {
@@ -49,7 +32,7 @@ take_all(wq_item **item)
     return err != WQ_ESHUTDOWN;
 }
 
-/* Takes one, and does not look at the queue again before it polls. */
+/* Take one key, and poll before looking at the queue again. */
 static bool
 take_one(wq_item **item)
 {
@@ -60,7 +43,7 @@ take_one(wq_item **item)
     return err != WQ_ESHUTDOWN;
 }
 
-/* How often poll() returned; 0: it slept for longer than anything takes. */
+/* How often poll() returned; 0: it timed out. */
 static uint64_t
 run_loop(bool (*take)(wq_item **item))
 {
@@ -87,59 +70,54 @@ loop_main(void *rounds)
 
 enum { PRODUCERS = 4, KEYS_EACH = 50000 };
 
-static atomic_int       producers;
+static atomic_int       producers; /* that have not ended */
+static _Atomic uint64_t numbers;   /* each producer takes one */
 static _Atomic uint64_t put;
 
-/* Far more than the loop takes at a time would keep it from ever polling. */
+/* The loop polls only if it empties the queue: producers stay a few keys ahead
+ * of it, and no more. */
 static void
-await_room(void)
+await_loop(void)
 {
     while (atomic_load(&put) - atomic_load(&got) > 2 * PRODUCERS)
         (void)sched_yield();
     atomic_fetch_add(&put, 1);
 }
 
-/* Every 64th comes later, so that the timer is armed meanwhile. */
+/* Every 64th add has a delay, so that the timer is armed, too. */
 static void *
-produce(void *number)
+produce(void *unused)
 {
-    const uint64_t first = *(const uint64_t *)number * KEYS_EACH;
-    unsigned       seed = (unsigned)first;
-    wq_err         err = WQ_OK;
+    const uint64_t first = atomic_fetch_add(&numbers, 1) * KEYS_EACH;
+    struct dice    dice = own_dice();
 
-    for (uint64_t key = first; key < first + KEYS_EACH && !err; key++) {
-        await_room();
-        err = key % 64 ? wq_add(q, wq_u64(&key))
-                       : wq_add_after(q, wq_u64(&key), (int64_t)(key % 100000));
-        wait_a_moment(&seed, 400);
+    for (uint64_t key = first; key < first + KEYS_EACH; key++) {
+        await_loop();
+        expect_err(
+            "add", WQ_OK,
+            key % 64 ? wq_add(q, wq_u64(&key))
+                     : wq_add_after(q, wq_u64(&key), (int64_t)(key % 100000)));
+        spin_a_moment(&dice, 400);
     }
     if (atomic_fetch_sub(&producers, 1) == 1)
-        wq_shutdown(q); /* what waits is kept */
-    return err ? q : NULL;
+        wq_shutdown(q); /* WAITING keys are kept */
+    return unused;
 }
 
 /* O-70 */
 TEST(loop_sees_every_key_of_many_producers)
 {
-    uint64_t  numbers[PRODUCERS], rounds;
-    pthread_t threads[PRODUCERS];
+    struct crowd crowd = {.n = 0};
 
     atomic_store(&got, 0);
     atomic_store(&put, 0);
+    atomic_store(&numbers, 0);
     atomic_store(&producers, PRODUCERS);
-    assert_int_equal(wq_create(WQ_CONFIG(.waiting = WQ_WAITING_KEEP), &q),
-                     WQ_OK);
-    for (uint64_t i = 0; i < PRODUCERS; i++) {
-        numbers[i] = i;
-        assert_int_equal(
-            pthread_create(&threads[i], NULL, produce, &numbers[i]), 0);
-    }
-    rounds = run_loop(take_all);
-    for (int i = 0; i < PRODUCERS; i++) {
-        void *failed;
-        (void)pthread_join(threads[i], &failed);
-        assert_null(failed);
-    }
+    expect_err("create", WQ_OK,
+               wq_create(WQ_CONFIG(.waiting = WQ_WAITING_KEEP), &q));
+    crowd_start(&crowd, PRODUCERS, produce, NULL);
+    const uint64_t rounds = run_loop(take_all);
+    crowd_join(&crowd);
     print_message("%llu rounds\n", (unsigned long long)rounds);
     assert_true(rounds > 0);
     assert_int_equal(atomic_load(&got), PRODUCERS * KEYS_EACH);
@@ -148,66 +126,35 @@ TEST(loop_sees_every_key_of_many_producers)
 
 /* ---- every key through the ring ------------------------------------------ */
 
-/* What wq_add() does when the lock is taken. */
+/* One key wakes the loop; the other arrives before it sleeps again. */
 static void
-hand_over(struct wq__memory *m, uint64_t n)
-{
-    const wq_key   key = wq_u64(&n);
-    const uint32_t hash = wq__core_hash(&m->core, key);
-    uint64_t       position;
-
-    assert_true(wq__inbox_put(&m->inbox, key, hash, 0, &position));
-    if (position < atomic_load(&m->rouse_from))
-        return;
-    wq__gate_enter(m);
-    (void)wq__gate_catch_up(m);
-    wq__gate_leave(m);
-}
-
-static void
-await_got(uint64_t n)
-{
-    const int64_t limit = wq__time_now() + 10 * SECOND;
-
-    for (uint64_t i = 0; atomic_load(&got) != n; i++)
-        if (i % 65536 == 65535 && wq__time_now() > limit)
-            fail_msg("key %llu is in the ring, and the loop sleeps",
-                     (unsigned long long)n);
-}
-
-/* One key wakes the loop; the other comes some time until it sleeps again. */
-static void
-hand_over_two(struct wq__memory *m, uint64_t n, unsigned *seed)
+hand_over_two(struct wq__memory *m, uint64_t n, struct dice *dice)
 {
     hand_over(m, n);
-    wait_a_moment(seed, 8000);
+    spin_a_moment(dice, 8000);
     hand_over(m, n + 1);
-    await_got(n + 1);
+    await_taken(&got, n + 1, "loop");
 }
 
 /* O-70, by the argument I4 of src/memory/inbox.h */
 TEST(no_key_stays_in_the_ring_while_the_loop_sleeps)
 {
-    const char *seconds = getenv("WQ_STRESS_SECONDS");
-    pthread_t   thread;
-    unsigned    seed = 1;
-    uint64_t    n = 0, rounds;
+    struct crowd crowd = {.n = 0};
+    struct dice  dice = own_dice();
+    uint64_t     n = 0, rounds = 0;
 
     atomic_store(&got, 0);
-    assert_int_equal(wq_create(NULL, &q), WQ_OK);
+    expect_err("create", WQ_OK, wq_create(NULL, &q));
     assert_true(wq_fd(q) >= 0);
-    struct wq__memory *m = (struct wq__memory *)(void *)q;
-    wq__gate_enter(m);
-    wq__inbox_open(&m->inbox);
-    wq__gate_leave(m);
-    assert_int_equal(pthread_create(&thread, NULL, loop_main, &rounds), 0);
+    struct wq__memory *m = open_ring(q);
+    crowd_start(&crowd, 1, loop_main, &rounds);
 
-    const int64_t end =
-        wq__time_now() + (seconds ? strtoll(seconds, NULL, 10) : 2) * SECOND;
+    /* The other test takes no share of the time. */
+    const int64_t end = wq__time_now() + 2 * share_or_ns(SECOND);
     for (; wq__time_now() < end; n += 2)
-        hand_over_two(m, n + 1, &seed);
+        hand_over_two(m, n + 1, &dice);
     wq_shutdown(q);
-    (void)pthread_join(thread, NULL);
+    crowd_join(&crowd);
     print_message("%llu keys, %llu rounds\n", (unsigned long long)n,
                   (unsigned long long)rounds);
     assert_true(rounds > 0);

@@ -1,60 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* test_priorities.c: do the laws hold when many threads add with a purpose,
- * take back, and work in batches?
+/* test_priorities.c: do the laws hold when many threads add with options,
+ * remove, cancel, and work in batches?
  *
- *   L1  A key is in one pair of hands: each key has a flag that its holder
- *       raises.
- *   L3  An add that was accepted is followed by a get, where nobody removes:
- *       each key has a version, raised before every add and read after every
- *       get.
- *
- * At every moment adds = gets + removed + displaced + deferred + ready + dirty.
- * Where every add of a key has the same priority, so has every hand-out.
+ * L1 and L3 (tracking.h); L3 where no thread removes. Where every add of a key
+ * has the same priority, so has every hand-out.
  */
-#include "crowd.h"
-
-#include <sched.h>
-#include <string.h>
+#include "stress/tracking.h"
 
 #include <wq/limiter.h>
 
-#include "memory/memory.h"
-#include "support/counting.h"
-
-enum { KEYS = 200, BATCH = 24, LEVELS = 7 };
+enum { KEYS = 200, LEVELS = 7 };
 
 struct plan {
     int  producers, consumers;
-    bool fixed;   /* every key has a priority of its own, for good */
-    bool removes; /* and cancels; then an add need not be followed by a get */
-    bool plain;   /* adds by wq_add(), through the inbox, too */
-    bool waits;   /* deadlines, debounce, throttle, policies */
-    bool limits;  /* and the limiter */
-    bool metrics; /* ages are kept */
-};
-
-struct key {
-    _Atomic uint64_t version;  /* raised before an add */
-    _Atomic uint64_t accepted; /* the highest one whose add said yes */
-    _Atomic uint64_t seen;     /* the highest one read after a get */
-    atomic_bool      owned;    /* L1 */
-    uint64_t         fence;    /* the owner's: not atomic on purpose */
+    bool fixed;   /* all adds of a key have the same priority */
+    bool removes; /* also cancels; L3 does not hold then */
+    bool plain;   /* also wq_add(), through the inbox */
+    bool waits;   /* delays, debounce, throttle, policies */
+    bool limits;  /* also the limiter */
+    bool ages;    /* the queue keeps ages */
 };
 
 static struct plan      plan;
 static struct counting  mem;
 static wq_queue        *q;
-static struct key       known[KEYS];
-static uint64_t         names[KEYS]; /* what the keys are made of */
+static struct tracked   known[KEYS];
+static uint64_t         names[KEYS]; /* the bytes of the keys */
 static _Atomic uint64_t delivered;
-
-static void
-raise_to(_Atomic uint64_t *place, uint64_t value)
-{
-    uint64_t now = atomic_load(place);
-    while (now < value && !atomic_compare_exchange_weak(place, &now, value))
-        ;
-}
 
 static int
 fixed_priority(size_t k)
@@ -64,9 +36,9 @@ fixed_priority(size_t k)
 
 /* ---- producers ---------------------------------------------------------- */
 
-/* Any way to add that this plan allows. */
+/* Random options that this plan allows. */
 static wq_add_options
-some_way(struct dice *dice)
+some_options(struct dice *dice)
 {
     wq_add_options how = {.size = sizeof how};
 
@@ -89,7 +61,7 @@ some_way(struct dice *dice)
     return how;
 }
 
-/* A batch of 1 .. BATCH keys; all of one priority, if that is fixed. */
+/* A batch of 1 .. BATCH keys, all of the same fixed priority. */
 static size_t
 some_keys(struct dice *dice, wq_key *keys, size_t *which)
 {
@@ -109,15 +81,15 @@ add_some(struct dice *dice)
     wq_key   keys[BATCH];
     size_t   which[BATCH];
     uint64_t versions[BATCH];
-    wq_added what[BATCH];
+    wq_added results[BATCH];
 
-    wq_add_options how = some_way(dice);
+    wq_add_options how = some_options(dice);
     const size_t   n = some_keys(dice, keys, which);
-    how.results = what;
+    how.results = results;
     if (plan.fixed)
         how.priority = fixed_priority(which[0]);
     for (size_t i = 0; i < n; i++)
-        versions[i] = atomic_fetch_add(&known[which[i]].version, 1) + 1;
+        versions[i] = want(&known[which[i]]);
     const bool plain = plan.plain && n == 1 && dice_roll(dice, 2);
     if (plain && plan.fixed && how.priority != 0)
         return WQ_OK;
@@ -125,21 +97,21 @@ add_some(struct dice *dice)
         plain ? wq_add(q, keys[0]) : wq_add_with(q, &how, keys, n);
     for (size_t i = 0; !err && i < n; i++) {
         if (!plain)
-            expect_at_most("what was done", WQ_ADDED_KEPT, what[i]);
-        raise_to(&known[which[i]].accepted, versions[i]);
+            expect_at_most("result of an add", WQ_ADDED_KEPT, results[i]);
+        accept(&known[which[i]], versions[i]);
     }
     return err;
 }
 
 static void
-take_some_back(struct dice *dice)
+remove_or_cancel(struct dice *dice)
 {
     const wq_key key = wq_u64(&names[dice_roll(dice, KEYS)]);
     const wq_err err =
         dice_roll(dice, 2) ? wq_remove(q, key) : wq_cancel_after(q, key);
 
     if (err && err != WQ_ENOTFOUND && err != WQ_ESTATE)
-        broken("taking back says %s", wq_err_name(err));
+        broken("remove or cancel: %s", wq_err_name(err));
 }
 
 static void *
@@ -154,7 +126,7 @@ produce(void *unused)
             break;
         expect_err("add", WQ_OK, err);
         if (plan.removes && dice_roll(&dice, 3) == 0)
-            take_some_back(&dice);
+            remove_or_cancel(&dice);
         if (dice_roll(&dice, 128) == 0)
             (void)sched_yield();
     }
@@ -164,78 +136,28 @@ produce(void *unused)
 /* ---- consumers ---------------------------------------------------------- */
 
 static void
-work(const wq_item *item)
+begin_work(const wq_item *item)
 {
-    uint64_t k;
+    const size_t k = (size_t)number_of(item->key);
 
-    memcpy(&k, item->key.data, sizeof k);
-    struct key *key = &known[k];
-    if (atomic_exchange_explicit(&key->owned, true, memory_order_relaxed))
-        broken("L1: key %llu is in two hands", (unsigned long long)k);
-    if (item->fence <= key->fence)
-        broken("the fence of a key does not grow");
-    key->fence = item->fence;
-    if (plan.fixed && item->priority != fixed_priority((size_t)k))
-        broken("PQ-17: key %llu has priority %d", (unsigned long long)k,
-               item->priority);
-    raise_to(&key->seen, atomic_load(&key->version));
-    atomic_store_explicit(&key->owned, false, memory_order_relaxed);
+    begin_loan(&known[k], item);
+    if (plan.fixed && item->priority != fixed_priority(k))
+        broken("PQ-17: key %zu has priority %d", k, item->priority);
     atomic_fetch_add(&delivered, 1);
-    atomic_fetch_add(&progress, 1);
 }
 
-static wq_err
-work_on_many(struct dice *dice)
+static void
+end_work(const wq_item *item)
 {
-    wq_item     *items[BATCH];
-    size_t       n = 0;
-    const size_t max = dice_roll(dice, BATCH) + 1;
-    const wq_err err = wq_get_many(q, items, max, WQ_FOREVER, &n);
-
-    if (err)
-        return err;
-    if (n == 0 || n > max)
-        broken("%zu of %zu items", n, max);
-    for (size_t i = 0; i < n; i++)
-        work(items[i]);
-    return wq_done_many(q, items, n);
+    end_loan(&known[number_of(item->key)]);
 }
 
-static wq_err
-work_on_next(struct dice *dice)
-{
-    wq_item *item = NULL;
-    wq_err   err = WQ_OK;
+static struct work work = {&q, begin_work, end_work};
 
-    for (size_t i = dice_roll(dice, 20); i-- > 0 && !err;) {
-        err = wq_next(q, dice_roll(dice, 2) ? WQ_FOREVER : 10 * US, &item);
-        if (!err != (item != NULL))
-            broken("next says %s and leaves %p", wq_err_name(err),
-                   (void *)item);
-        if (item)
-            work(item);
-        err = err == WQ_ETIMEDOUT ? WQ_OK : err;
-    }
-    return item ? wq_done(q, item) : err;
-}
+/* ---- the observer ------------------------------------------------------- */
 
 static void *
-consume(void *unused)
-{
-    struct dice dice = own_dice();
-    wq_err      err = WQ_OK;
-
-    (void)unused;
-    while (!err)
-        err = dice_roll(&dice, 2) ? work_on_many(&dice) : work_on_next(&dice);
-    expect_err("the end of a consumer", WQ_ESHUTDOWN, err);
-    return NULL;
-}
-
-/* ---- those who look ----------------------------------------------------- */
-
-static void *
-look_all_the_time(void *unused)
+observe(void *unused)
 {
     (void)unused;
     while (!atomic_load(&stop)) {
@@ -253,109 +175,49 @@ look_all_the_time(void *unused)
     return NULL;
 }
 
-/* ---- a game ------------------------------------------------------------- */
-
-static void
-expect_all_seen(void)
-{
-    for (size_t k = 0; !plan.removes && k < KEYS; k++)
-        if (known[k].seen < known[k].accepted)
-            broken("L3: version %llu of key %zu was accepted, %llu seen",
-                   (unsigned long long)known[k].accepted, k,
-                   (unsigned long long)known[k].seen);
-}
-
-static void
-expect_nothing_left(void)
-{
-    const wq_stats c = look(q);
-
-    expect_equal("left", 0, c.ready + c.held + c.dirty + c.waiting);
-    expect_equal("delivered", delivered, c.gets);
-    const char *law = wq__core_check(&wq__memory_of(q)->core);
-    if (law)
-        broken("%s", law);
-}
+/* ---- a run --------------------------------------------------------------- */
 
 static void
 play(const struct plan *wanted)
 {
-    struct crowd producers = {.n = 0}, consumers = {.n = 0}, dog;
-
     plan = *wanted;
-    memset(known, 0, sizeof known);
     for (uint64_t k = 0; k < KEYS; k++)
         names[k] = k;
     atomic_store(&delivered, 0);
-    atomic_store(&stop, false);
-    counting_init(&mem);
-    wq_limiter *limiter = wq_limiter_exponential(10 * US, 200 * US);
-    expect_err(
-        "create", WQ_OK,
-        wq_create(WQ_CONFIG(.allocator = &mem.allocator, .limiter = limiter,
-                            .waiting = WQ_WAITING_KEEP, .ages = plan.metrics,
-                            .retry = plan.limits ? WQ_RETRY_ONCE : 0),
-                  &q));
-    start_watchdog(&dog);
-    crowd_start(&consumers, plan.consumers, consume, NULL);
-    crowd_start(&producers, plan.producers, produce, NULL);
-    crowd_start(&producers, 1, look_all_the_time, NULL);
-    nap_ns(share_ns());
-    atomic_store(&stop, true);
-    crowd_join(&producers);
-    expect_err("drain", WQ_OK, wq_shutdown_with_drain(q));
-    crowd_join(&consumers);
-    stop_watchdog(&dog);
-    expect_nothing_left();
-    expect_all_seen();
-    wq_destroy(q);
-    expect_equal("bytes", 0, mem.bytes);
-    if (delivered < 100)
-        broken("only %llu keys were handed out", (unsigned long long)delivered);
+    q = create_tracked(
+        known, KEYS, &mem,
+        WQ_CONFIG(.limiter = wq_limiter_exponential(10 * US, 200 * US),
+                  .waiting = WQ_WAITING_KEEP, .ages = plan.ages,
+                  .retry = plan.limits ? WQ_RETRY_ONCE : 0));
+    run_roles(q, (struct role){plan.consumers, consume_all, &work},
+              (struct role[]){
+                  {plan.producers, produce, NULL}, {1, observe, NULL}, {0}});
+    if (!plan.removes)
+        expect_all_seen(known, KEYS);
+    destroy_drained(q, &mem, delivered);
 }
 
 /* PQ-17 O-51 O-59 O-60 O-61 */
-TEST(batches_of_fixed_priorities_come_with_them)
-{
-    play(&(struct plan){
-        .producers = 4, .consumers = 4, .fixed = true, .plain = true});
-}
+PLAY(batches_keep_their_fixed_priority, .producers = 4, .consumers = 4,
+     .fixed = true, .plain = true)
 
 /* PQ-17 O-51 O-52 O-53 O-54 */
-TEST(no_add_is_lost_among_deadlines_and_policies)
-{
-    play(&(struct plan){
-        .producers = 4, .consumers = 4, .plain = true, .waits = true});
-}
+PLAY(no_add_is_lost_among_deadlines_and_policies, .producers = 4,
+     .consumers = 4, .plain = true, .waits = true)
 
-/* PQ-17: the same with priorities that can be told. */
-TEST(deadlines_of_fixed_priorities_come_with_them)
-{
-    play(&(struct plan){.producers = 3,
-                        .consumers = 6,
-                        .fixed = true,
-                        .waits = true,
-                        .metrics = true});
-}
+/* PQ-17 */
+PLAY(delayed_adds_keep_their_fixed_priority, .producers = 3, .consumers = 6,
+     .fixed = true, .waits = true, .ages = true)
 
 /* O-57 O-58 */
-TEST(what_is_taken_back_is_counted)
-{
-    play(&(struct plan){.producers = 5,
-                        .consumers = 3,
-                        .plain = true,
-                        .waits = true,
-                        .removes = true});
-}
+PLAY(removed_keys_are_counted, .producers = 5, .consumers = 3, .plain = true,
+     .waits = true, .removes = true)
 
 /* O-50 O-16 */
-TEST(no_add_is_lost_among_limits)
-{
-    play(&(struct plan){
-        .producers = 4, .consumers = 4, .waits = true, .limits = true});
-}
+PLAY(no_add_is_lost_among_limits, .producers = 4, .consumers = 4, .waits = true,
+     .limits = true)
 
-/* ---- controller-runtime's own games ------------------------------------- */
+/* ---- the stress tests of controller-runtime ----------------------------- */
 
 static void *
 get_ten(void *unused)
@@ -370,8 +232,20 @@ get_ten(void *unused)
     return NULL;
 }
 
+static wq_add_options
+priority_or_delay(struct dice *dice)
+{
+    wq_add_options how = {.size = sizeof how};
+
+    if (dice_roll(dice, 2))
+        how.priority = 10 + (int)dice_roll(dice, 90);
+    else
+        how.after_ns = (int64_t)dice_roll(dice, 10) * MS;
+    return how;
+}
+
 /* PQ-13: a thousand keys of many priorities and delays, a hundred consumers. */
-TEST(thousand_keys_of_any_priority_and_delay_reach_a_hundred_consumers)
+TEST(thousand_keys_reach_a_hundred_consumers)
 {
     struct crowd dog;
     struct dice  dice = own_dice();
@@ -383,13 +257,8 @@ TEST(thousand_keys_of_any_priority_and_delay_reach_a_hundred_consumers)
         expect_err("create", WQ_OK, wq_create(NULL, &q));
         crowd_start(&consumers, 100, get_ten, NULL);
         for (uint64_t i = 0; i < 1000; i++) {
-            const wq_key   key = wq_u64(&i);
-            wq_add_options how = {.size = sizeof how};
-            if (dice_roll(&dice, 2))
-                how.priority = 10 + (int)dice_roll(&dice, 90);
-            else
-                how.after_ns = (int64_t)dice_roll(&dice, 10) * MS;
-            expect_err("add", WQ_OK, wq_add_with(q, &how, &key, 1));
+            const wq_add_options how = priority_or_delay(&dice);
+            expect_err("add", WQ_OK, wq_add_one(q, wq_u64(&i), &how));
         }
         crowd_join(&consumers);
         expect_equal("left", 0, wq_len(q));
@@ -406,12 +275,11 @@ add_and_get(void *unused)
     (void)unused;
     for (;;) {
         const uint64_t name = dice_roll(&dice, 100);
-        const wq_key   key = wq_u64(&name);
         const int      priority = (int)dice_roll(&dice, 10);
         wq_item       *item;
 
         const wq_err err =
-            wq_add_with(q, WQ_ADD(.priority = priority), &key, 1);
+            wq_add_one(q, wq_u64(&name), WQ_ADD(.priority = priority));
         expect_err("add", wq_shutting_down(q) && err ? WQ_ESHUTDOWN : WQ_OK,
                    err);
         if (wq_get(q, &item) == WQ_ESHUTDOWN)
@@ -440,10 +308,9 @@ TEST(twenty_workers_all_leave_when_the_queue_is_shut_down)
     stop_watchdog(&dog);
 }
 
-WQ_TESTS(
-    test(batches_of_fixed_priorities_come_with_them),
-    test(no_add_is_lost_among_deadlines_and_policies),
-    test(deadlines_of_fixed_priorities_come_with_them),
-    test(what_is_taken_back_is_counted), test(no_add_is_lost_among_limits),
-    test(thousand_keys_of_any_priority_and_delay_reach_a_hundred_consumers),
-    test(twenty_workers_all_leave_when_the_queue_is_shut_down));
+WQ_TESTS(test(batches_keep_their_fixed_priority),
+         test(no_add_is_lost_among_deadlines_and_policies),
+         test(delayed_adds_keep_their_fixed_priority),
+         test(removed_keys_are_counted), test(no_add_is_lost_among_limits),
+         test(thousand_keys_reach_a_hundred_consumers),
+         test(twenty_workers_all_leave_when_the_queue_is_shut_down));

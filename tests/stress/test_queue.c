@@ -1,198 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /* test_queue.c: do the laws hold when many threads use one queue at once?
  *
- * Producers and consumers run for a while and note what they saw; afterwards it
- * must add up:
- *
- *   L1  A key is in one pair of hands: each key has a flag that its holder
- *       raises.
- *   L3  An add that was accepted is followed by a get: each key has a version,
- *       raised before every add and read after every get. In the end the last
- *       version that was accepted has been read.
- *
- * The fence of a key grows; nothing is left; no memory is lost.
- *
- * WQ_STRESS_SECONDS says how long the whole program takes (about a second a
- * test unless set); WQ_SEED makes other random choices. A law that breaks, or
- * 30 seconds in which nothing moves, ends the program with a message.
+ * Producers and consumers run for a while and note what they saw; L1 and L3
+ * (tracking.h) must hold, the fence of a key grows, nothing is left at the end,
+ * and no memory is lost.
  */
-#include "support/wq_test.h"
+#include "stress/tracking.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "memory/memory.h"
 #include "port/relax.h"
-#include "port/time.h"
-#include "support/counting.h"
-#include "unit/dice.h"
-
-#define US INT64_C(1000)
-#define SECOND INT64_C(1000000000)
+#include "stress/ring.h"
 
 enum {
     KEYS_MAX = 100000,
     LONG_KEY = 200, /* bytes: too long for the ring, so it takes the lock */
-    THREADS_MAX = 20,
     PENDING_MAX = 50000, /* producers of endless keys wait beyond this */
-    SILENCE_S = 30, /* nothing moved for so long: somebody sleeps in vain */
 };
-
-/* ---- the end of the program --------------------------------------------- */
-
-static _Atomic uint64_t progress; /* raised by whoever gets something done */
-
-__attribute__((format(printf, 1, 2))) static _Noreturn void
-broken(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    fprintf(stderr,
-            "stress: WQ_SEED=%llu: ", (unsigned long long)dice_env_seed(1));
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    abort();
-}
-
-static void
-expect(bool ok, const char *what, uint64_t expected, uint64_t got)
-{
-    if (!ok)
-        broken("%s: expected %llu, got %llu", what,
-               (unsigned long long)expected, (unsigned long long)got);
-}
-
-static void
-expect_equal(const char *what, uint64_t expected, uint64_t got)
-{
-    expect(expected == got, what, expected, got);
-}
-
-static void
-nap_ns(int64_t ns)
-{
-    const struct timespec nap = {
-        .tv_sec = (time_t)(ns / SECOND),
-        .tv_nsec = (long)(ns % SECOND),
-    };
-    (void)nanosleep(&nap, NULL);
-}
-
-static atomic_bool watched; /* the watchdog has something to watch */
-
-static void *
-watch(void *unused)
-{
-    uint64_t last = 0;
-    int      silent = 0;
-
-    (void)unused;
-    for (; atomic_load(&watched); nap_ns(SECOND / 10)) {
-        const uint64_t now = atomic_load(&progress);
-        silent = now == last ? silent + 1 : 0;
-        last = now;
-        if (silent > SILENCE_S * 10)
-            broken("nothing has moved for %d seconds: a wake-up was lost",
-                   SILENCE_S);
-    }
-    return NULL;
-}
-
-static pthread_t
-start(void *(*run)(void *), void *arg)
-{
-    pthread_t thread;
-    expect_equal("pthread_create", 0,
-                 (uint64_t)pthread_create(&thread, NULL, run, arg));
-    return thread;
-}
-
-static void
-join(pthread_t thread)
-{
-    expect_equal("pthread_join", 0, (uint64_t)pthread_join(thread, NULL));
-}
-
-static pthread_t
-start_watchdog(void)
-{
-    atomic_store(&watched, true);
-    return start(watch, NULL);
-}
-
-static void
-stop_watchdog(pthread_t watchdog)
-{
-    atomic_store(&watched, false);
-    join(watchdog);
-}
-
-/* How long one test may take. */
-static int64_t
-share_ns(void)
-{
-    const char  *text = getenv("WQ_STRESS_SECONDS");
-    const double seconds = text ? strtod(text, NULL) : 0;
-    if (seconds <= 0)
-        return SECOND * 7 / 10;
-    return (int64_t)(seconds * (double)SECOND / (double)wq_tests_len);
-}
-
-/* ---- what is played ----------------------------------------------------- */
 
 struct plan {
     int    producers, consumers;
-    size_t keys;       /* how many; 0: every add has a key of its own */
-    bool   timeouts;   /* gets give up after 0 to 50 us */
+    size_t keys;       /* how many; 0: each key is added once */
+    bool   timeouts;   /* gets time out after 0 to 50 us */
     bool   interrupts; /* a thread interrupts all the time */
-    bool   lookers;    /* a thread asks for the length all the time */
+    bool   observers;  /* a thread reads the length all the time */
     bool   by_key;     /* every other done names the key */
 };
 
-struct key {
-    _Atomic uint64_t version;  /* raised before an add */
-    _Atomic uint64_t accepted; /* the highest one whose add said yes */
-    _Atomic uint64_t seen;     /* the highest one read after a get */
-    atomic_bool      owned;    /* L1 */
-    uint64_t         fence;    /* the owner's: not atomic on purpose */
-};
-
-struct game {
-    struct plan      plan;
-    struct counting  mem;
-    wq_queue        *q;
-    atomic_bool      stop; /* producers shall go home */
-    _Atomic uint64_t added, delivered;
-    _Atomic uint64_t added_sum, delivered_sum; /* of keys of their own */
-    _Atomic uint64_t seeds;                    /* every thread takes one */
-    struct key       keys[KEYS_MAX];
-};
-
-static struct game game; /* too large for a stack */
-
-static struct dice
-own_dice(void)
-{
-    const uint64_t n = atomic_fetch_add(&game.seeds, 1);
-    return dice_from(dice_env_seed(1) * 1000 + n);
-}
-
-static void
-raise_to(_Atomic uint64_t *place, uint64_t value)
-{
-    uint64_t now = atomic_load(place);
-    while (now < value && !atomic_compare_exchange_weak(place, &now, value))
-        ;
-}
+static struct plan      plan;
+static struct counting  mem;
+static wq_queue        *q;
+static struct tracked   known[KEYS_MAX];
+static _Atomic uint64_t added, delivered;
+static _Atomic uint64_t added_sum, delivered_sum; /* of keys added once */
 
 /* The number is the key's first eight bytes; every fourth key is long. */
 static wq_key
@@ -203,38 +41,28 @@ key_of(unsigned char bytes[static LONG_KEY], uint64_t number)
     return (wq_key){bytes, number % 4 == 3 ? LONG_KEY : sizeof number};
 }
 
-static uint64_t
-number_of(const wq_item *item)
-{
-    uint64_t number;
-    memcpy(&number, item->key.data, sizeof number);
-    return number;
-}
-
 /* ---- producers ---------------------------------------------------------- */
 
-/* False: the queue is shut down. */
+/* Returns false if the queue is shut down. */
 static bool
 add(uint64_t number)
 {
     unsigned char bytes[LONG_KEY];
-    const wq_err  err = wq_add(game.q, key_of(bytes, number));
+    const wq_err  err = wq_add(q, key_of(bytes, number));
 
     if (err != WQ_OK && err != WQ_ESHUTDOWN)
-        broken("add says %s", wq_err_name(err));
+        broken("add: %s", wq_err_name(err));
     return err == WQ_OK;
 }
 
 static bool
 add_known(size_t k)
 {
-    struct key    *key = &game.keys[k];
-    const uint64_t version =
-        atomic_fetch_add_explicit(&key->version, 1, memory_order_relaxed) + 1;
+    const uint64_t version = want(&known[k]);
 
     if (!add(k))
         return false;
-    raise_to(&key->accepted, version);
+    accept(&known[k], version);
     return true;
 }
 
@@ -242,310 +70,204 @@ static void *
 produce_known(void *unused)
 {
     struct dice dice = own_dice();
-    uint64_t    added = 0;
+    uint64_t    mine = 0;
 
-    (void)unused;
-    while (!atomic_load(&game.stop) &&
-           add_known(dice_roll(&dice, game.plan.keys))) {
-        added++;
+    while (!atomic_load(&stop) && add_known(dice_roll(&dice, plan.keys))) {
+        mine++;
         if (dice_roll(&dice, 256) == 0)
             (void)sched_yield();
     }
-    atomic_fetch_add(&game.added, added);
-    return NULL;
+    atomic_fetch_add(&added, mine);
+    return unused;
 }
 
 static void *
-produce_own(void *unused)
+produce_once(void *unused)
 {
-    const uint64_t id = atomic_fetch_add(&game.seeds, 1);
+    const uint64_t id = atomic_fetch_add(&seeds, 1);
 
-    (void)unused;
-    for (uint64_t n = 0; !atomic_load(&game.stop); n++) {
+    for (uint64_t n = 0; !atomic_load(&stop); n++) {
         const uint64_t number = id << 40 | n;
         if (!add(number))
             break;
-        atomic_fetch_add(&game.added, 1);
-        atomic_fetch_add(&game.added_sum, number);
-        while (n % 64 == 0 && wq_len(game.q) > PENDING_MAX &&
-               !atomic_load(&game.stop))
+        atomic_fetch_add(&added, 1);
+        atomic_fetch_add(&added_sum, number);
+        while (n % 64 == 0 && wq_len(q) > PENDING_MAX && !atomic_load(&stop))
             nap_ns(50 * US);
     }
-    return NULL;
+    return unused;
 }
 
 /* ---- consumers ---------------------------------------------------------- */
 
 static void
-take_in_hand(const wq_item *item, struct key *key)
-{
-    if (atomic_exchange_explicit(&key->owned, true, memory_order_relaxed))
-        broken("L1: key %llu is in two hands",
-               (unsigned long long)number_of(item));
-    expect(item->fence > key->fence, "fence must grow beyond", key->fence,
-           item->fence);
-    key->fence = item->fence;
-    raise_to(&key->seen,
-             atomic_load_explicit(&key->version, memory_order_relaxed));
-}
-
-static void
-put_down(wq_item *item, bool by_key)
+end_by(wq_item *item, bool by_key)
 {
     unsigned char bytes[LONG_KEY];
     const wq_err  err = by_key
-                            ? wq_done_key(game.q, key_of(bytes, number_of(item)))
-                            : wq_done(game.q, item);
-    if (err)
-        broken("done says %s", wq_err_name(err));
+                            ? wq_done_key(q, key_of(bytes, number_of(item->key)))
+                            : wq_done(q, item);
+
+    expect_err("done", WQ_OK, err);
 }
 
 static void
 consume(wq_item *item, struct dice *dice)
 {
-    const uint64_t number = number_of(item);
+    const uint64_t number = number_of(item->key);
 
-    if (game.plan.keys) {
-        struct key *key = &game.keys[number];
-        take_in_hand(item, key);
+    if (plan.keys) {
+        begin_loan(&known[number], item);
         if (dice_roll(dice, 64) == 0)
             (void)sched_yield(); /* so that it is added meanwhile */
-        atomic_store_explicit(&key->owned, false, memory_order_relaxed);
+        end_loan(&known[number]);
     } else {
-        atomic_fetch_add(&game.delivered_sum, number);
+        atomic_fetch_add(&delivered_sum, number);
+        atomic_fetch_add(&progress, 1);
     }
-    put_down(item, game.plan.by_key && dice_roll(dice, 2));
-    atomic_fetch_add(&game.delivered, 1);
-    atomic_fetch_add(&progress, 1);
+    end_by(item, plan.by_key && dice_roll(dice, 2));
+    atomic_fetch_add(&delivered, 1);
 }
 
-/* An answer without a key that this game allows. */
+/* May a get of this plan fail with `err`? */
 static bool
 is_allowed(wq_err err)
 {
-    return (err == WQ_ETIMEDOUT && game.plan.timeouts) ||
-           (err == WQ_EINTERRUPTED && game.plan.interrupts);
+    return (err == WQ_ETIMEDOUT && plan.timeouts) ||
+           (err == WQ_EINTERRUPTED && plan.interrupts);
 }
 
 static void *
-consume_all(void *unused)
+consume_until_shutdown(void *unused)
 {
     struct dice dice = own_dice();
 
-    (void)unused;
     for (;;) {
         wq_item      *item = NULL;
-        const int64_t timeout_ns = game.plan.timeouts
-                                       ? (int64_t)dice_roll(&dice, 50) * US
-                                       : WQ_FOREVER;
-        const wq_err  err = wq_get_within(game.q, timeout_ns, &item);
+        const int64_t timeout_ns =
+            plan.timeouts ? (int64_t)dice_roll(&dice, 50) * US : WQ_FOREVER;
+        const wq_err err = wq_get_within(q, timeout_ns, &item);
         if (err == WQ_OK)
             consume(item, &dice);
         else if (err == WQ_ESHUTDOWN)
-            return NULL;
+            return unused;
         else if (!is_allowed(err))
-            broken("get says %s", wq_err_name(err));
+            broken("get: %s", wq_err_name(err));
     }
 }
 
-/* ---- those who disturb -------------------------------------------------- */
+/* ---- other threads ------------------------------------------------------- */
 
 static void *
 interrupt_all(void *unused)
 {
     struct dice dice = own_dice();
 
-    (void)unused;
-    while (!atomic_load(&game.stop)) {
-        wq_interrupt(game.q);
+    while (!atomic_load(&stop)) {
+        wq_interrupt(q);
         nap_ns((int64_t)dice_roll(&dice, 20) * US);
     }
-    return NULL;
+    return unused;
 }
 
 static void *
-look_all(void *unused)
+observe(void *unused)
 {
-    (void)unused;
-    while (!atomic_load(&game.stop)) {
-        const size_t len = wq_len(game.q);
-        if (game.plan.keys)
-            expect(len <= game.plan.keys + WQ__INBOX_CELLS, "length at most",
-                   game.plan.keys + WQ__INBOX_CELLS, len);
-        (void)wq_shutting_down(game.q);
+    while (!atomic_load(&stop)) {
+        const size_t len = wq_len(q);
+        if (plan.keys)
+            expect_at_most("length", plan.keys + WQ__INBOX_CELLS, len);
+        (void)wq_shutting_down(q);
         (void)sched_yield();
     }
-    return NULL;
+    return unused;
 }
 
-/* ---- a game from beginning to end --------------------------------------- */
-
-struct threads {
-    pthread_t all[THREADS_MAX];
-    size_t    n;
-};
+/* ---- a run --------------------------------------------------------------- */
 
 static void
-add_thread(struct threads *threads, void *(*run)(void *))
+open_run(const struct plan *wanted)
 {
-    threads->all[threads->n++] = start(run, NULL);
+    plan = *wanted;
+    added = delivered = added_sum = delivered_sum = 0;
+    q = create_tracked(known, KEYS_MAX, &mem, WQ_CONFIG(.name = NULL));
 }
 
-static void
-join_all(struct threads *threads)
+static struct role
+producers(void)
 {
-    for (size_t i = 0; i < threads->n; i++)
-        join(threads->all[i]);
-    threads->n = 0;
+    return (struct role){plan.producers,
+                         plan.keys ? produce_known : produce_once, NULL};
 }
 
-static void
-open_game(const struct plan *plan)
+static struct role
+consumers(void)
 {
-    const uint64_t seeds = game.seeds;
-
-    memset(&game, 0, sizeof game);
-    game.plan = *plan;
-    game.seeds = seeds;
-    counting_init(&game.mem);
-    expect_equal(
-        "create", WQ_OK,
-        wq_create(WQ_CONFIG(.allocator = &game.mem.allocator), &game.q));
+    return (struct role){plan.consumers, consume_until_shutdown, NULL};
 }
 
 static void
-start_producers(struct threads *threads)
+close_run(void)
 {
-    for (int i = 0; i < game.plan.producers; i++)
-        add_thread(threads, game.plan.keys ? produce_known : produce_own);
-    if (game.plan.interrupts)
-        add_thread(threads, interrupt_all);
-    if (game.plan.lookers)
-        add_thread(threads, look_all);
-}
+    const struct wq__memory *m = wq__memory_of(q);
 
-static void
-start_consumers(struct threads *threads)
-{
-    for (int i = 0; i < game.plan.consumers; i++)
-        add_thread(threads, consume_all);
-}
-
-/* L3, key by key. */
-static void
-expect_all_seen(void)
-{
-    for (size_t k = 0; k < game.plan.keys; k++) {
-        const uint64_t accepted = game.keys[k].accepted;
-        const uint64_t seen = game.keys[k].seen;
-        expect(seen >= accepted, "L3: the last version accepted was not seen",
-               accepted, seen);
-    }
-}
-
-static void
-close_game(void)
-{
-    const struct wq__memory *m = (const struct wq__memory *)(void *)game.q;
-
-    expect_equal("length at the end", 0, wq_len(game.q));
-    expect_equal("held at the end", 0, m->core.loans.live);
-    expect_equal("on their way at the end", 0, m->coming);
-    const char *law = wq__core_check(&m->core);
-    if (law)
-        broken("%s", law);
-    expect_all_seen();
-    if (game.plan.keys) {
-        expect(game.delivered <= game.added, "delivered at most", game.added,
-               game.delivered);
+    expect_equal("length at the end", 0, wq_len(q));
+    expect_equal("HELD at the end", 0, m->core.loans.live);
+    expect_equal("woken getters at the end", 0, m->woken_getters);
+    expect_laws(q);
+    expect_all_seen(known, plan.keys);
+    if (plan.keys) {
+        expect_at_most("delivered", added, delivered);
     } else {
-        expect_equal("delivered", game.added, game.delivered);
-        expect_equal("sum of the keys delivered", game.added_sum,
-                     game.delivered_sum);
+        expect_equal("delivered", added, delivered);
+        expect_equal("sum of the delivered keys", added_sum, delivered_sum);
     }
-    wq_destroy(game.q);
-    expect_equal("bytes that stay", 0, game.mem.bytes);
+    wq_destroy(q);
+    expect_equal("bytes left", 0, mem.bytes);
 }
 
-/* Producers stop, then everything is drained. */
+/* Producers stop, then consumers drain the queue. */
 static void
-play(struct plan plan)
+play(const struct plan *wanted)
 {
-    struct threads  producers = {.n = 0}, consumers = {.n = 0};
-    const pthread_t watchdog = start_watchdog();
-
-    open_game(&plan);
-    start_consumers(&consumers);
-    start_producers(&producers);
-    nap_ns(share_ns());
-    atomic_store(&game.stop, true);
-    join_all(&producers);
-    expect_equal("drain", WQ_OK, wq_shutdown_with_drain(game.q));
-    join_all(&consumers);
-    stop_watchdog(watchdog);
-    printf("%llu added, %llu delivered\n", (unsigned long long)game.added,
-           (unsigned long long)game.delivered);
-    close_game();
+    open_run(wanted);
+    run_roles(q, consumers(),
+              (struct role[]){producers(),
+                              {plan.interrupts, interrupt_all, NULL},
+                              {plan.observers, observe, NULL},
+                              {0}});
+    printf("%llu added, %llu delivered\n", (unsigned long long)added,
+           (unsigned long long)delivered);
+    close_run();
 }
 
-TEST(one_producer_and_one_consumer_over_few_keys)
-{
-    play((struct plan){.producers = 1, .consumers = 1, .keys = 4});
-}
+PLAY(one_producer_and_one_consumer_over_few_keys, .producers = 1,
+     .consumers = 1, .keys = 4)
 
-TEST(four_producers_and_four_consumers_over_few_keys)
-{
-    play((struct plan){
-        .producers = 4, .consumers = 4, .keys = 8, .by_key = true});
-}
+PLAY(four_producers_and_four_consumers_over_few_keys, .producers = 4,
+     .consumers = 4, .keys = 8, .by_key = true)
 
-TEST(many_producers_and_two_consumers_over_few_keys)
-{
-    play((struct plan){.producers = 8, .consumers = 2, .keys = 3});
-}
+PLAY(many_producers_and_two_consumers_over_few_keys, .producers = 8,
+     .consumers = 2, .keys = 3)
 
-TEST(two_producers_and_many_consumers_over_few_keys)
-{
-    play((struct plan){.producers = 2, .consumers = 8, .keys = 5});
-}
+PLAY(two_producers_and_many_consumers_over_few_keys, .producers = 2,
+     .consumers = 8, .keys = 5)
 
-TEST(four_producers_and_four_consumers_over_many_keys)
-{
-    play((struct plan){
-        .producers = 4, .consumers = 4, .keys = KEYS_MAX, .lookers = true});
-}
+PLAY(four_producers_and_four_consumers_over_many_keys, .producers = 4,
+     .consumers = 4, .keys = KEYS_MAX, .observers = true)
 
 /* added = delivered: no two adds can merge. */
-TEST(every_key_added_once_is_delivered_once)
-{
-    play((struct plan){.producers = 4, .consumers = 4});
-}
+PLAY(every_key_added_once_is_delivered_once, .producers = 4, .consumers = 4)
 
-TEST(gets_that_give_up_lose_nothing)
-{
-    play((struct plan){
-        .producers = 2, .consumers = 4, .keys = 6, .timeouts = true});
-}
+PLAY(gets_that_time_out_lose_nothing, .producers = 2, .consumers = 4, .keys = 6,
+     .timeouts = true)
 
-TEST(storm_of_interrupts_loses_nothing)
-{
-    play((struct plan){.producers = 2,
-                       .consumers = 4,
-                       .keys = 6,
-                       .interrupts = true,
-                       .by_key = true});
-}
+PLAY(storm_of_interrupts_loses_nothing, .producers = 2, .consumers = 4,
+     .keys = 6, .interrupts = true, .by_key = true)
 
-TEST(everything_at_once_loses_nothing)
-{
-    play((struct plan){.producers = 3,
-                       .consumers = 5,
-                       .keys = 20,
-                       .timeouts = true,
-                       .interrupts = true,
-                       .lookers = true,
-                       .by_key = true});
-}
+PLAY(everything_at_once_loses_nothing, .producers = 3, .consumers = 5,
+     .keys = 20, .timeouts = true, .interrupts = true, .observers = true,
+     .by_key = true)
 
 /* ---- shutdown at random moments ----------------------------------------- */
 
@@ -554,186 +276,72 @@ drain_until_done(void *unused)
 {
     wq_err err;
 
-    (void)unused;
     do
-        err = wq_shutdown_with_drain_within(game.q, 200 * US);
+        err = wq_shutdown_with_drain_within(q, 200 * US);
     while (err == WQ_ETIMEDOUT);
     if (err != WQ_OK && err != WQ_EINTERRUPTED)
-        broken("drain says %s", wq_err_name(err));
-    return NULL;
+        broken("drain: %s", wq_err_name(err));
+    return unused;
 }
 
-/* Producers are in the middle of it. What they were told yes for is delivered;
- * what they were refused is not counted. */
+/* Shut down while producers add: accepted adds are delivered, refused ones are
+ * not counted. */
 static void
-play_until_shut_down(struct dice *dice)
+shut_down_at_random(struct dice *dice)
 {
-    struct threads threads = {.n = 0};
+    struct crowd      crowd = {.n = 0};
+    const struct role all[] = {
+        consumers(), producers(), {plan.interrupts, interrupt_all, NULL}};
 
-    start_consumers(&threads);
-    start_producers(&threads);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        crowd_start(&crowd, all[i].n, all[i].run, NULL);
     nap_ns((int64_t)dice_roll(dice, 1000) * US);
-    if (dice_roll(dice, 2)) {
-        add_thread(&threads, drain_until_done);
-        add_thread(&threads, drain_until_done);
-    }
     if (dice_roll(dice, 2))
-        wq_shutdown(game.q);
+        crowd_start(&crowd, 2, drain_until_done, NULL);
+    if (dice_roll(dice, 2))
+        wq_shutdown(q);
     else
         (void)drain_until_done(NULL);
-    atomic_store(&game.stop, true); /* those who disturb */
-    join_all(&threads);
-    close_game();
+    atomic_store(&stop, true);
+    crowd_join(&crowd);
+    close_run();
 }
 
-TEST(shutdown_at_any_moment_loses_nothing_that_was_accepted)
-{
-    const int64_t   until = wq__time_now() + share_ns();
-    const pthread_t watchdog = start_watchdog();
-    struct dice     dice = dice_from(dice_env_seed(1));
-    int             rounds = 0;
-
-    for (; wq__time_now() < until; rounds++) {
-        open_game(&(struct plan){
-            .producers = 2,
-            .consumers = 3,
-            .keys = dice_roll(&dice, 4) ? 1 + dice_roll(&dice, 30) : 0,
-            .timeouts = dice_roll(&dice, 2),
-            .interrupts = dice_roll(&dice, 2),
-        });
-        play_until_shut_down(&dice);
-    }
-    stop_watchdog(watchdog);
-    printf("%d rounds\n", rounds);
-}
-
-/* ---- destroy with sleepers inside --------------------------------------- */
-
-static void *
-get_once(void *unused)
-{
-    wq_item     *item;
-    const wq_err err = wq_get(game.q, &item);
-
-    (void)unused;
-    if (err != WQ_OK && err != WQ_ESHUTDOWN)
-        broken("get says %s", wq_err_name(err));
-    atomic_fetch_add(&progress, 1);
-    return NULL;
-}
-
-static _Atomic size_t gave_up;
-
-static void *
-get_once_within(void *unused)
-{
-    wq_item     *item;
-    const wq_err err = wq_get_within(game.q, 500 * US, &item);
-
-    (void)unused;
-    if (err != WQ_OK && err != WQ_ESHUTDOWN && err != WQ_ETIMEDOUT)
-        broken("get says %s", wq_err_name(err));
-    atomic_fetch_add(&gave_up, 1);
-    return NULL;
-}
-
-/* Wait until `n` calls that may sleep have begun; destroy allows no later. */
 static void
-await_begun(size_t n)
+play_shutdown(struct dice *dice)
 {
-    struct wq__memory *m = (struct wq__memory *)(void *)game.q;
-    size_t             begun = 0;
-
-    while (begun < n) {
-        (void)sched_yield();
-        wq__lock_take(&m->lock);
-        begun = m->blocked + atomic_load(&gave_up);
-        wq__lock_release(&m->lock);
-    }
+    open_run(&(struct plan){
+        .producers = 2,
+        .consumers = 3,
+        .keys = dice_roll(dice, 4) ? 1 + dice_roll(dice, 30) : 0,
+        .timeouts = dice_roll(dice, 2),
+        .interrupts = dice_roll(dice, 2),
+    });
+    shut_down_at_random(dice);
 }
 
-/* The sleepers are inside; some have just been woken for a key, some give up
- * just now. None may touch the queue after destroy has returned: the memory is
- * scribbled over then. */
-static void
-destroy_with_sleepers(struct dice *dice)
-{
-    enum { SLEEPERS = 4 };
-    struct threads threads = {.n = 0};
-
-    for (int i = 0; i < SLEEPERS; i++) {
-        add_thread(&threads, get_once);
-        await_begun(threads.n);
-    }
-    const size_t keys = dice_roll(dice, SLEEPERS + 2);
-    for (size_t k = 0; k < keys; k++)
-        (void)add(k);
-    if (dice_roll(dice, 2))
-        nap_ns((int64_t)dice_roll(dice, 60) * US);
-    wq_destroy(game.q);
-    expect_equal("bytes that stay", 0, game.mem.bytes);
-    join_all(&threads);
-}
-
-/* The same with one that gives up at about that time. */
-static void
-destroy_with_one_that_gives_up(struct dice *dice)
-{
-    struct threads threads = {.n = 0};
-
-    add_thread(&threads, get_once_within);
-    await_begun(1);
-    nap_ns((int64_t)(300 + dice_roll(dice, 200)) * US);
-    wq_destroy(game.q);
-    expect_equal("bytes that stay", 0, game.mem.bytes);
-    join_all(&threads);
-}
-
-/* O-03 */
-TEST(destroy_waits_until_the_last_sleeper_has_left)
-{
-    const int64_t   until = wq__time_now() + share_ns();
-    const pthread_t watchdog = start_watchdog();
-    struct dice     dice = dice_from(dice_env_seed(1));
-    int             rounds = 0;
-
-    for (; wq__time_now() < until; rounds++) {
-        open_game(&(struct plan){.keys = 10});
-        atomic_store(&gave_up, 0);
-        if (dice_roll(&dice, 4))
-            destroy_with_sleepers(&dice);
-        else
-            destroy_with_one_that_gives_up(&dice);
-        atomic_fetch_add(&progress, 1);
-    }
-    stop_watchdog(watchdog);
-    printf("%d rounds\n", rounds);
-}
+REPEAT(shutdown_at_any_moment_loses_no_accepted_add, play_shutdown)
 
 /* ---- falling asleep ----------------------------------------------------- */
 
-/* One key there and back: the consumer answers and goes to sleep; the producer
- * adds just when that happens. It aims: found asleep, it comes a little earlier
- * the next time, found awake, a little later. Nobody else uses the queue, so
- * that a wake-up that is lost is lost for good, and the watchdog says so
- * (I4). */
-static struct {
-    _Atomic uint64_t sent, answered;
-} ball;
+/* One key goes there and back: the consumer answers and falls asleep; the
+ * producer adds just when that happens. The producer aims: if it found the
+ * consumer asleep, it adds a little earlier the next time, else a little later.
+ * No other thread uses the queue, so that a lost wake-up stays lost, and the
+ * watchdog reports it (I4). */
+static _Atomic uint64_t sent, answered;
 
 static void *
 answer(void *unused)
 {
     wq_item *item;
 
-    (void)unused;
-    while (wq_get(game.q, &item) == WQ_OK) {
-        if (wq_done(game.q, item) != WQ_OK)
-            broken("done of the ball failed");
+    while (wq_get(q, &item) == WQ_OK) {
+        expect_err("done", WQ_OK, wq_done(q, item));
         atomic_fetch_add(&progress, 1);
-        atomic_store(&ball.answered, atomic_load(&ball.sent));
+        atomic_store(&answered, atomic_load(&sent));
     }
-    return NULL;
+    return unused;
 }
 
 static void
@@ -744,41 +352,31 @@ spin_for(size_t rounds)
 }
 
 static void
-open_ring(void)
-{
-    struct wq__memory *m = (struct wq__memory *)(void *)game.q;
-
-    wq__lock_take(&m->lock);
-    wq__inbox_open(&m->inbox);
-    wq__lock_release(&m->lock);
-}
-
-static void
 await_answer(uint64_t n)
 {
-    for (unsigned round = 0; atomic_load(&ball.answered) != n; round++)
+    for (unsigned round = 0; atomic_load(&answered) != n; round++)
         if (round % 4096 < 4000)
             wq__pause(); /* answers come within microseconds */
         else
             (void)sched_yield();
 }
 
-/* `aim` is the moment to wait after the answer, in pauses, and the throw
- * scatters around it. Every other throw is blind: on a busy machine there is
- * nothing to aim at. */
+/* `aim` is how many pauses to wait after the answer; the wait scatters around
+ * it. Every other wait is random: on a busy machine there is nothing to aim
+ * at. */
 static void
-serve(uint64_t n, struct dice *dice, size_t *aim)
+send(uint64_t n, struct dice *dice, size_t *aim)
 {
     enum { SCATTER = 16, FAR = 1024 };
-    const struct wq__memory *m = (const struct wq__memory *)(void *)game.q;
+    const struct wq__memory *m = wq__memory_of(q);
     const bool               blind = n % 2;
 
     await_answer(n);
     spin_for(blind ? dice_roll(dice, FAR) : *aim + dice_roll(dice, SCATTER));
-    atomic_store(&ball.sent, n + 1);
-    const bool late = atomic_load(&m->rouse_from) == 0;
+    atomic_store(&sent, n + 1);
+    const bool late = atomic_load(&m->wake_from) == 0;
     if (!add(0))
-        broken("the ball was refused");
+        broken("add: the queue is shut down");
     if (!blind && late && *aim > 0)
         --*aim;
     else if (!blind && !late && *aim < FAR)
@@ -786,30 +384,28 @@ serve(uint64_t n, struct dice *dice, size_t *aim)
 }
 
 static void
-ping_pong(int consumers)
+ping_pong(int n_consumers)
 {
-    struct threads  threads = {.n = 0};
-    const pthread_t watchdog = start_watchdog();
-    const int64_t   until = wq__time_now() + share_ns();
-    struct dice     dice = dice_from(dice_env_seed(1));
-    uint64_t        n = 0;
-    size_t          aim = 0;
+    struct crowd  crowd = {.n = 0}, dog;
+    const int64_t until = wq__time_now() + share_ns();
+    struct dice   dice = own_dice();
+    uint64_t      n = 0;
+    size_t        aim = 0;
 
-    open_game(&(struct plan){.keys = 1, .consumers = consumers});
-    open_ring();
-    ball.sent = ball.answered = 0;
-    for (int i = 0; i < consumers; i++)
-        add_thread(&threads, answer);
+    start_watchdog(&dog);
+    open_run(&(struct plan){.keys = 1});
+    const struct wq__memory *m = open_ring(q);
+    sent = answered = 0;
+    crowd_start(&crowd, n_consumers, answer, NULL);
     for (; n % 64 || wq__time_now() < until; n++)
-        serve(n, &dice, &aim);
+        send(n, &dice, &aim);
     await_answer(n);
-    wq_shutdown(game.q);
-    join_all(&threads);
-    stop_watchdog(watchdog);
-    const struct wq__memory *m = (const struct wq__memory *)(void *)game.q;
+    wq_shutdown(q);
+    crowd_join(&crowd);
+    stop_watchdog(&dog);
     printf("%llu times there and back, %llu through the ring\n",
            (unsigned long long)n, (unsigned long long)m->inbox.head);
-    close_game();
+    close_run();
 }
 
 /* O-12 I4 */
@@ -829,10 +425,9 @@ WQ_TESTS(test(one_producer_and_one_consumer_over_few_keys),
          test(two_producers_and_many_consumers_over_few_keys),
          test(four_producers_and_four_consumers_over_many_keys),
          test(every_key_added_once_is_delivered_once),
-         test(gets_that_give_up_lose_nothing),
+         test(gets_that_time_out_lose_nothing),
          test(storm_of_interrupts_loses_nothing),
          test(everything_at_once_loses_nothing),
-         test(shutdown_at_any_moment_loses_nothing_that_was_accepted),
-         test(destroy_waits_until_the_last_sleeper_has_left),
+         test(shutdown_at_any_moment_loses_no_accepted_add),
          test(no_wake_up_is_lost_when_a_consumer_falls_asleep),
          test(no_wake_up_is_lost_when_two_consumers_fall_asleep));

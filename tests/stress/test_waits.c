@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* test_waits.c: may an object be freed when wq_remove_wait() has returned? Has
- * all been worked on when a flush has?
+/* test_waits.c: may a program free an object when wq_remove_wait() has
+ * returned? Has all work been done when a flush has returned?
  *
- * In the first tests a key names an object on the heap. Eight workers touch the
- * object while they hold the key, and add the key again in every way there is;
- * another thread removes the key, frees the object at once, and makes the next
- * one. All of that is plain memory: nothing but the queue orders the accesses.
- * With wq_remove() instead of wq_remove_wait(), or without the mark that takes
- * back the workers' own adds, the address sanitizer reports a use after free, or
- * a double one, at once, and the thread sanitizer a race.
+ * In the first tests a key names an object on the heap. Eight workers use the
+ * object while they hold the key, and add the key again in every way; another
+ * thread removes the key, frees the object at once, and makes the next one. All
+ * of that is plain memory: nothing but the queue orders the accesses. With
+ * wq_remove() instead of wq_remove_wait(), or without the mark that drops the
+ * workers' own adds, the address sanitizer reports a use after free or a double
+ * free at once, and the thread sanitizer a race.
  *
- * In the last one, threads note how often each key was asked for, flush, and
- * look whether all of it was worked on, while producers go on.
- *
- * WQ_STRESS_SECONDS says how long the whole program takes (about a second a test
- * unless set).
+ * In the last tests threads note the accepted adds of each key, flush, and
+ * check that all of them were worked on, while producers go on.
  */
-#include "stress/crowd.h"
+#include "stress/tracking.h"
 
 #include <wq/limiter.h>
 #include <wq/metrics.h>
@@ -58,16 +55,7 @@ touch(uint64_t n)
     atomic_fetch_add(&progress, 1);
 }
 
-static uint64_t
-number_of(const wq_item *item)
-{
-    uint64_t n;
-
-    memcpy(&n, item->key.data, sizeof n);
-    return n;
-}
-
-/* A worker asks for its own key: the remover takes it back. */
+/* A worker adds its own key: wq_remove_wait() drops that add. */
 static void
 add_again(struct dice *dice, wq_key key)
 {
@@ -96,7 +84,7 @@ add_again(struct dice *dice, wq_key key)
     }
 }
 
-/* A worker of the program's own. */
+/* A worker thread of the program. */
 static void *
 work_in_loop(void *unused)
 {
@@ -104,7 +92,7 @@ work_in_loop(void *unused)
     wq_item    *item = NULL;
 
     while (wq_next(q, WQ_FOREVER, &item) == WQ_OK) {
-        touch(number_of(item));
+        touch(number_of(item->key));
         if (!atomic_load(&stop))
             add_again(&dice, item->key);
         if (dice_roll(&dice, 4) == 0) {
@@ -115,14 +103,14 @@ work_in_loop(void *unused)
     return unused;
 }
 
-/* A worker of a pool, whose result asks for the key again. */
+/* A worker of a pool, whose result adds the key again. */
 static wq_result
 work_in_pool(void *ctx, const wq_item *item)
 {
     static _Atomic uint64_t turn;
 
     (void)ctx;
-    touch(number_of(item));
+    touch(number_of(item->key));
     if (atomic_load(&stop))
         return wq_result_done();
     switch (atomic_fetch_add(&turn, 1) % 3) {
@@ -142,7 +130,7 @@ make_object(uint64_t n)
     struct object *o = calloc(1, sizeof *o);
 
     if (!o)
-        broken("no memory");
+        broken("out of memory");
     o->state = ALIVE;
     table[n] = o;
 }
@@ -160,7 +148,7 @@ free_object(uint64_t n)
     atomic_fetch_add(&progress, 1);
 }
 
-/* Until it is gone; now and then with a time limit that is too short. */
+/* Until it is removed; at times with a timeout that is too short. */
 static void
 remove_key(struct dice *dice, wq_key key)
 {
@@ -175,7 +163,7 @@ remove_key(struct dice *dice, wq_key key)
 
 static _Atomic uint64_t owners; /* each takes a key */
 
-/* The owner of a key: objects come and go. */
+/* The owner of a key makes and frees its objects. */
 static void *
 own_objects(void *unused)
 {
@@ -194,16 +182,16 @@ own_objects(void *unused)
     return unused;
 }
 
-/* Another remover, which gives up again and again. */
+/* Another remover, which times out again and again. */
 static void *
-remove_in_vain(void *unused)
+remove_and_time_out(void *unused)
 {
     struct dice dice = own_dice();
 
     while (!atomic_load(&stop)) {
+        const int64_t  limit = (int64_t)dice_roll(&dice, 20) * US;
         const uint64_t n = dice_roll(&dice, KEYS);
-        const wq_err   err =
-            wq_remove_wait(q, wq_u64(&n), (int64_t)dice_roll(&dice, 20) * US);
+        const wq_err   err = wq_remove_wait(q, wq_u64(&n), limit);
         if (err != WQ_OK && err != WQ_ETIMEDOUT)
             broken("remove_wait: %s", wq_err_name(err));
         nap_ns(20 * US);
@@ -228,7 +216,7 @@ begin(const wq_config *config)
     expect_err("create", WQ_OK, wq_create(config, &q));
 }
 
-/* Nothing is left, and every run was one of a worker. */
+/* Nothing is left, and workers did every run. */
 static void
 end(uint64_t runs)
 {
@@ -253,7 +241,7 @@ play(const wq_config *config)
             q, WQ_WORKERS(.threads = POOL, .handler = work_in_pool), &pool));
     crowd_start(&loops, LOOPS, work_in_loop, NULL);
     crowd_start(&removers, KEYS, own_objects, NULL);
-    crowd_start(&removers, 1, remove_in_vain, NULL);
+    crowd_start(&removers, 1, remove_and_time_out, NULL);
     stop_after(share_ns());
     crowd_join(&removers);
     expect_err("drain", WQ_OK, wq_workers_drain(pool, WQ_FOREVER));
@@ -279,7 +267,7 @@ ignore_change(void *handle, const wq_change *change)
     (void)change;
 }
 
-/* O-84: a sink is told without the lock, by removers, too. */
+/* O-84: removers, too, report to a sink without the lock. */
 TEST(object_of_a_removed_key_can_be_freed_with_metrics)
 {
     const wq_metrics sink = {.size = sizeof sink, .changed = ignore_change};
@@ -299,9 +287,7 @@ TEST(object_can_be_freed_in_real_time)
 
 enum { NAMES = 32, PRODUCERS = 4, CONSUMERS = 4, FLUSHERS = 6 };
 
-static _Atomic uint64_t wanted[NAMES]; /* raised before an add */
-static _Atomic uint64_t asked[NAMES];  /* as `wanted`, once the add returned */
-static _Atomic uint64_t seen[NAMES];   /* as `wanted`, when a run began */
+static struct tracked   known[NAMES];
 static _Atomic uint64_t flushes;
 
 /* The number in key `n`. */
@@ -309,15 +295,6 @@ static uint64_t
 name_of(size_t n)
 {
     return (uint64_t)n | (uint64_t)(n % 4) << 8;
-}
-
-static void
-raise_to(_Atomic uint64_t *at, uint64_t value)
-{
-    uint64_t old = atomic_load(at);
-
-    while (old < value && !atomic_compare_exchange_weak(at, &old, value))
-        ;
 }
 
 static void *
@@ -328,10 +305,10 @@ produce(void *unused)
     while (!atomic_load(&stop)) {
         const size_t   n = dice_roll(&dice, NAMES);
         const uint64_t name = name_of(n);
-        const uint64_t now = atomic_fetch_add(&wanted[n], 1) + 1;
+        const uint64_t version = want(&known[n]);
 
         expect_err("add", WQ_OK, wq_add(q, wq_u64(&name)));
-        raise_to(&asked[n], now);
+        accept(&known[n], version);
         if (dice_roll(&dice, 16) == 0)
             nap_ns((int64_t)dice_roll(&dice, 50) * US);
     }
@@ -345,33 +322,35 @@ consume(void *unused)
     wq_item    *item = NULL;
 
     while (wq_next(q, WQ_FOREVER, &item) == WQ_OK) {
-        const size_t   n = number_of(item) % 256;
-        const uint64_t now = atomic_load(&wanted[n]);
+        const size_t   n = number_of(item->key) % 256;
+        const uint64_t now = atomic_load(&known[n].wanted);
 
         if (dice_roll(&dice, 32) == 0)
             nap_ns((int64_t)dice_roll(&dice, 20) * US);
-        raise_to(&seen[n], now);
+        raise_to(&known[n].seen, now); /* at the end of the run */
         atomic_fetch_add(&handled, 1);
         atomic_fetch_add(&progress, 1);
     }
     return unused;
 }
 
+/* All adds that were accepted before `wait` began have been worked on when it
+ * has returned, unless it times out. */
 static void
-flush_all(struct dice *dice)
+wait_for_all(wq_err (*wait)(wq_queue *, int64_t), int64_t timeout_ns,
+             const char *what)
 {
-    const int64_t limit = (int64_t)dice_roll(dice, 200) * US;
-    uint64_t      before[NAMES];
+    uint64_t before[NAMES];
 
     for (size_t n = 0; n < NAMES; n++)
-        before[n] = atomic_load(&asked[n]);
-    const wq_err err = wq_flush(q, dice_roll(dice, 4) ? WQ_FOREVER : limit);
+        before[n] = atomic_load(&known[n].accepted);
+    const wq_err err = wait(q, timeout_ns);
     if (err == WQ_ETIMEDOUT)
         return;
-    expect_err("flush", WQ_OK, err);
+    expect_err(what, WQ_OK, err);
     for (size_t n = 0; n < NAMES; n++)
-        if (atomic_load(&seen[n]) < before[n])
-            broken("a flush did not wait for a key");
+        if (atomic_load(&known[n].seen) < before[n])
+            broken("%s returned before a key was worked on", what);
     atomic_fetch_add(&flushes, 1);
 }
 
@@ -380,30 +359,11 @@ flush_one(struct dice *dice)
 {
     const size_t   n = dice_roll(dice, NAMES);
     const uint64_t name = name_of(n);
-    const uint64_t before = atomic_load(&asked[n]);
+    const uint64_t before = atomic_load(&known[n].accepted);
 
     expect_err("flush_key", WQ_OK, wq_flush_key(q, wq_u64(&name), WQ_FOREVER));
-    if (atomic_load(&seen[n]) < before)
-        broken("a flush of one key did not wait for it");
-    atomic_fetch_add(&flushes, 1);
-}
-
-/* There may be no such moment. If there is, all was worked on. */
-static void
-await_idle(struct dice *dice)
-{
-    const int64_t limit = (int64_t)dice_roll(dice, 1000) * US;
-    uint64_t      before[NAMES];
-
-    for (size_t n = 0; n < NAMES; n++)
-        before[n] = atomic_load(&asked[n]);
-    const wq_err err = wq_wait_idle(q, limit);
-    if (err == WQ_ETIMEDOUT)
-        return;
-    expect_err("wait_idle", WQ_OK, err);
-    for (size_t n = 0; n < NAMES; n++)
-        if (atomic_load(&seen[n]) < before[n])
-            broken("a key was not worked on, and the queue was idle");
+    if (atomic_load(&known[n].seen) < before)
+        broken("flush_key returned before the key was worked on");
     atomic_fetch_add(&flushes, 1);
 }
 
@@ -413,22 +373,22 @@ flush(void *unused)
     struct dice dice = own_dice();
 
     while (!atomic_load(&stop)) {
-        switch (dice_roll(&dice, 4)) {
-        case 0:
+        const int64_t limit = (int64_t)dice_roll(&dice, 200) * US;
+        const size_t  how = dice_roll(&dice, 4);
+
+        if (how == 0)
             flush_one(&dice);
-            break;
-        case 1:
-            await_idle(&dice);
-            break;
-        default:
-            flush_all(&dice);
-        }
+        else if (how == 1) /* the queue may never be idle */
+            wait_for_all(wq_wait_idle, 5 * limit, "wait_idle");
+        else
+            wait_for_all(wq_flush, dice_roll(&dice, 4) ? WQ_FOREVER : limit,
+                         "flush");
         atomic_fetch_add(&progress, 1);
     }
     return unused;
 }
 
-/* Nothing is lost by pauses. */
+/* Pauses lose nothing. */
 static void *
 pause_at_times(void *unused)
 {
@@ -446,28 +406,16 @@ pause_at_times(void *unused)
 static void
 play_flushes(const wq_config *config)
 {
-    struct crowd consumers = {.n = 0}, others = {.n = 0}, dog;
-
     begin(config);
     atomic_store(&flushes, 0);
-    for (size_t n = 0; n < NAMES; n++) {
-        atomic_store(&wanted[n], 0);
-        atomic_store(&asked[n], 0);
-        atomic_store(&seen[n], 0);
-    }
-    start_watchdog(&dog);
-    crowd_start(&consumers, CONSUMERS, consume, NULL);
-    crowd_start(&others, PRODUCERS, produce, NULL);
-    crowd_start(&others, FLUSHERS, flush, NULL);
-    crowd_start(&others, 1, pause_at_times, NULL);
-    stop_after(share_ns());
-    crowd_join(&others);
-    expect_err("drain", WQ_OK, wq_shutdown_with_drain(q));
-    crowd_join(&consumers);
-    stop_watchdog(&dog);
+    memset(known, 0, sizeof known);
+    run_roles(q, (struct role){CONSUMERS, consume, NULL},
+              (struct role[]){{PRODUCERS, produce, NULL},
+                              {FLUSHERS, flush, NULL},
+                              {1, pause_at_times, NULL},
+                              {0}});
     for (size_t n = 0; n < NAMES; n++)
-        expect_equal("versions", atomic_load(&wanted[n]),
-                     atomic_load(&seen[n]));
+        expect_equal("versions", known[n].wanted, known[n].seen);
     print_message("%llu flushes, %llu runs\n",
                   (unsigned long long)atomic_load(&flushes),
                   (unsigned long long)atomic_load(&handled));
@@ -475,12 +423,12 @@ play_flushes(const wq_config *config)
 }
 
 /* O-81 O-82 O-83 O-85 */
-TEST(flush_waits_for_all_that_was_asked_before)
+TEST(flush_waits_for_all_earlier_adds)
 {
     play_flushes(NULL);
 }
 
-/* Four groups of eight keys: the second byte of a key says which. (One, where
+/* Four groups of eight keys: the second byte of a key is its group. (One, where
  * the high byte comes first.) */
 static wq_key
 group_of(void *ctx, wq_key key)
@@ -489,7 +437,7 @@ group_of(void *ctx, wq_key key)
     return (wq_key){(const char *)key.data + 1, 1};
 }
 
-/* O-81 O-82 O-83 O-85: keys do not leave in the order they come in. */
+/* O-81 O-82 O-83 O-85: keys do not leave in the order of their adds. */
 TEST(flush_waits_for_all_groups)
 {
     play_flushes(WQ_CONFIG(.group = group_of, .group_max_held = 1));
@@ -498,5 +446,5 @@ TEST(flush_waits_for_all_groups)
 WQ_TESTS(test(object_of_a_removed_key_can_be_freed),
          test(object_of_a_removed_key_can_be_freed_with_metrics),
          test(object_can_be_freed_in_real_time),
-         test(flush_waits_for_all_that_was_asked_before),
+         test(flush_waits_for_all_earlier_adds),
          test(flush_waits_for_all_groups));

@@ -8,8 +8,8 @@
 
 enum {
     HEAD = 16,       /* before each block: its size; keeps malloc's alignment */
-    NEW_BYTE = 0xa5, /* what a block is full of that nobody has written yet */
-    OLD_BYTE = 0xdb, /* and one that was given back */
+    NEW_BYTE = 0xa5, /* fills a new block */
+    OLD_BYTE = 0xdb, /* fills a freed block */
 };
 
 static bool
@@ -39,7 +39,7 @@ allocate(void *ctx, size_t n)
     }
     char *block = malloc(HEAD + n);
     if (!block) {
-        fprintf(stderr, "counting: the machine itself has no memory\n");
+        fprintf(stderr, "counting: out of memory on this machine\n");
         abort();
     }
     memcpy(block, &n, sizeof n);
@@ -54,12 +54,12 @@ release(void *ctx, void *p, size_t n)
 {
     struct counting *mem = ctx;
     char            *block = (char *)p - HEAD;
-    size_t           asked;
+    size_t           allocated;
 
-    memcpy(&asked, block, sizeof asked);
-    if (asked != n) {
-        fprintf(stderr, "counting: asked for %zu bytes, gave back %zu\n", asked,
-                n);
+    memcpy(&allocated, block, sizeof allocated);
+    if (allocated != n) {
+        fprintf(stderr, "counting: allocated with %zu bytes, freed with %zu\n",
+                allocated, n);
         abort();
     }
     memset(block, OLD_BYTE, HEAD + n);
@@ -91,86 +91,4 @@ void
 counting_heal(struct counting *mem)
 {
     atomic_store(&mem->fail_at, 0);
-}
-
-/* ---- the sweep ---------------------------------------------------------- */
-
-enum { ROUNDS_MAX = 1000 }; /* an operation that asks more often has gone mad */
-
-struct round {
-    bool        reached; /* the allocation to refuse was asked for */
-    bool        failed;  /* and the operation said so */
-    const char *broken;
-};
-
-static const char *
-message(const struct counting_sweep *sweep, uint64_t nth,
-        enum counting_mode mode, const char *what, long long expected,
-        long long got)
-{
-    static char text[256];
-
-    (void)snprintf(
-        text, sizeof text,
-        "%s, allocation %llu refused %s: %s: expected %lld, got %lld",
-        sweep->name, (unsigned long long)nth,
-        mode == COUNTING_ONCE ? "once" : "and all later ones", what, expected,
-        got);
-    return text;
-}
-
-static struct round
-play_round(const struct counting_sweep *sweep, uint64_t nth,
-           enum counting_mode mode)
-{
-    struct counting mem;
-    struct round    round = {0};
-
-    counting_init(&mem);
-    void *ctx = sweep->setup(&mem);
-    counting_fail(&mem, nth, mode);
-    wq_err err = sweep->op(ctx);
-    counting_heal(&mem);
-    round.reached = mem.refused > 0;
-    round.failed = err != WQ_OK;
-    if (err && (err != WQ_ENOMEM || !round.reached))
-        round.broken = message(sweep, nth, mode, "error", WQ_ENOMEM, err);
-    if (err) {
-        sweep->unchanged(ctx);
-        err = sweep->op(ctx);
-        if (err && !round.broken)
-            round.broken = message(sweep, nth, mode, "retry", WQ_OK, err);
-    }
-    sweep->done(ctx);
-    sweep->teardown(ctx);
-    if (mem.bytes && !round.broken)
-        round.broken =
-            message(sweep, nth, mode, "bytes leaked", 0, (long long)mem.bytes);
-    return round;
-}
-
-static const char *
-sweep_mode(const struct counting_sweep *sweep, enum counting_mode mode)
-{
-    bool some_failed = false;
-
-    for (uint64_t nth = 1; nth <= ROUNDS_MAX; nth++) {
-        const struct round round = play_round(sweep, nth, mode);
-        if (round.broken)
-            return round.broken;
-        some_failed |= round.failed;
-        if (some_failed == sweep->needs_none && (some_failed || !round.reached))
-            return message(sweep, nth, mode, "some round fails",
-                           !sweep->needs_none, some_failed);
-        if (!round.reached)
-            return NULL;
-    }
-    return message(sweep, ROUNDS_MAX, mode, "an end", 1, 0);
-}
-
-const char *
-counting_sweep(const struct counting_sweep *sweep)
-{
-    const char *broken = sweep_mode(sweep, COUNTING_ONCE);
-    return broken ? broken : sweep_mode(sweep, COUNTING_FROM_NOW);
 }

@@ -32,7 +32,7 @@ struct sample {
     struct piece value;
 };
 
-/* Where in a histogram the reader is. */
+/* The reader's position in a histogram. */
 enum step { OUTSIDE, IN_BUCKETS, AT_SUM, AT_COUNT };
 
 struct reader {
@@ -55,7 +55,7 @@ struct reader {
 
 static _Thread_local char message[400];
 
-/* Says what is wrong. */
+/* Set the message; returns false. */
 static bool
 wrong(const struct reader *r, const char *what)
 {
@@ -130,7 +130,7 @@ static bool
 end_histogram(struct reader *r)
 {
     if (r->step != OUTSIDE && r->step != AT_COUNT)
-        return wrong(r, "the histogram before it is not complete");
+        return wrong(r, "the previous histogram is incomplete");
     r->step = OUTSIDE;
     return true;
 }
@@ -141,12 +141,12 @@ begin_family(struct reader *r, struct piece name)
     if (same(r->family, name))
         return true;
     if (r->families_len && !r->has_samples)
-        return wrong(r, "the family before it has no sample");
+        return wrong(r, "the previous family has no sample");
     if (!end_histogram(r))
         return false;
     for (size_t i = 0; i < r->families_len; i++)
         if (same(r->families[i], name))
-            return wrong(r, "a family comes twice");
+            return wrong(r, "duplicate family");
     r->families =
         realloc(r->families, (r->families_len + 1) * sizeof *r->families);
     r->families[r->families_len++] = name;
@@ -160,11 +160,11 @@ static bool
 check_help(struct reader *r, struct piece text)
 {
     if (r->has_help)
-        return wrong(r, "HELP comes twice");
+        return wrong(r, "duplicate HELP");
     if (text.len == 0)
         return wrong(r, "HELP is empty");
     if (memchr(text.p, '\\', text.len) || memchr(text.p, '"', text.len))
-        return wrong(r, "ours have nothing to escape in HELP");
+        return wrong(r, "HELP has a character to escape; wq's have none");
     r->has_help = true;
     return true;
 }
@@ -173,7 +173,7 @@ static bool
 check_type(struct reader *r, struct piece text)
 {
     if (r->type != NO_TYPE)
-        return wrong(r, "TYPE comes twice");
+        return wrong(r, "duplicate TYPE");
     if (is(text, "counter"))
         r->type = COUNTER;
     else if (is(text, "gauge"))
@@ -184,12 +184,13 @@ check_type(struct reader *r, struct piece text)
         return wrong(r, "unknown TYPE");
     const bool total = ends_with(r->family, "_total");
     if (r->format == WQ_TEXT_OPENMETRICS && total)
-        return wrong(r, "no family ends in _total in OpenMetrics");
+        return wrong(r,
+                     "OpenMetrics does not allow a family that ends in _total");
     if (r->format == WQ_TEXT_PROMETHEUS && total != (r->type == COUNTER))
-        return wrong(r, "counters, and they alone, end in _total");
+        return wrong(r, "a counter must end in _total, and nothing else may");
     if (ends_with(r->family, "_bucket") || ends_with(r->family, "_sum") ||
         ends_with(r->family, "_count"))
-        return wrong(r, "a family has a suffix of histograms");
+        return wrong(r, "a family ends like a series of a histogram");
     return true;
 }
 
@@ -197,11 +198,11 @@ static bool
 check_unit(struct reader *r, struct piece text)
 {
     if (r->format != WQ_TEXT_OPENMETRICS)
-        return wrong(r, "UNIT is OpenMetrics'");
+        return wrong(r, "UNIT exists in OpenMetrics only");
     if (r->has_unit)
-        return wrong(r, "UNIT comes twice");
+        return wrong(r, "duplicate UNIT");
     if (!is(text, "seconds") || !ends_with(r->family, "_seconds"))
-        return wrong(r, "a family does not end in its unit");
+        return wrong(r, "the family does not end in its unit");
     r->has_unit = true;
     return true;
 }
@@ -221,20 +222,20 @@ check_comment(struct reader *r, struct piece line)
         r->is_finished = true;
         return r->format == WQ_TEXT_OPENMETRICS
                    ? true
-                   : wrong(r, "EOF is OpenMetrics'");
+                   : wrong(r, "EOF exists in OpenMetrics only");
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (!take(&line, kinds[i].word))
             continue;
         if (!take_name(&line, LETTERS DIGITS ":", &name) || !take(&line, " "))
-            return wrong(r, "no name after the word");
+            return wrong(r, "no family name");
         if (!begin_family(r, name))
             return false;
         if (r->has_samples)
-            return wrong(r, "a comment comes after its samples");
+            return wrong(r, "a comment after its samples");
         return kinds[i].check(r, line);
     }
-    return wrong(r, "an unknown comment");
+    return wrong(r, "unknown comment");
 }
 
 /* ---- samples ------------------------------------------------------------- */
@@ -243,22 +244,23 @@ static bool
 take_label_value(struct reader *r, struct piece *in, struct piece *out)
 {
     if (!take(in, "\""))
-        return wrong(r, "no quote before a label's value");
+        return wrong(r, "label value without an opening quote");
     *out = (struct piece){in->p, 0};
     while (in->len && *in->p != '"') {
         size_t n = utf8_length(in->p, in->len);
         if (n == 0)
-            return wrong(r, "a label is not UTF-8");
+            return wrong(r, "label value is not UTF-8");
         if (*in->p == '\\') {
             if (in->len < 2 || !strchr("\\\"n", in->p[1]))
-                return wrong(r, "an unknown escape");
+                return wrong(r, "unknown escape");
             n = 2;
         }
         in->p += n;
         in->len -= n;
         out->len += n;
     }
-    return take(in, "\"") ? true : wrong(r, "no quote after a label's value");
+    return take(in, "\"") ? true
+                          : wrong(r, "label value without a closing quote");
 }
 
 static int
@@ -275,22 +277,22 @@ static bool
 take_labels(struct reader *r, struct piece *in, struct sample *s)
 {
     if (!take(in, "{"))
-        return wrong(r, "all of ours have a label");
+        return wrong(r, "no labels; every series of wq has one");
     do {
         if (s->labels_len == LABELS_MAX)
             return wrong(r, "too many labels");
         struct label *l = &s->labels[s->labels_len++];
         if (!take_name(in, LETTERS DIGITS, &l->name) || !take(in, "="))
-            return wrong(r, "no label where one should be");
+            return wrong(r, "expected a label");
         if (!take_label_value(r, in, &l->value))
             return false;
     } while (take(in, ","));
     if (!take(in, "}"))
-        return wrong(r, "no brace behind the labels");
+        return wrong(r, "no brace after the labels");
     qsort(s->labels, s->labels_len, sizeof s->labels[0], by_name);
     for (size_t i = 1; i < s->labels_len; i++)
         if (same(s->labels[i].name, s->labels[i - 1].name))
-            return wrong(r, "a label comes twice");
+            return wrong(r, "duplicate label");
     return true;
 }
 
@@ -301,12 +303,12 @@ take_value(struct reader *r, struct piece *in, struct piece *out)
     const char *dot = memchr(out->p, '.', out->len);
     if (out->len == 0 || out->p[0] == '.' ||
         (dot && dot + 1 == out->p + out->len))
-        return wrong(r, "no decimal number");
+        return wrong(r, "not a decimal number");
     if (dot && memchr(dot + 1, '.', (size_t)(out->p + out->len - dot - 1)))
-        return wrong(r, "two points in a number");
+        return wrong(r, "two decimal points in a number");
     if (out->len > 1 && out->p[0] == '0' && out->p[1] != '.')
-        return wrong(r, "a zero before a number");
-    return in->len == 0 ? true : wrong(r, "something behind the value");
+        return wrong(r, "a leading zero");
+    return in->len == 0 ? true : wrong(r, "text after the value");
 }
 
 static bool
@@ -332,13 +334,13 @@ is_new(struct reader *r, const struct sample *s)
 {
     for (size_t i = 0; i < r->samples_len; i++)
         if (same(r->samples[i].name, s->name) && same_labels(&r->samples[i], s))
-            return wrong(r, "a series comes twice");
+            return wrong(r, "duplicate series");
     r->samples = realloc(r->samples, (r->samples_len + 1) * sizeof *r->samples);
     r->samples[r->samples_len++] = *s;
     return true;
 }
 
-/* Take the label `le` out of a sample; false: there is none. */
+/* Take the label `le` out of a sample; false if there is none. */
 static bool
 split_bound(struct sample *s, struct piece *bound)
 {
@@ -363,7 +365,7 @@ check_bucket(struct reader *r, const struct sample *of, struct piece le,
     double bound = strtod(le.p, &end); /* also reads +Inf */
 
     if (end != le.p + le.len || !strchr(DIGITS "+", *le.p))
-        return wrong(r, "a bound is no number");
+        return wrong(r, "a bound is not a number");
     if (r->step != IN_BUCKETS) {
         if (!end_histogram(r))
             return false;
@@ -372,9 +374,9 @@ check_bucket(struct reader *r, const struct sample *of, struct piece le,
     } else if (!same_labels(&r->of, of)) {
         return wrong(r, "two histograms are mixed");
     } else if (bound <= r->bound) {
-        return wrong(r, "bounds do not grow");
+        return wrong(r, "bounds do not increase");
     } else if (count < r->count) {
-        return wrong(r, "buckets do not add up");
+        return wrong(r, "bucket counts decrease");
     }
     r->bound = bound;
     r->count = count;
@@ -389,23 +391,25 @@ check_histogram(struct reader *r, struct sample s)
     const long long count = strtoll(s.value.p, NULL, 10);
 
     if (has_bound != ends_with(s.name, "_bucket"))
-        return wrong(r, "buckets, and they alone, have a bound");
+        return wrong(r, "a bucket must have a bound, and nothing else may");
     if (!has_bound && !same_labels(&r->of, &s))
         return wrong(r, "two histograms are mixed");
     if (!ends_with(s.name, "_sum") && !is_whole(s.value))
-        return wrong(r, "a fraction in a count");
+        return wrong(r, "a count is not a whole number");
     if (has_bound)
         return check_bucket(r, &s, le, count);
     if (ends_with(s.name, "_sum")) {
         if (r->step != IN_BUCKETS || r->bound <= 1e300)
-            return wrong(r, "no bucket +Inf before the sum");
+            return wrong(r, "no +Inf bucket before the sum");
         r->step = AT_SUM;
         return true;
     }
     if (r->step != AT_SUM)
         return wrong(r, "no sum before the count");
     r->step = AT_COUNT;
-    return count == r->count ? true : wrong(r, "the count is not +Inf's");
+    return count == r->count
+               ? true
+               : wrong(r, "the count differs from the +Inf bucket");
 }
 
 /* Does the name of the sample belong to the family? */
@@ -440,7 +444,7 @@ check_sample(struct reader *r, struct piece line)
     if (!take_name(&line, LETTERS DIGITS ":", &s.name))
         return wrong(r, "no name");
     if (!r->has_help || !is_of_family(r, s.name))
-        return wrong(r, "a sample without HELP or TYPE, or out of its family");
+        return wrong(r, "a sample without HELP or TYPE, or outside its family");
     r->has_samples = true;
     if (!take_labels(r, &line, &s))
         return false;
@@ -449,11 +453,11 @@ check_sample(struct reader *r, struct piece line)
     if (!take_value(r, &line, &s.value) || !is_new(r, &s))
         return false;
     if (r->type == COUNTER && !is_whole(s.value))
-        return wrong(r, "a fraction in a counter");
+        return wrong(r, "a counter is not a whole number");
     return r->type == HISTOGRAM ? check_histogram(r, s) : true;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- the whole text ------------------------------------------------------ */
 
 static bool
 check_lines(struct reader *r, const char *text, size_t len)
@@ -462,12 +466,12 @@ check_lines(struct reader *r, const char *text, size_t len)
         const char *end = memchr(text, '\n', len);
         r->line++;
         if (!end)
-            return wrong(r, "the last line does not end");
+            return wrong(r, "the last line has no newline");
         if (r->is_finished)
-            return wrong(r, "something behind EOF");
+            return wrong(r, "text after EOF");
         const struct piece line = {text, (size_t)(end - text)};
         if (line.len == 0 || memchr(text, '\0', line.len))
-            return wrong(r, "an empty line, or a NUL");
+            return wrong(r, "an empty line or a NUL byte");
         if (!(*text == '#' ? check_comment(r, line) : check_sample(r, line)))
             return false;
         len -= line.len + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c: a reader of JSON that only says whether it is; see json.h. */
+/* json.c: a JSON validator; see json.h. */
 #include "support/json.h"
 
 #include <stdint.h>
@@ -9,7 +9,7 @@ enum { DEPTH_MAX = 100 };
 
 struct reader {
     const char *p, *end;
-    int         depth; /* of what is open */
+    int         depth; /* of open brackets */
 };
 
 size_t
@@ -126,7 +126,7 @@ take_string(struct reader *r)
 
 static bool take_value(struct reader *r);
 
-/* One of the values between brackets, after its name if it is `named`. */
+/* One value between brackets, with its name before it if `named`. */
 static bool
 take_member(struct reader *r, bool named)
 {

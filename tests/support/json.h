@@ -9,8 +9,9 @@
 /* One value with nothing but white space around it. */
 bool json_is_valid(const char *text, size_t len);
 
-/* Is this one character of UTF-8, and of how many bytes? 0: it is not. Decodes
- * it and looks at the number, unlike the library, which looks at the bytes. */
+/* The length in bytes of the UTF-8 character at `text`; 0: not UTF-8. Decodes
+ * the character and checks the code point, unlike the library, which checks
+ * bytes. */
 size_t utf8_length(const char *text, size_t len);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* plain_queue.c: a backend of one's own, written for reading; see
- * plain_queue.h.
+/* plain_queue.c: a minimal backend, written for clarity; see plain_queue.h.
  *
- * One entry a key, in the order in which READY keys leave. Whatever changes
- * wakes everybody, who look for themselves. Cost: O(n).
+ * One entry per key, in the order in which READY keys leave. Every change wakes
+ * all sleeping threads. Cost: O(n).
  */
 #include "support/plain_queue.h"
 
@@ -27,12 +26,12 @@ struct plain {
     pthread_mutex_t lock;    /* guards all below */
     pthread_cond_t  changed; /* something below has changed */
     struct entry   *first;   /* READY ones in the order they leave */
-    uint64_t        fence;   /* the one given out last */
+    uint64_t        fence;   /* of the latest loan */
     uint64_t        interrupts;
     uint64_t        shutdowns;   /* not counting drains */
     size_t          getting;     /* threads that sleep in get */
     size_t          inside;      /* threads that sleep anywhere */
-    bool            interrupted; /* one is remembered */
+    bool            interrupted; /* before a get; the next get returns it */
     bool            shutting_down;
     bool            destroying;
 };
@@ -53,14 +52,14 @@ leave(struct plain *p)
 }
 
 static void
-tell_all(struct plain *p)
+wake_all(struct plain *p)
 {
     (void)pthread_cond_broadcast(&p->changed);
 }
 
 /* ---- entries ------------------------------------------------------------- */
 
-/* Where the entry is pointed to, or the end of the list. */
+/* The pointer to the entry, or the end of the list. */
 static struct entry **
 find_key(struct plain *p, wq_key key)
 {
@@ -132,7 +131,7 @@ plain_add(wq_queue *q, wq_key key)
         err = append_new(p, key);
     else if (e->state == HELD)
         e->state = DIRTY;
-    tell_all(p);
+    wake_all(p);
     leave(p);
     return err;
 }
@@ -153,7 +152,7 @@ deadline_of(int64_t timeout_ns)
     return t;
 }
 
-/* Sleep until something has changed; false: or until the deadline. */
+/* Sleep until a change; false: timed out. */
 static bool
 sleep_until(struct plain *p, int64_t timeout_ns, const struct timespec *end)
 {
@@ -165,11 +164,11 @@ sleep_until(struct plain *p, int64_t timeout_ns, const struct timespec *end)
                        : pthread_cond_timedwait(&p->changed, &p->lock, end);
     p->inside--;
     if (p->destroying)
-        tell_all(p);
+        wake_all(p);
     return rc != ETIMEDOUT;
 }
 
-/* WQ_ENOTFOUND: there may be one later. */
+/* WQ_ENOTFOUND: no key is READY now. */
 static wq_err
 try_get(struct plain *p, wq_item **out)
 {
@@ -233,7 +232,7 @@ end_loan(struct plain *p, struct entry **at)
         append(p, e);
     else
         free(e);
-    tell_all(p);
+    wake_all(p);
     return WQ_OK;
 }
 
@@ -278,7 +277,7 @@ plain_shutdown(wq_queue *q)
 
     p->shutting_down = true;
     p->shutdowns++;
-    tell_all(p);
+    wake_all(p);
     leave(p);
 }
 
@@ -291,7 +290,7 @@ plain_drain(wq_queue *q, int64_t timeout_ns)
     bool                  in_time = timeout_ns > 0;
 
     p->shutting_down = true;
-    tell_all(p);
+    wake_all(p);
     while (p->first && p->shutdowns == shutdowns && in_time)
         in_time = sleep_until(p, timeout_ns, &end);
     const wq_err err = !p->first                   ? WQ_OK
@@ -319,7 +318,7 @@ plain_interrupt(wq_queue *q)
     p->interrupts++;
     if (p->getting == 0)
         p->interrupted = true;
-    tell_all(p);
+    wake_all(p);
     leave(p);
 }
 

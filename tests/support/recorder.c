@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recorder.c: a sink that keeps what it is told; see recorder.h. */
+/* recorder.c: a sink that keeps what is reported to it; see recorder.h. */
 #include "support/recorder.h"
 
 #include <stdatomic.h>
@@ -67,44 +67,38 @@ on_changed(void *handle, const wq_change *change)
 }
 
 static void
-keep(struct series *series, int64_t ns)
+keep(struct recorder *r, enum recorder_call call, struct series *series,
+     int64_t ns)
 {
+    begin(r, call);
     if (series->n < RECORDER_KEPT)
         series->ns[series->n] = ns;
     series->n++;
     series->sum += ns;
     if (ns < series->least)
         series->least = ns;
+    end(r, call);
 }
 
 static void
 on_latency(void *handle, int64_t ns)
 {
     struct recorder *r = handle;
-
-    begin(r, RECORDER_LATENCY);
-    keep(&r->latency, ns);
-    end(r, RECORDER_LATENCY);
+    keep(r, RECORDER_LATENCY, &r->latency, ns);
 }
 
 static void
 on_work(void *handle, int64_t ns)
 {
     struct recorder *r = handle;
-
-    begin(r, RECORDER_WORK);
-    keep(&r->work, ns);
-    end(r, RECORDER_WORK);
+    keep(r, RECORDER_WORK, &r->work, ns);
 }
 
 static void
 on_limited(void *handle, int64_t ns)
 {
     struct recorder *r = handle;
-
-    begin(r, RECORDER_LIMITED);
-    keep(&r->limited, ns);
-    end(r, RECORDER_LIMITED);
+    keep(r, RECORDER_LIMITED, &r->limited, ns);
 }
 
 void
@@ -123,4 +117,13 @@ recorder_init(struct recorder *r)
         .work = on_work,
         .limited = on_limited,
     };
+}
+
+bool
+recorder_agrees(const struct recorder *r, const wq_stats *counts)
+{
+    return r->sum.depth == (int64_t)(counts->ready + counts->dirty) &&
+           r->sum.adds == counts->adds && r->sum.merged == counts->merged &&
+           r->sum.retries == counts->retries && r->sum.drops == counts->drops &&
+           r->empty == 0;
 }

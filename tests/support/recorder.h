@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recorder.h: what was a metrics' sink told?
+/* recorder.h: what was reported to a metrics sink?
  *
  *     struct recorder r;
  *     recorder_init(&r);
@@ -7,23 +7,24 @@
  *     assert_int_equal(r.latency.n, 1);
  *     assert_int_equal(r.latency.ns[0], 50);
  *
- * It keeps every duration it is told, the sums of all changes, and what
- * wq_read_stats() says when the queue ends. A `hook` is called from each of its
- * functions, to do what the test wants a sink to do.
+ * A sink that keeps every duration reported to it, the sums of all changes, and
+ * the wq_read_stats() of the closing queue. Each of its functions calls a
+ * `hook`, with which a test makes the sink do more.
  *
- * Threads: it may be told by any number of them; it is read when they are done,
- * or from within a hook.
+ * Threads: any number may report. Read the fields after these threads have
+ * ended, or from a hook.
  */
 #ifndef WQ_TEST_RECORDER_H
 #define WQ_TEST_RECORDER_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <wq/metrics.h>
 
-enum { RECORDER_KEPT = 256 }; /* the first so many durations of a kind */
+enum { RECORDER_KEPT = 256 }; /* durations kept of a kind: the first ones */
 
 /* Which of the sink's functions was called. */
 enum recorder_call {
@@ -38,31 +39,35 @@ enum recorder_call {
 
 /* Durations of a kind. */
 struct series {
-    size_t  n;                 /* how many were told */
+    size_t  n;                 /* how many were reported */
     int64_t sum;               /* of all */
-    int64_t least;             /* of all; INT64_MAX: there are none */
-    int64_t ns[RECORDER_KEPT]; /* in the order they were told */
+    int64_t least;             /* of all; INT64_MAX if there are none */
+    int64_t ns[RECORDER_KEPT]; /* in the order of the reports */
 };
 
 struct recorder {
-    wq_metrics sink;   /* to be given to a config; may be changed before */
+    wq_metrics sink;   /* for a config; may be changed before */
     wq_err     answer; /* of open(); WQ_OK unless set */
-    /* Called by each function, without a lock of the recorder's; or NULL. */
+    /* Called by each function, with `mutex` released; or NULL. */
     void (*hook)(struct recorder *r, enum recorder_call call);
     void *arg; /* the hook's own */
 
-    pthread_mutex_t mutex; /* guards all below, against those who tell */
+    pthread_mutex_t mutex; /* guards all below */
     size_t          calls[RECORDER_CALLS];
     wq_queue       *q;        /* what open() was given */
-    char            name[32]; /* as much of it as fits */
+    char            name[32]; /* truncated to fit */
     wq_change       sum;      /* of all changes */
-    size_t          empty;    /* changes in which nothing had changed */
+    size_t          empty;    /* changes whose numbers were all zero */
     struct series   latency, work, limited;
-    wq_stats        last;  /* what wq_read_stats() said in close() */
-    size_t          order; /* when close() was called: 1, 2, ... of all */
+    wq_stats        last;  /* of wq_read_stats() in close() */
+    size_t          order; /* of close() among all recorders: 1, 2, ... */
 };
 
-/* `r` must not be moved while a queue has it. */
+/* Do not move `r` while a queue uses it. */
 void recorder_init(struct recorder *r);
+
+/* Are the sums of all changes what `counts` says, and was each of them a
+ * change? */
+bool recorder_agrees(const struct recorder *r, const wq_stats *counts);
 
 #endif

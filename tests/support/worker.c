@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.c: threads beside a test; see worker.h. */
+/* worker.c: calls in a second thread; see worker.h. */
 #include "support/worker.h"
 
 #include <errno.h>
@@ -89,6 +89,23 @@ worker_get(wq_queue *q, wq_item **item)
 }
 
 static int
+run_work(struct worker *self)
+{
+    wq_item *item;
+    wq_err   err = wq_get_within(self->arg, 0, &item);
+
+    if (!err)
+        err = wq_done(self->arg, item);
+    return (int)err;
+}
+
+struct worker *
+worker_work(wq_queue *q)
+{
+    return worker_start(run_work, q);
+}
+
+static int
 run_drain(struct worker *self)
 {
     return (int)wq_shutdown_with_drain(self->queue);
@@ -103,7 +120,20 @@ worker_drain(wq_queue *q)
     return launch(w);
 }
 
-/* ---- patience ----------------------------------------------------------- */
+static int
+run_destroy(struct worker *self)
+{
+    wq_destroy(self->arg);
+    return 0;
+}
+
+struct worker *
+worker_destroy(wq_queue *q)
+{
+    return worker_start(run_destroy, q);
+}
+
+/* ---- timeouts ----------------------------------------------------------- */
 
 static int64_t
 now_s(clockid_t clock)
@@ -114,18 +144,18 @@ now_s(clockid_t clock)
     return (int64_t)t.tv_sec;
 }
 
-/* Let others run; fail the test once `deadline_s` has passed. */
+/* Yield; fail the test once `deadline_s` has passed. */
 static void
-be_patient(int64_t deadline_s, const char *what)
+yield_until(int64_t deadline_s, const char *what)
 {
     if (now_s(CLOCK_MONOTONIC) > deadline_s)
-        fail_msg("waited %d s in vain for %s", WORKER_LIMIT_S, what);
+        fail_msg("timed out after %d s waiting for %s", WORKER_LIMIT_S, what);
     (void)sched_yield();
 }
 
 /* ---- is it asleep? ------------------------------------------------------ */
 
-/* How often the worker has gone to sleep so far, if it is asleep; else -1. */
+/* How often the worker has gone to sleep so far; -1 if it is awake. */
 static long
 sleeps_if_asleep(const struct worker *w)
 {
@@ -149,7 +179,7 @@ sleeps_if_asleep(const struct worker *w)
     return asleep ? sleeps : -1;
 }
 
-/* The sum of what sleeps_if_asleep() says of all; -1 if one is awake. */
+/* The sum of sleeps_if_asleep() of all; -1 if one is awake. */
 static long
 sleeps_if_all_asleep(struct worker *const *all, size_t n)
 {
@@ -162,7 +192,8 @@ sleeps_if_all_asleep(struct worker *const *all, size_t n)
         if (!atomic_load(&all[i]->begun))
             return -1;
         if (!all[i]->task[0])
-            wq_test_skip("the system does not tell what a thread is doing");
+            wq_test_skip(
+                "the system does not report the state of threads in /proc");
         const long sleeps = sleeps_if_asleep(all[i]);
         if (sleeps < 0)
             return -1;
@@ -174,7 +205,7 @@ sleeps_if_all_asleep(struct worker *const *all, size_t n)
 void
 worker_await_all_blocked(struct worker *const *all, size_t n)
 {
-    enum { TIMES = 5 }; /* seen like this, running */
+    enum { TIMES = 5 }; /* equal observations in a row */
     const int64_t deadline_s = now_s(CLOCK_MONOTONIC) + WORKER_LIMIT_S;
     long          last = -1;
 
@@ -182,7 +213,7 @@ worker_await_all_blocked(struct worker *const *all, size_t n)
         const long sleeps = sleeps_if_all_asleep(all, n);
         seen = sleeps >= 0 && sleeps == last ? seen + 1 : 0;
         last = sleeps;
-        be_patient(deadline_s, "a worker to block");
+        yield_until(deadline_s, "a worker to block");
     }
 }
 
@@ -223,7 +254,7 @@ worker_await_any_ended(struct worker *const *all, size_t n)
         for (size_t i = 0; i < n; i++)
             if (worker_has_ended(all[i]))
                 return i;
-        be_patient(deadline_s, "a worker to return");
+        yield_until(deadline_s, "a worker to return");
     }
 }
 
@@ -238,7 +269,8 @@ worker_join(struct worker *w)
         rc = sem_timedwait(&w->has_ended, &deadline);
     while (rc != 0 && errno == EINTR);
     if (rc != 0)
-        fail_msg("waited %d s in vain for a worker to return", WORKER_LIMIT_S);
+        fail_msg("timed out after %d s waiting for a worker to return",
+                 WORKER_LIMIT_S);
     assert_int_equal(pthread_join(w->thread, NULL), 0);
 
     const int result = w->result;

@@ -12,17 +12,18 @@
  *     WQ_TESTS(test(key_added_twice_is_handed_out_once),
  *              test_with(queue_starts_empty, make_queue, drop_queue));
  *
- * A test's name is a sentence. A setup (or teardown) is cmocka's: it takes
- * `void **state` and returns 0; the test finds `state` under the same name. A
- * test missing from WQ_TESTS() is an unused function: the compiler tells.
+ * A test's name is a sentence of at most ten words. A setup (or teardown) is
+ * cmocka's: it takes `void **state` and returns 0; the test finds `state` under
+ * the same name. A test missing from WQ_TESTS() is an unused function, which
+ * the compiler reports.
  *
- * The program (support/main.c) runs all its tests, or those it is given by
- * name; CTest runs them one by one.
+ * The program (support/main.c) runs all its tests, or those named on its
+ * command line; CTest runs them one by one.
  */
 #ifndef WQ_TEST_H
 #define WQ_TEST_H
 
-/* What cmocka.h wants to be included before it. */
+/* cmocka.h requires these four. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,18 +39,35 @@
 #define test_with(name, setup, teardown)                                       \
     cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Errors are compared by name, so that a failure can be read. */
+#define assert_err(actual, expected)                                           \
+    assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
+
 /* Ends a test file: the tests it holds, in the order they run. */
 #define WQ_TESTS(...)                                                          \
-    const struct CMUnitTest wq_tests[] = {__VA_ARGS__};                        \
-    const size_t            wq_tests_len = sizeof wq_tests / sizeof wq_tests[0]
+    static const struct CMUnitTest the_tests[] = {__VA_ARGS__};                \
+    const struct CMUnitTest       *wq_tests(size_t *n)                         \
+    {                                                                          \
+        *n = sizeof the_tests / sizeof the_tests[0];                           \
+        return the_tests;                                                      \
+    }                                                                          \
+    struct CMUnitTest /* a semicolon follows */
 
-extern const struct CMUnitTest wq_tests[];
-extern const size_t            wq_tests_len;
+/* The tests of the program, and how many there are. */
+const struct CMUnitTest *wq_tests(size_t *n);
 
-/* This test cannot be asked here, because `why`. Ends the test, which counts
- * as skipped; with CI=true in the environment, as failed. To be called by the
- * test itself, not by a thread it started.
- */
+static inline size_t
+wq_tests_count(void)
+{
+    size_t n;
+
+    (void)wq_tests(&n);
+    return n;
+}
+
+/* Skip this test: the machine lacks what it needs; `why` says what. With
+ * CI=true in the environment a skipped test counts as failed. Does not return.
+ * Call it from the test itself, not from a thread it started. */
 _Noreturn void wq_test_skip(const char *why);
 
 #endif

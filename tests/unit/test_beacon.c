@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* test_beacon.c: is a beacon readable when it should be?
  *
- * First the beacon alone, then as the clocks light it: in all cases poll() is
- * asked, as a loop would.
+ * First the beacon alone, then as clocks light it. The tests call poll(), as an
+ * event loop does.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 
-#include "support/wq_test.h"
+#include "unit/script.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +28,8 @@
 #if WQ__HAVE_FUTEX
 #include <sys/timerfd.h>
 
-/* The library finds this one before the C library's. */
+#include "unit/interpose.h"
+
 static int timers_set;
 
 int
@@ -39,10 +37,9 @@ timerfd_settime(int fd, int flags, const struct itimerspec *until,
                 struct itimerspec *was)
 {
     int (*next)(int, int, const struct itimerspec *, struct itimerspec *);
-    void *symbol = dlsym(RTLD_NEXT, "timerfd_settime");
 
-    memcpy(&next, &symbol, sizeof next);
     timers_set++;
+    next_function("timerfd_settime", &next);
     return next(fd, flags, until, was);
 }
 
@@ -63,8 +60,7 @@ readable(const struct wq__beacon *b)
     return readable_within(b, 0);
 }
 
-/* ---- the beacon -----------------------------------------------------------
- */
+/* ---- the beacon ----------------------------------------------------------- */
 
 static struct wq__beacon beacon;
 
@@ -83,72 +79,36 @@ close_beacon(void **state)
     return 0;
 }
 
-TEST(new_beacon_is_dark)
-{
-    assert_false(readable(&beacon));
-}
-
-TEST(beacon_is_readable_from_light_to_dim)
-{
-    for (int i = 0; i < 3; i++) {
-        wq__beacon_light(&beacon, WQ__LIT_BY_QUEUE);
-        assert_true(readable(&beacon));
-        assert_true(readable(&beacon)); /* looking does not dim it */
-        wq__beacon_light(&beacon, WQ__LIT_BY_QUEUE);
-        assert_true(readable(&beacon));
-        wq__beacon_dim(&beacon, WQ__LIT_BY_QUEUE);
-        assert_false(readable(&beacon));
-        wq__beacon_dim(&beacon, WQ__LIT_BY_QUEUE);
-        assert_false(readable(&beacon));
-    }
-}
-
-TEST(beacon_is_readable_while_there_is_one_reason_of_two)
-{
-    wq__beacon_light(&beacon, WQ__LIT_BY_QUEUE);
-    wq__beacon_light(&beacon, WQ__LIT_BY_CLOCK);
-    wq__beacon_dim(&beacon, WQ__LIT_BY_CLOCK);
-    assert_true(readable(&beacon));
-    wq__beacon_light(&beacon, WQ__LIT_BY_CLOCK);
-    wq__beacon_dim(&beacon, WQ__LIT_BY_QUEUE);
-    assert_true(readable(&beacon));
-    wq__beacon_light(&beacon, WQ__LIT_BY_QUEUE);
-    wq__beacon_dim(&beacon, WQ__LIT_BY_CLOCK);
-    assert_true(readable(&beacon));
-    wq__beacon_dim(&beacon, WQ__LIT_BY_QUEUE);
-    assert_false(readable(&beacon));
-}
-
-TEST(timer_that_has_run_out_is_readable_until_armed_anew)
-{
-    wq__beacon_arm(&beacon, wq__time_now() + 2 * MS);
-    assert_true(readable_within(&beacon, -1));
-    assert_true(readable(&beacon));
-    wq__beacon_arm(&beacon, wq__time_now() + HOUR);
-    assert_false(readable(&beacon));
-}
-
-TEST(timer_that_has_run_out_is_readable_until_stopped)
-{
-    wq__beacon_arm(&beacon, wq__time_now() + 2 * MS);
-    assert_true(readable_within(&beacon, -1));
-    wq__beacon_arm(&beacon, WQ_FOREVER);
-    assert_false(readable(&beacon));
-}
-
-/* A deadline that passes between looking and arming must not be lost. */
-TEST(timer_that_has_run_out_stays_so_when_the_same_deadline_is_named)
+/* Arms the timer for two milliseconds from now, and waits until it has run
+ * out. */
+static int64_t
+run_out(void)
 {
     const int64_t deadline = wq__time_now() + 2 * MS;
 
     wq__beacon_arm(&beacon, deadline);
     assert_true(readable_within(&beacon, -1));
-    wq__beacon_arm(&beacon, deadline);
-    wq__beacon_dim(&beacon, WQ__LIT_BY_QUEUE);
+    assert_true(wq__time_now() >= deadline);
     assert_true(readable(&beacon));
+    return deadline;
 }
 
-TEST(system_is_not_asked_for_what_is_so_already)
+/* A deadline that passes between looking and arming must not be lost. */
+TEST(timer_that_has_run_out_is_readable_until_armed_anew)
+{
+    wq__beacon_arm(&beacon, run_out()); /* the same deadline again */
+    wq__beacon_dim(&beacon, WQ__LIT_BY_QUEUE);
+    assert_true(readable(&beacon));
+    wq__beacon_arm(&beacon, wq__time_now() + HOUR);
+    assert_false(readable(&beacon));
+    (void)run_out(); /* an earlier deadline replaces the later one */
+    wq__beacon_arm(&beacon, WQ_FOREVER);
+    assert_false(readable(&beacon));
+    wq__beacon_arm(&beacon, WQ_FOREVER - 1);
+    assert_false(readable(&beacon));
+}
+
+TEST(timer_is_set_only_when_the_deadline_changes)
 {
     const int64_t deadline = wq__time_now() + HOUR;
 
@@ -163,40 +123,16 @@ TEST(system_is_not_asked_for_what_is_so_already)
     assert_int_equal(timers_set, 2);
 }
 
-TEST(timer_does_not_run_out_early)
-{
-    const int64_t deadline = wq__time_now() + 5 * MS;
-
-    wq__beacon_arm(&beacon, deadline);
-    assert_true(readable_within(&beacon, -1));
-    assert_true(wq__time_now() >= deadline);
-}
-
 TEST(deadlines_in_the_past_are_readable_at_once)
 {
     const int64_t past[] = {wq__time_now(), 1, 0, -1, INT64_MIN};
 
-    for (size_t i = 0; i < sizeof past / sizeof past[0]; i++) {
+    for (size_t i = 0; i < LEN(past); i++) {
         wq__beacon_arm(&beacon, past[i]);
         assert_true(readable_within(&beacon, -1));
         wq__beacon_arm(&beacon, WQ_FOREVER);
         assert_false(readable(&beacon));
     }
-}
-
-TEST(deadlines_far_away_are_not_readable)
-{
-    wq__beacon_arm(&beacon, WQ_FOREVER - 1);
-    assert_false(readable(&beacon));
-    wq__beacon_arm(&beacon, wq__time_now() + HOUR);
-    assert_false(readable(&beacon));
-}
-
-TEST(earlier_deadline_takes_the_place_of_a_later_one)
-{
-    wq__beacon_arm(&beacon, wq__time_now() + HOUR);
-    wq__beacon_arm(&beacon, wq__time_now() + 2 * MS);
-    assert_true(readable_within(&beacon, -1));
 }
 
 static int
@@ -241,8 +177,7 @@ TEST(owners_of_two_reasons_do_not_disturb_each_other)
     assert_true(readable(&beacon));
 }
 
-/* ---- descriptors ----------------------------------------------------------
- */
+/* ---- descriptors ---------------------------------------------------------- */
 
 /* How many of the first so many descriptors are open. */
 static int
@@ -257,40 +192,34 @@ count_open(void)
 
 TEST(all_descriptors_close_on_exec)
 {
-    struct wq__beacon b;
-
-    assert_int_equal(wq__beacon_init(&b, WQ__TIMER_BOOTTIME), WQ_OK);
-    const int fds[] = {wq__beacon_fd(&b), b.event_fd, b.timer_fd};
-    for (int i = 0; i < 3; i++)
+    const int fds[] = {wq__beacon_fd(&beacon), beacon.event_fd,
+                       beacon.timer_fd};
+    for (size_t i = 0; i < LEN(fds); i++)
         assert_int_equal(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
-    wq__beacon_fini(&b);
 }
 
-TEST(fini_closes_all)
+TEST(fini_closes_all_descriptors)
 {
-    const int         open = count_open();
-    struct wq__beacon b;
+    static const struct {
+        enum wq__timer timer;
+        int            descriptors;
+    } rows[] = {
+        {WQ__TIMER_MONOTONIC, 3}, {WQ__TIMER_BOOTTIME, 3}, {WQ__TIMER_NONE, 2}};
+    const int open = count_open();
 
-    assert_int_equal(wq__beacon_init(&b, WQ__TIMER_MONOTONIC), WQ_OK);
-    assert_int_equal(count_open(), open + 3);
-    wq__beacon_fini(&b);
-    assert_int_equal(count_open(), open);
-    assert_int_equal(wq__beacon_fd(&b), -1);
-    wq__beacon_fini(&b); /* of one that is closed, of one that never was */
-    wq__beacon_fini(&(struct wq__beacon){0});
-    wq__beacon_fini(NULL);
-    assert_int_equal(count_open(), open);
-}
+    for (size_t i = 0; i < LEN(rows); i++) {
+        struct wq__beacon b;
 
-TEST(beacon_without_a_timer_does_without_its_descriptor)
-{
-    const int         open = count_open();
-    struct wq__beacon b;
-
-    assert_int_equal(wq__beacon_init(&b, WQ__TIMER_NONE), WQ_OK);
-    assert_int_equal(count_open(), open + 2);
-    wq__beacon_fini(&b);
-    assert_int_equal(count_open(), open);
+        assert_int_equal(wq__beacon_init(&b, rows[i].timer), WQ_OK);
+        assert_int_equal(count_open(), open + rows[i].descriptors);
+        wq__beacon_fini(&b);
+        assert_int_equal(count_open(), open);
+        assert_int_equal(wq__beacon_fd(&b), -1);
+        wq__beacon_fini(&b); /* of one that is closed, of one that never was */
+        wq__beacon_fini(&(struct wq__beacon){0});
+        wq__beacon_fini(NULL);
+        assert_int_equal(count_open(), open);
+    }
 }
 
 /* The first, second, ... of the numbers it could have is out of bounds. */
@@ -322,7 +251,7 @@ TEST(init_that_gets_too_few_descriptors_fails_and_leaves_none)
     assert_int_equal(count_open(), open);
 }
 
-/* What is behind the descriptors is the parent's too. */
+/* The descriptors of parent and child share what is behind them. */
 TEST(child_does_not_change_what_its_parent_sees)
 {
     wq__beacon_light(&beacon, WQ__LIT_BY_QUEUE);
@@ -342,10 +271,9 @@ TEST(child_does_not_change_what_its_parent_sees)
     assert_false(readable(&beacon));
 }
 
-/* ---- as clocks light it ---------------------------------------------------
- */
+/* ---- as clocks light it --------------------------------------------------- */
 
-/* A clock, a beacon fit for it, and what a queue would ask. */
+/* A clock, a beacon for it, and the watch that a queue would set. */
 struct watched {
     wq_clock         *clock;
     struct wq__beacon beacon;
@@ -417,75 +345,56 @@ TEST(clocks_of_the_system_light_it_when_it_is_time)
     }
 }
 
-TEST(fake_clock_lights_it_at_the_very_nanosecond)
+/* light REASON; dim REASON; watch DEADLINE; time NOW; lit; dark */
+static bool
+act(const char *const *word)
 {
-    watch_until(&seen, 150);
-    assert_false(readable(&seen.beacon));
-    wq_clock_fake_step(seen.clock, 49);
-    assert_false(readable(&seen.beacon));
-    wq_clock_fake_step(seen.clock, 1);
-    assert_true(readable(&seen.beacon));
-    wq_clock_fake_step(seen.clock, HOUR);
-    assert_true(readable(&seen.beacon));
+    const enum wq__lit reason =
+        is(word[1], "queue") ? WQ__LIT_BY_QUEUE : WQ__LIT_BY_CLOCK;
+
+    if (is(word[0], "light"))
+        wq__beacon_light(&seen.beacon, reason);
+    else if (is(word[0], "dim"))
+        wq__beacon_dim(&seen.beacon, reason);
+    else if (is(word[0], "watch"))
+        watch_until(&seen, number(word[1]));
+    else if (is(word[0], "time"))
+        wq_clock_fake_set(seen.clock, number(word[1]));
+    else
+        expect_word(readable(&seen.beacon) ? "lit" : "dark", word[0]);
+    return true;
 }
 
-TEST(deadline_that_a_fake_clock_has_passed_lights_at_once)
-{
-    const int64_t past[] = {100, 99, 0, INT64_MIN};
+/* The clock shows 100 at first. */
+static const struct scene scenes[] = {
+    {"a new beacon is dark", "dark"},
+    {"a beacon is readable from light to dim, however often each comes",
+     "light queue; lit; lit; light queue; lit; dim queue; dark; dim queue; "
+     "dark; light queue; lit; dim queue; dark"},
+    {"a beacon is readable while there is one reason of two",
+     "light queue; light clock; dim clock; lit; light clock; dim queue; lit; "
+     "light queue; dim clock; lit; dim queue; dark"},
+    {"a fake clock lights it at the very nanosecond",
+     "watch 150; dark; time 149; dark; time 150; lit; time 3600000000000; lit"},
+    {"a deadline that a fake clock has passed lights it at once",
+     "watch 100; lit; watch never; dark; watch 99; lit; watch never; dark; "
+     "watch 0; lit; watch never; dark; watch -9223372036854775808; lit; "
+     "watch never; dark"},
+    {"another deadline replaces the last one",
+     "watch 200; watch 150; time 150; lit; watch 160; dark; time 200; lit"},
+    {"a fake clock that goes back dims it again",
+     "watch 150; time 150; time 149; dark; time 150; lit"},
+    {"no deadline is never reached",
+     "watch never; time never; dark; watch 9223372036854775806; lit; "
+     "watch never; dark"},
+    {"fake clock and queue light it each for its own reason",
+     "light queue; watch 150; time 150; dim queue; lit; light queue; "
+     "watch never; lit; dim queue; dark"},
+};
 
-    for (size_t i = 0; i < sizeof past / sizeof past[0]; i++) {
-        watch_until(&seen, past[i]);
-        assert_true(readable(&seen.beacon));
-        watch_until(&seen, WQ_FOREVER);
-        assert_false(readable(&seen.beacon));
-    }
-}
-
-TEST(another_deadline_on_a_fake_clock_takes_the_place_of_the_last)
+TEST(beacon_is_readable_while_lit)
 {
-    watch_until(&seen, 200);
-    watch_until(&seen, 150);
-    wq_clock_fake_set(seen.clock, 150);
-    assert_true(readable(&seen.beacon));
-    watch_until(&seen, 160); /* the first was seen to: this is the next */
-    assert_false(readable(&seen.beacon));
-    wq_clock_fake_set(seen.clock, 200);
-    assert_true(readable(&seen.beacon));
-}
-
-TEST(fake_clock_that_goes_back_dims_it_again)
-{
-    watch_until(&seen, 150);
-    wq_clock_fake_set(seen.clock, 150);
-    wq_clock_fake_set(seen.clock, 149);
-    assert_false(readable(&seen.beacon));
-    wq_clock_fake_set(seen.clock, 150);
-    assert_true(readable(&seen.beacon));
-}
-
-TEST(no_deadline_is_never_reached)
-{
-    watch_until(&seen, WQ_FOREVER);
-    wq_clock_fake_set(seen.clock, WQ_FOREVER);
-    assert_false(readable(&seen.beacon));
-    watch_until(&seen, WQ_FOREVER - 1);
-    assert_true(readable(&seen.beacon));
-    watch_until(&seen, WQ_FOREVER);
-    assert_false(readable(&seen.beacon));
-}
-
-TEST(fake_clock_and_queue_light_it_each_for_its_own_reason)
-{
-    wq__beacon_light(&seen.beacon, WQ__LIT_BY_QUEUE);
-    watch_until(&seen, 150);
-    wq_clock_fake_set(seen.clock, 150);
-    wq__beacon_dim(&seen.beacon, WQ__LIT_BY_QUEUE);
-    assert_true(readable(&seen.beacon));
-    wq__beacon_light(&seen.beacon, WQ__LIT_BY_QUEUE);
-    watch_until(&seen, WQ_FOREVER);
-    assert_true(readable(&seen.beacon));
-    wq__beacon_dim(&seen.beacon, WQ__LIT_BY_QUEUE);
-    assert_false(readable(&seen.beacon));
+    script_run_all(scenes, LEN(scenes), open_fake, act, NULL, close_fake);
 }
 
 /* The list is third, other, seen; each place is left once. */
@@ -543,38 +452,45 @@ TEST(no_deadline_is_lost_while_a_fake_clock_moves)
     assert_int_equal(worker_join(w), 0);
 }
 
+/* O-70: a layer shows the descriptor of its inner queue with its own. */
+TEST(beacon_shows_another_one)
+{
+    struct wq__beacon inner;
+
+    assert_int_equal(wq__beacon_init(&inner, WQ__TIMER_NONE), WQ_OK);
+    assert_int_equal(wq__beacon_include(&beacon, wq__beacon_fd(&inner)), WQ_OK);
+    assert_false(readable(&beacon));
+    wq__beacon_light(&inner, WQ__LIT_BY_QUEUE);
+    assert_true(readable(&beacon));
+    wq__beacon_dim(&inner, WQ__LIT_BY_QUEUE);
+    assert_false(readable(&beacon));
+    wq__beacon_light(&inner, WQ__LIT_BY_QUEUE);
+    wq__beacon_fini(&inner);
+    assert_false(readable(&beacon));
+
+    errno = 0;
+    assert_int_equal(wq__beacon_include(&beacon, -1), WQ_EIO);
+    assert_int_equal(errno, EBADF);
+}
+
 #define beacon_test(name) test_with(name, open_beacon, close_beacon)
 #define fake_test(name) test_with(name, open_fake, close_fake)
 
-WQ_TESTS(
-    beacon_test(new_beacon_is_dark),
-    beacon_test(beacon_is_readable_from_light_to_dim),
-    beacon_test(beacon_is_readable_while_there_is_one_reason_of_two),
-    beacon_test(timer_that_has_run_out_is_readable_until_armed_anew),
-    beacon_test(timer_that_has_run_out_is_readable_until_stopped),
-    beacon_test(
-        timer_that_has_run_out_stays_so_when_the_same_deadline_is_named),
-    beacon_test(system_is_not_asked_for_what_is_so_already),
-    beacon_test(timer_does_not_run_out_early),
-    beacon_test(deadlines_in_the_past_are_readable_at_once),
-    beacon_test(deadlines_far_away_are_not_readable),
-    beacon_test(earlier_deadline_takes_the_place_of_a_later_one),
-    beacon_test(light_wakes_a_loop_that_sleeps),
-    beacon_test(owners_of_two_reasons_do_not_disturb_each_other),
-    test(all_descriptors_close_on_exec), test(fini_closes_all),
-    test(beacon_without_a_timer_does_without_its_descriptor),
-    test(init_that_gets_too_few_descriptors_fails_and_leaves_none),
-    beacon_test(child_does_not_change_what_its_parent_sees),
-    test(clocks_of_the_system_light_it_when_it_is_time),
-    fake_test(fake_clock_lights_it_at_the_very_nanosecond),
-    fake_test(deadline_that_a_fake_clock_has_passed_lights_at_once),
-    fake_test(another_deadline_on_a_fake_clock_takes_the_place_of_the_last),
-    fake_test(fake_clock_that_goes_back_dims_it_again),
-    fake_test(no_deadline_is_never_reached),
-    fake_test(fake_clock_and_queue_light_it_each_for_its_own_reason),
-    fake_test(fake_clock_looks_after_several_watches),
-    fake_test(watch_is_not_a_waiter),
-    fake_test(no_deadline_is_lost_while_a_fake_clock_moves));
+WQ_TESTS(test(beacon_is_readable_while_lit),
+         beacon_test(timer_that_has_run_out_is_readable_until_armed_anew),
+         beacon_test(timer_is_set_only_when_the_deadline_changes),
+         beacon_test(deadlines_in_the_past_are_readable_at_once),
+         beacon_test(light_wakes_a_loop_that_sleeps),
+         beacon_test(owners_of_two_reasons_do_not_disturb_each_other),
+         beacon_test(all_descriptors_close_on_exec),
+         test(fini_closes_all_descriptors),
+         test(init_that_gets_too_few_descriptors_fails_and_leaves_none),
+         beacon_test(child_does_not_change_what_its_parent_sees),
+         beacon_test(beacon_shows_another_one),
+         test(clocks_of_the_system_light_it_when_it_is_time),
+         fake_test(fake_clock_looks_after_several_watches),
+         fake_test(watch_is_not_a_waiter),
+         fake_test(no_deadline_is_lost_while_a_fake_clock_moves));
 
 #else
 
@@ -589,6 +505,9 @@ TEST(system_without_beacons_says_so)
     wq__beacon_light(&b, WQ__LIT_BY_QUEUE);
     wq__beacon_arm(&b, 1);
     wq__beacon_dim(&b, WQ__LIT_BY_QUEUE);
+    errno = 0;
+    assert_int_equal(wq__beacon_include(&b, 0), WQ_ENOTSUP);
+    assert_int_equal(errno, ENOSYS);
     wq__beacon_fini(&b);
     assert_int_equal(wq__beacon_fd(&b), -1);
 }

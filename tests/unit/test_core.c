@@ -1,279 +1,264 @@
 /* SPDX-License-Identifier: MIT */
-/* test_core.c: does a key live as the picture in core.h says?
+/* test_core.c: does a key change its state as core.h describes?
  *
- * One test for each arrow, for each way a key can wait, and for what verbs
- * refuse. The core knows no clock: `now` is a number in the call. After every
- * test the auditor must be content and no memory lost.
+ * One scene for each arrow, for each way a key can wait, and for what verbs
+ * refuse. The verbs of the scripts are in core_fixture.h.
  */
-#include "support/wq_test.h"
-
-#include <string.h>
-
-#include "core/core.h"
-#include "support/counting.h"
-#include "unit/lifo.h"
-
-#define MS INT64_C(1000000)
-
-struct fixture {
-    struct counting mem;
-    struct lifo     lifo;
-    wq_order        order;
-    struct wq__core core;
-};
-
-static struct fixture f;
-
-static void
-open_with(const wq_order *order)
-{
-    const struct wq__hash_key secret = {.k0 = 1, .k1 = 2, .mask = UINT32_MAX};
-
-    counting_init(&f.mem);
-    wq__core_init(&f.core, secret, order, &f.mem.allocator);
-}
-
-static int
-open_core(void **state)
-{
-    (void)state;
-    memset(&f, 0, sizeof f);
-    open_with(NULL);
-    return 0;
-}
-
-static int
-open_lifo(void **state)
-{
-    (void)state;
-    memset(&f, 0, sizeof f);
-    f.order = lifo_order(&f.lifo);
-    open_with(&f.order);
-    return 0;
-}
-
-static int
-close_core(void **state)
-{
-    (void)state;
-    const char *broken = wq__core_check(&f.core);
-    if (broken)
-        fail_msg("%s", broken);
-    wq__core_fini(&f.core);
-    assert_int_equal(f.mem.bytes, 0);
-    return 0;
-}
-
-/* ---- words -------------------------------------------------------------- */
-
-static uint32_t
-hash_of(const char *s)
-{
-    return wq__core_hash(&f.core, wq_str(s));
-}
-
-static void
-add_as(const char *s, wq_added expected)
-{
-    wq_added what;
-    assert_int_equal(wq__core_add(&f.core, wq_str(s), hash_of(s), 0, &what),
-                     WQ_OK);
-    assert_int_equal(what, expected);
-}
-
-static void
-add(const char *s)
-{
-    add_as(s, WQ_ADDED_NEW);
-}
-
-static void
-add_at(const char *s, int64_t at, wq_added expected)
-{
-    wq_added what;
-    assert_int_equal(
-        wq__core_add_after(&f.core, wq_str(s), hash_of(s), 0, at, false, &what),
-        WQ_OK);
-    assert_int_equal(what, expected);
-}
-
-static void
-pass_to(int64_t now)
-{
-    wq__core_promote(&f.core, now);
-}
-
-static void
-expect_len(size_t len)
-{
-    assert_int_equal(wq__core_len(&f.core), len);
-}
-
-static wq_item *
-get(const char *expected)
-{
-    wq_item *item = NULL;
-    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_OK);
-    assert_int_equal(item->key.len, strlen(expected));
-    assert_memory_equal(item->key.data, expected, strlen(expected));
-    return item;
-}
-
-static void
-done(wq_item *item)
-{
-    assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_OK);
-}
-
-static void
-expect_nothing_to_get(void)
-{
-    wq_item *item = NULL;
-    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_ENOTFOUND);
-    assert_null(item);
-}
+#include "unit/core_fixture.h"
 
 /* ---- the arrows --------------------------------------------------------- */
 
-TEST(new_core_is_empty_idle_and_costs_no_memory)
+static const struct scene arrows[] = {
+    {"a new core is empty and idle", "len 0; idle 1; get -"},
+    /* absent -> READY; Q-03 */
+    {"an added key is READY", "add foo NEW; len 1; idle 0"},
+    /* READY -> READY; Q-03 */
+    {"a READY key added again is READY once",
+     "add foo NEW; add bar NEW; add foo MERGED; len 2; run foo; run bar; "
+     "get -"},
+    /* READY -> HELD; Q-17 */
+    {"a key handed out is HELD and no longer READY",
+     "add foo NEW; get foo; len 0; get -; loans 1; idle 0"},
+    /* HELD -> absent; Q-11 */
+    {"a key that is done is forgotten",
+     "add foo NEW; run foo; idle 1; records 0; loans 0; add foo NEW"},
+    /* HELD -> HELD+DIRTY -> READY; Q-04 Q-12 */
+    {"a key added while HELD is READY again after done",
+     "add foo NEW; get foo; add foo DIRTY; len 0; done foo; len 1; run foo; "
+     "get -"},
+    /* HELD+DIRTY -> HELD+DIRTY; Q-06 */
+    {"a key added often while HELD is handed out once more",
+     "add foo NEW; get foo; add foo DIRTY; add foo MERGED; add foo MERGED; "
+     "dirty 1; done foo; dirty 0; run foo; get -"},
+    /* L1 */
+    {"a HELD key is not handed out a second time",
+     "add foo NEW; get foo; add foo DIRTY; get -"},
+    /* L4 Q-23: its place is where done puts it, not where the add came. */
+    {"a DIRTY key goes to the tail at done",
+     "add foo NEW; get foo; add foo DIRTY; add bar NEW; done foo; get bar; "
+     "get foo"},
+    {"keys leave first come, first served",
+     "add a NEW; add b NEW; add c NEW; get a; add d NEW; get b; get c; get d"},
+    {"several keys are HELD at once and done in any order",
+     "add a NEW; add b NEW; add c NEW; get a; get b; get c; done b; done c; "
+     "loans 1; done a; idle 1"},
+    {"the item of a plain add has priority 0", "add foo NEW; get foo +0"},
+    {"a key without a backoff is added as ever where backoffs are respected",
+     "respect; add foo NEW; add foo MERGED; get foo; add foo DIRTY"},
+    {"a key and its prefix are two keys", "add foo NEW; add foobar NEW; len 2"},
+    /* Q-21, where we differ: an error, and nothing changed. */
+    {"done of a key that is not HELD is refused",
+     "add foo NEW; done-key foo ESTATE; done-key bar ESTATE; len 1; run foo; "
+     "len 0"},
+    {"done by key ends the loan",
+     "add foo NEW; get foo; done-key foo OK; idle 1"},
+    {"done by key of a DIRTY key makes it READY",
+     "add foo NEW; get foo; add foo DIRTY; done-key foo OK; get foo"},
+};
+
+TEST(key_moves_along_the_arrows)
 {
-    expect_len(0);
-    assert_true(wq__core_idle(&f.core));
+    run_scenes(arrows, LEN(arrows), open_core);
+}
+
+TEST(new_core_allocates_nothing)
+{
     expect_nothing_to_get();
     assert_int_equal(f.mem.calls, 0);
 }
 
-/* absent -> READY; Q-03 */
-TEST(added_key_is_ready)
+TEST(core_without_an_allocator_has_the_default_one)
 {
-    add("foo");
-    expect_len(1);
-    assert_false(wq__core_idle(&f.core));
+    const struct wq__hash_key secret = {.mask = UINT32_MAX};
+
+    wq__core_init(&f.core, secret, NULL, NULL);
+    play("add foo NEW; run foo");
+    assert_int_equal(f.mem.calls, 0);
 }
 
-/* READY -> READY; Q-03 */
-TEST(ready_key_added_again_is_ready_once)
+/* ---- shutdown ----------------------------------------------------------- */
+
+static const struct scene shutdowns[] = {
+    /* Q-15 Q-16, where we differ: adds are refused aloud. */
+    {"adds after shutdown are refused",
+     "shutdown; add foo ESHUTDOWN; add foo @5 ESHUTDOWN; idle 1"},
+    /* */
+    {"READY keys are handed out after shutdown",
+     "add foo NEW; shutdown; run foo; get -"},
+    /* */
+    {"a key made DIRTY before shutdown is handed out after it",
+     "add foo NEW; get foo; add foo DIRTY; shutdown; done foo; run foo; "
+     "idle 1"},
+    /* */
+    {"a HELD key does not become DIRTY after shutdown",
+     "add foo NEW; get foo; shutdown; add foo ESHUTDOWN; done foo; get -"},
+    /* */
+    {"a second shutdown changes nothing",
+     "add foo NEW; shutdown; shutdown; len 1"},
+    /* D-13 */
+    {"shutdown drops WAITING keys",
+     "add foo @50 SCHEDULED; add bar @60 SCHEDULED; add bar NEW; shutdown; "
+     "drop-waiting; next never; pass 100; len 1; run bar; records 0"},
+};
+
+TEST(shutdown_refuses_adds_and_keeps_ready_keys)
 {
-    add("foo");
-    add("bar");
-    add_as("foo", WQ_ADDED_MERGED);
-    expect_len(2);
+    run_scenes(shutdowns, LEN(shutdowns), open_core);
+}
+
+TEST(refused_add_leaves_the_result_alone)
+{
+    const wq_key key = wq_str("foo");
+    wq_added     what = WQ_ADDED_SOONER;
+
+    wq__core_shut_down(&f.core);
+    assert_int_equal(wq__core_add(&f.core, key, hash_of("foo"), 0, &what),
+                     WQ_ESHUTDOWN);
+    assert_int_equal(
+        wq__core_add_after(&f.core, key, hash_of("foo"), 0, 5, false, &what),
+        WQ_ESHUTDOWN);
+    assert_int_equal(what, WQ_ADDED_SOONER);
+}
+
+/* O-13: what the inbox accepted before the shutdown still goes in. */
+TEST(accepted_key_is_admitted_after_shutdown)
+{
+    wq_added what;
+
+    wq__core_shut_down(&f.core);
+    assert_int_equal(
+        wq__core_admit(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
+        WQ_OK);
+    assert_int_equal(what, WQ_ADDED_NEW);
     done(get("foo"));
-    done(get("bar"));
-    expect_nothing_to_get();
 }
 
-/* READY -> HELD; Q-17 */
-TEST(got_key_is_held_and_no_longer_ready)
+/* ---- waiting ------------------------------------------------------------ */
+
+static const struct scene deadlines[] = {
+    /* D-01 */
+    {"a WAITING key becomes READY once, at its deadline",
+     "add foo @50 SCHEDULED; len 0; idle 1; next 50; pass 60; len 1; run foo; "
+     "pass 10000; len 0"},
+    /* D-02 L5 */
+    {"a later deadline is dropped",
+     "add foo @50 SCHEDULED; add foo @70 KEPT; pass 60; len 1; run foo; "
+     "pass 80; len 0"},
+    /* D-03 L5 */
+    {"an earlier deadline wins",
+     "add foo @50 SCHEDULED; add foo @30 SOONER; pass 40; len 1; run foo; "
+     "pass 60; len 0"},
+    {"an equal deadline changes nothing",
+     "add foo @50 SCHEDULED; add bar @50 SCHEDULED; add foo @50 KEPT; pass 50; "
+     "get foo; get bar"},
+    /* D-05 L4 */
+    {"keys due at once leave by deadline",
+     "add foo @1000 SCHEDULED; add bar @500 SCHEDULED; add baz @250 SCHEDULED; "
+     "pass 2000; len 3; get baz; get bar; get foo"},
+    /* D-08 */
+    {"a key is due exactly at its deadline",
+     "add foo @50 SCHEDULED; pass 49; len 0; pass 50; len 1"},
+    /* D-08 */
+    {"time that goes back takes no READY key back",
+     "add foo @50 SCHEDULED; add bar @60 SCHEDULED; pass 50; pass 10; len 1; "
+     "run foo; pass 59; len 0; pass 60; len 1"},
+    /* D-10 */
+    {"a deadline that comes while HELD makes the key DIRTY",
+     "add foo NEW; get foo; add foo @10 SCHEDULED; pass 10; len 0; dirty 1; "
+     "done foo; len 1"},
+    /* D-10 */
+    {"a deadline that comes while READY merges",
+     "add foo NEW; add foo @10 SCHEDULED; pass 10; len 1; run foo; records 0"},
+    /* D-11 */
+    {"an add does not end the waiting",
+     "add foo @10 SCHEDULED; add foo NEW; run foo; len 0; next 10; pass 10; "
+     "len 1"},
+    /* D-12, where we differ: L4. */
+    {"equal deadlines become READY in arrival order",
+     "add d @10 SCHEDULED; add a @10 SCHEDULED; add c @10 SCHEDULED; "
+     "add b @10 SCHEDULED; add e @10 SCHEDULED; add g @10 SCHEDULED; "
+     "add f @10 SCHEDULED; pass 10; get d; get a; get c; get b; get e; get g; "
+     "get f"},
+    {"a HELD key with a deadline is remembered after done",
+     "add foo NEW; get foo; add foo @10 SCHEDULED; done foo; len 0; idle 1; "
+     "records 1; pass 10; run foo; records 0"},
+    {"a deadline in the past is due at the next look",
+     "add foo @-5 SCHEDULED; add bar @-9223372036854775808 SCHEDULED; len 0; "
+     "pass 0; get bar; get foo"},
+    {"a deadline of WQ_FOREVER never comes",
+     "add foo @never SCHEDULED; pass 9223372036854775806; len 0; next never"},
+};
+
+TEST(waiting_key_becomes_ready_at_its_deadline)
 {
-    add("foo");
-    get("foo");
-    expect_len(0);
-    expect_nothing_to_get();
-    assert_int_equal(f.core.loans.live, 1);
-    assert_false(wq__core_idle(&f.core));
+    run_scenes(deadlines, LEN(deadlines), open_core);
 }
 
-/* HELD -> absent; Q-11 */
-TEST(done_key_is_forgotten)
+/* ---- a plug-in decides the order ---------------------------------------- */
+
+_Static_assert(WQ__OFFER_AGAIN_NS == 10000000, "the script below counts on it");
+
+static const struct scene plug_ins[] = {
+    {"the plug-in hands out the newest first",
+     "add a NEW; add b NEW; add c NEW; get c; get b; get a"},
+    /* Q-05 Q-06 */
+    {"the plug-in is touched for READY keys only",
+     "add foo NEW; add foo MERGED; touches 1; get foo; add foo DIRTY; "
+     "add foo MERGED; touches 1"},
+    /* L6 */
+    {"an add that the plug-in refuses leaves no trace",
+     "refuse 1; add foo ENOMEM; records 0; add foo NEW; get foo"},
+    /* L6 Q-24 */
+    {"a due key that the plug-in refuses is offered again later",
+     "add a @1 SCHEDULED; add b @2 SCHEDULED; add c @3 SCHEDULED; refuse 2; "
+     "pass 10; len 2; next 10000010; get c; get a; pass 10000010; get b"},
+    /* L6 */
+    {"a done that the plug-in refuses keeps loan and DIRTY",
+     "add foo NEW; get foo; add foo DIRTY; refuse 1; done foo ENOMEM; loans 1; "
+     "dirty 1; len 0; done foo; get foo"},
+};
+
+TEST(plug_in_decides_the_order_and_may_refuse)
 {
-    add("foo");
-    done(get("foo"));
-    assert_true(wq__core_idle(&f.core));
-    assert_int_equal(f.core.recs.live, 0);
+    run_scenes(plug_ins, LEN(plug_ins), open_lifo);
+}
+
+TEST(plug_in_that_denies_its_keys_costs_no_loan)
+{
+    wq_item *item = NULL;
+
+    add("foo", 0, WQ_ADDED_NEW);
+    f.plug_in.len = 0; /* it lost the key */
+    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_ESTATE);
+    assert_null(item);
     assert_int_equal(f.core.loans.live, 0);
-    add("foo"); /* new again */
-}
-
-/* HELD -> HELD+DIRTY -> READY; Q-04 Q-12 */
-TEST(key_added_while_held_is_ready_again_after_done)
-{
-    add("foo");
-    wq_item *item = get("foo");
-    add_as("foo", WQ_ADDED_DIRTY);
-    expect_len(0);
-    done(item);
-    expect_len(1);
-    done(get("foo"));
-    expect_nothing_to_get();
-}
-
-/* HELD+DIRTY -> HELD+DIRTY; Q-06 */
-TEST(key_added_often_while_held_is_handed_out_once_more)
-{
-    add("foo");
-    wq_item *item = get("foo");
-    add_as("foo", WQ_ADDED_DIRTY);
-    add_as("foo", WQ_ADDED_MERGED);
-    add_as("foo", WQ_ADDED_MERGED);
-    assert_int_equal(f.core.dirty, 1);
-    done(item);
-    assert_int_equal(f.core.dirty, 0);
-    done(get("foo"));
-    expect_nothing_to_get();
-}
-
-/* L1 */
-TEST(held_key_is_not_handed_out_a_second_time)
-{
-    add("foo");
-    get("foo");
-    add_as("foo", WQ_ADDED_DIRTY);
-    expect_nothing_to_get();
-}
-
-/* L4 Q-23: its place is where done puts it, not where the add came. */
-TEST(dirty_key_goes_to_the_tail_at_done)
-{
-    add("foo");
-    wq_item *foo = get("foo");
-    add_as("foo", WQ_ADDED_DIRTY);
-    add("bar");
-    done(foo);
-    get("bar");
+    f.plug_in.len = 1;
     get("foo");
 }
 
-TEST(keys_leave_first_come_first_served)
+TEST(plug_in_is_destroyed_before_its_keys)
 {
-    add("a");
-    add("b");
-    add("c");
-    get("a");
-    add("d");
-    get("b");
-    get("c");
-    get("d");
+    const wq_order order = plug_in_order(&f.plug_in);
+
+    f.plug_in.letter = 'k';
+    play("add key1 NEW; add key2 NEW");
+    wq__core_fini(&f.core);
+    assert_int_equal(f.plug_in.destroys, 1);
+    assert_int_equal(f.plug_in.seen, 2);
+    open_with(&order); /* for close_core() */
 }
 
-TEST(several_keys_are_held_at_once_and_done_in_any_order)
-{
-    add("a");
-    add("b");
-    add("c");
-    wq_item *a = get("a"), *b = get("b"), *c = get("c");
-    done(b);
-    done(c);
-    assert_int_equal(f.core.loans.live, 1);
-    done(a);
-    assert_true(wq__core_idle(&f.core));
-}
+/* ---- keys --------------------------------------------------------------- */
 
 TEST(item_shows_the_copied_bytes_until_done)
 {
     char key[] = "foo";
 
-    add(key);
+    add(key, 0, WQ_ADDED_NEW);
     memset(key, 'x', 3); /* the caller's own from here on */
     const wq_item *item = get("foo");
-    add("bar");
+    add("bar", 0, WQ_ADDED_NEW);
     assert_memory_equal(item->key.data, "foo", 3);
-}
-
-TEST(item_of_a_plain_add_has_priority_zero)
-{
-    add("foo");
-    assert_int_equal(get("foo")->priority, 0);
 }
 
 TEST(keys_are_bytes_and_may_hold_any)
@@ -288,25 +273,8 @@ TEST(keys_are_bytes_and_may_hold_any)
             WQ_OK);
         assert_int_equal(what, WQ_ADDED_NEW);
     }
-    expect_len(3);
+    assert_int_equal(wq__core_len(&f.core), 3);
 }
-
-/* ---- fences ------------------------------------------------------------- */
-
-TEST(fence_grows_with_every_hand_out)
-{
-    uint64_t last = 0;
-
-    for (int i = 0; i < 10; i++) {
-        add(i % 2 ? "foo" : "bar");
-        wq_item *item = get(i % 2 ? "foo" : "bar");
-        assert_true(item->fence > last);
-        last = item->fence;
-        done(item);
-    }
-}
-
-/* ---- long keys ---------------------------------------------------------- */
 
 /* At and around the length where the bytes move out of the record. */
 TEST(keys_of_every_length_around_inline_live_alike)
@@ -316,10 +284,10 @@ TEST(keys_of_every_length_around_inline_live_alike)
     memset(key, 'k', sizeof key);
     for (size_t len = WQ__KEY_INLINE - 3; len <= WQ__KEY_INLINE + 3; len++) {
         key[len] = '\0';
-        add(key);
-        add_as(key, WQ_ADDED_MERGED);
+        add(key, 0, WQ_ADDED_NEW);
+        add(key, 0, WQ_ADDED_MERGED);
         wq_item *item = get(key);
-        add_as(key, WQ_ADDED_DIRTY);
+        add(key, 0, WQ_ADDED_DIRTY);
         done(item);
         done(get(key));
         key[len] = 'k';
@@ -335,18 +303,11 @@ TEST(long_keys_that_differ_in_the_last_byte_are_two)
     memset(b, 'k', sizeof b);
     strcpy(a + sizeof a - 2, "a");
     strcpy(b + sizeof b - 2, "b");
-    add(a);
-    add(b);
-    expect_len(2);
+    add(a, 0, WQ_ADDED_NEW);
+    add(b, 0, WQ_ADDED_NEW);
+    assert_int_equal(wq__core_len(&f.core), 2);
     get(a);
     get(b);
-}
-
-TEST(key_and_its_beginning_are_two)
-{
-    add("foo");
-    add("foobar");
-    expect_len(2);
 }
 
 /* bytes beside the record go back with it. */
@@ -356,66 +317,87 @@ TEST(long_key_gives_its_memory_back_at_done)
 
     memset(key, 'k', sizeof key - 1);
     key[sizeof key - 1] = '\0';
-    add("short"); /* keeps a block of records there */
-    add(key);
+    add("short", 0, WQ_ADDED_NEW); /* keeps a block of records there */
+    add(key, 0, WQ_ADDED_NEW);
     const size_t with = f.mem.bytes;
     get("short");
     done(get(key));
     assert_true(f.mem.bytes < with);
 }
 
-/* ---- done, misused ------------------------------------------------------ */
+/* ---- items -------------------------------------------------------------- */
 
-/* Q-21, where we differ: an error, and nothing changed. */
-TEST(done_of_a_key_not_held_is_refused)
+TEST(fence_grows_with_every_hand_out)
 {
-    add("foo");
-    assert_int_equal(
-        wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo"), 0, NULL),
-        WQ_ESTATE);
-    assert_int_equal(
-        wq__core_done_key(&f.core, wq_str("bar"), hash_of("bar"), 0, NULL),
-        WQ_ESTATE);
-    expect_len(1);
-    done(get("foo"));
-    expect_len(0);
+    uint64_t last = 0;
+
+    for (int i = 0; i < 10; i++) {
+        add(i % 2 ? "foo" : "bar", 0, WQ_ADDED_NEW);
+        wq_item *item = get(i % 2 ? "foo" : "bar");
+        assert_true(item->fence > last);
+        last = item->fence;
+        done(item);
+    }
 }
 
-TEST(done_by_key_ends_the_loan)
+static void
+expect_refused(const wq_item *item)
 {
-    add("foo");
-    wq_item *item = get("foo");
-    assert_int_equal(
-        wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo"), 0, NULL),
-        WQ_OK);
-    assert_true(wq__core_idle(&f.core));
     assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_ESTATE);
 }
 
-TEST(done_by_key_of_a_dirty_key_makes_it_ready)
+TEST(prepared_get_shows_what_the_get_hands_out)
 {
-    add("foo");
-    get("foo");
-    add_as("foo", WQ_ADDED_DIRTY);
-    assert_int_equal(
-        wq__core_done_key(&f.core, wq_str("foo"), hash_of("foo"), 0, NULL),
-        WQ_OK);
-    get("foo");
+    wq_item next;
+    int64_t waited;
+
+    play("ages; add low NEW; add first +1 NEW; add second +1 NEW");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(wq__core_prepare_get(&f.core, 7, &next, &waited),
+                         WQ_OK);
+        expect_sound();
+        const char *const bytes = next.key.data;
+        const wq_item    *item = get_at(7, bytes);
+        assert_int_equal(item->priority, next.priority);
+        assert_int_equal(item->fence, next.fence);
+        assert_int_equal(wq__core_latency(item), waited);
+    }
+    assert_int_equal(wq__core_prepare_get(&f.core, 7, &next, &waited),
+                     WQ_ENOTFOUND);
+}
+
+TEST(prepared_get_needs_no_memory)
+{
+    wq_item  next, *item;
+    int64_t  waited;
+    uint64_t calls;
+
+    play("add foo NEW");
+    counting_fail(&f.mem, 1, COUNTING_ONCE);
+    assert_int_equal(wq__core_prepare_get(&f.core, 0, &next, &waited),
+                     WQ_ENOMEM);
+    assert_int_equal(wq__core_prepare_get(&f.core, 0, &next, &waited), WQ_OK);
+    assert_int_equal(waited, -1);
+    calls = f.mem.calls;
+    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_OK);
+    assert_int_equal(f.mem.calls, calls);
 }
 
 TEST(item_done_twice_is_refused)
 {
-    add("foo");
-    add("bar");
+    play("add foo NEW; add bar NEW; add baz NEW");
     get("foo"); /* stays, and with it the memory of the loans */
-    wq_item *item = get("bar");
-    done(item);
-    assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_ESTATE);
+    wq_item *bar = get("bar"), *baz = get("baz");
+    done(bar);
+    expect_refused(bar);
+    assert_int_equal(
+        wq__core_done_key(&f.core, wq_str("baz"), hash_of("baz"), 0, NULL),
+        WQ_OK);
+    expect_refused(baz);
     assert_int_equal(f.core.loans.live, 1);
 }
 
-/* O-06: when a burst of loans has ended, asking again with an item of then must
- * still be answered. */
+/* O-06 */
 TEST(item_done_twice_is_refused_after_a_burst_of_loans)
 {
     enum { BURST = 500 };
@@ -433,438 +415,40 @@ TEST(item_done_twice_is_refused_after_a_burst_of_loans)
     for (size_t i = 0; i < BURST; i++)
         done(items[i]);
     for (size_t i = 0; i < BURST; i++)
-        assert_int_equal(wq__core_done(&f.core, items[i], 0, NULL), WQ_ESTATE);
+        expect_refused(items[i]);
 }
 
-TEST(copy_of_an_item_is_not_the_item)
+TEST(copied_and_invented_items_are_refused)
 {
-    add("foo");
+    add("foo", 0, WQ_ADDED_NEW);
     wq_item *item = get("foo");
     wq_item  copy = *item;
-    assert_int_equal(wq__core_done(&f.core, &copy, 0, NULL), WQ_ESTATE);
+
+    expect_refused(&copy);
+    for (copy.loan = 0; copy.loan < 70000; copy.loan++)
+        expect_refused(&copy);
     assert_int_equal(f.core.loans.live, 1);
     done(item);
 }
 
-TEST(item_with_any_slot_is_refused)
-{
-    add("foo");
-    wq_item *item = get("foo");
-    for (uint32_t slot = 0; slot < 70000; slot++) {
-        const wq_item foreign = {.key = item->key, .slot = slot};
-        assert_int_equal(wq__core_done(&f.core, &foreign, 0, NULL), WQ_ESTATE);
-    }
-    done(item);
-}
-
-/* ---- shutdown ----------------------------------------------------------- */
-
-/* Q-15 Q-16, where we differ: adds are refused aloud. */
-TEST(shut_down_core_refuses_adds)
-{
-    wq_added what = WQ_ADDED_SOONER;
-
-    wq__core_shut_down(&f.core);
-    assert_int_equal(
-        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
-        WQ_ESHUTDOWN);
-    assert_int_equal(wq__core_add_after(&f.core, wq_str("foo"), hash_of("foo"),
-                                        0, 5, false, &what),
-                     WQ_ESHUTDOWN);
-    assert_int_equal(what, WQ_ADDED_SOONER);
-    assert_true(wq__core_idle(&f.core));
-}
-
-/* */
-TEST(ready_keys_can_be_taken_after_shutdown)
-{
-    add("foo");
-    wq__core_shut_down(&f.core);
-    done(get("foo"));
-    expect_nothing_to_get();
-}
-
-/* */
-TEST(key_made_dirty_before_shutdown_is_handed_out_after_it)
-{
-    add("foo");
-    wq_item *item = get("foo");
-    add_as("foo", WQ_ADDED_DIRTY);
-    wq__core_shut_down(&f.core);
-    done(item);
-    done(get("foo"));
-    assert_true(wq__core_idle(&f.core));
-}
-
-/* */
-TEST(held_key_is_not_made_dirty_after_shutdown)
-{
-    wq_added what;
-
-    add("foo");
-    wq_item *item = get("foo");
-    wq__core_shut_down(&f.core);
-    assert_int_equal(
-        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
-        WQ_ESHUTDOWN);
-    done(item);
-    expect_nothing_to_get();
-}
-
-/* O-13: what the inbox accepted before the shutdown still goes in. */
-TEST(accepted_key_is_admitted_after_shutdown)
-{
-    wq_added what;
-
-    wq__core_shut_down(&f.core);
-    assert_int_equal(
-        wq__core_admit(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
-        WQ_OK);
-    assert_int_equal(what, WQ_ADDED_NEW);
-    done(get("foo"));
-}
-
-/* */
-TEST(second_shutdown_changes_nothing)
-{
-    add("foo");
-    wq__core_shut_down(&f.core);
-    wq__core_shut_down(&f.core);
-    expect_len(1);
-}
-
-/* D-13 */
-TEST(shutdown_drops_what_waits)
-{
-    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
-    add_at("bar", 60 * MS, WQ_ADDED_SCHEDULED);
-    add("bar");
-    wq__core_shut_down(&f.core);
-    wq__core_drop_waiting(&f.core);
-    assert_int_equal(wq__core_next_deadline(&f.core), WQ_FOREVER);
-    pass_to(100 * MS);
-    expect_len(1);
-    done(get("bar"));
-    assert_int_equal(f.core.recs.live, 0);
-}
-
-/* ---- waiting ------------------------------------------------------------ */
-
-/* D-01 */
-TEST(delayed_key_becomes_ready_once_when_its_time_has_come)
-{
-    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
-    expect_len(0);
-    assert_true(wq__core_idle(&f.core));
-    assert_int_equal(wq__core_next_deadline(&f.core), 50 * MS);
-    pass_to(60 * MS);
-    expect_len(1);
-    done(get("foo"));
-    pass_to(10000 * MS);
-    expect_len(0);
-}
-
-/* D-02 L5 */
-TEST(later_deadline_is_dropped)
-{
-    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
-    add_at("foo", 70 * MS, WQ_ADDED_KEPT);
-    pass_to(60 * MS);
-    expect_len(1);
-    done(get("foo"));
-    pass_to(80 * MS);
-    expect_len(0);
-}
-
-/* D-03 L5 */
-TEST(earlier_deadline_wins)
-{
-    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
-    add_at("foo", 30 * MS, WQ_ADDED_SOONER);
-    pass_to(40 * MS);
-    expect_len(1);
-    done(get("foo"));
-    pass_to(60 * MS);
-    expect_len(0);
-}
-
-TEST(equal_deadline_changes_nothing)
-{
-    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
-    add_at("bar", 50 * MS, WQ_ADDED_SCHEDULED);
-    add_at("foo", 50 * MS, WQ_ADDED_KEPT);
-    pass_to(50 * MS);
-    get("foo");
-    get("bar");
-}
-
-/* D-05 L4 */
-TEST(keys_due_at_once_leave_by_deadline)
-{
-    add_at("foo", 1000 * MS, WQ_ADDED_SCHEDULED);
-    add_at("bar", 500 * MS, WQ_ADDED_SCHEDULED);
-    add_at("baz", 250 * MS, WQ_ADDED_SCHEDULED);
-    pass_to(2000 * MS);
-    expect_len(3);
-    get("baz");
-    get("bar");
-    get("foo");
-}
-
-/* D-08 */
-TEST(key_is_due_exactly_at_its_deadline)
-{
-    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
-    pass_to(50 * MS - 1);
-    expect_len(0);
-    pass_to(50 * MS);
-    expect_len(1);
-}
-
-/* D-08: what was promoted stays READY; the rest waits for its time. */
-TEST(time_that_goes_back_takes_no_ready_key_back)
-{
-    add_at("foo", 50 * MS, WQ_ADDED_SCHEDULED);
-    add_at("bar", 60 * MS, WQ_ADDED_SCHEDULED);
-    pass_to(50 * MS);
-    pass_to(10 * MS);
-    expect_len(1);
-    done(get("foo"));
-    pass_to(60 * MS - 1);
-    expect_len(0);
-    pass_to(60 * MS);
-    expect_len(1);
-}
-
-/* D-10 */
-TEST(deadline_that_comes_while_held_makes_dirty)
-{
-    add("foo");
-    wq_item *item = get("foo");
-    add_at("foo", 10 * MS, WQ_ADDED_SCHEDULED);
-    pass_to(10 * MS);
-    expect_len(0);
-    assert_int_equal(f.core.dirty, 1);
-    done(item);
-    expect_len(1);
-}
-
-/* D-10 */
-TEST(deadline_that_comes_while_ready_merges)
-{
-    add("foo");
-    add_at("foo", 10 * MS, WQ_ADDED_SCHEDULED);
-    pass_to(10 * MS);
-    expect_len(1);
-    done(get("foo"));
-    assert_int_equal(f.core.recs.live, 0);
-}
-
-/* D-11 */
-TEST(add_does_not_end_the_waiting)
-{
-    add_at("foo", 10 * MS, WQ_ADDED_SCHEDULED);
-    add("foo");
-    done(get("foo"));
-    expect_len(0);
-    assert_int_equal(wq__core_next_deadline(&f.core), 10 * MS);
-    pass_to(10 * MS);
-    expect_len(1);
-}
-
-/* D-12, where we differ: L4. */
-TEST(equal_deadlines_become_ready_in_arrival_order)
-{
-    static const char *const keys[] = {"d", "a", "c", "b", "e", "g", "f"};
-    enum { N = sizeof keys / sizeof keys[0] };
-
-    for (size_t i = 0; i < N; i++)
-        add_at(keys[i], 10 * MS, WQ_ADDED_SCHEDULED);
-    pass_to(10 * MS);
-    for (size_t i = 0; i < N; i++)
-        get(keys[i]);
-}
-
-TEST(held_key_that_waits_is_remembered_after_done)
-{
-    add("foo");
-    wq_item *item = get("foo");
-    add_at("foo", 10 * MS, WQ_ADDED_SCHEDULED);
-    done(item);
-    expect_len(0);
-    assert_true(wq__core_idle(&f.core)); /* waiting is not work, yet */
-    assert_int_equal(f.core.recs.live, 1);
-    pass_to(10 * MS);
-    done(get("foo"));
-    assert_int_equal(f.core.recs.live, 0);
-}
-
-TEST(deadline_in_the_past_is_due_at_the_next_look)
-{
-    add_at("foo", -5, WQ_ADDED_SCHEDULED);
-    add_at("bar", INT64_MIN, WQ_ADDED_SCHEDULED);
-    expect_len(0);
-    pass_to(0);
-    get("bar");
-    get("foo");
-}
-
-TEST(deadline_for_ever_never_comes)
-{
-    add_at("foo", WQ_FOREVER, WQ_ADDED_SCHEDULED);
-    pass_to(WQ_FOREVER - 1);
-    expect_len(0);
-    assert_int_equal(wq__core_next_deadline(&f.core), WQ_FOREVER);
-}
-
-/* ---- a plug-in decides the order ---------------------------------------- */
-
-TEST(plug_in_hands_out_the_newest_first)
-{
-    add("a");
-    add("b");
-    add("c");
-    get("c");
-    get("b");
-    get("a");
-}
-
-/* Q-05 Q-06: told of a READY key only. */
-TEST(plug_in_is_touched_for_ready_keys_only)
-{
-    add("foo");
-    add_as("foo", WQ_ADDED_MERGED);
-    assert_int_equal(f.lifo.touches, 1);
-    get("foo");
-    add_as("foo", WQ_ADDED_DIRTY);
-    add_as("foo", WQ_ADDED_MERGED);
-    assert_int_equal(f.lifo.touches, 1);
-}
-
-/* L6 */
-TEST(add_that_the_plug_in_refuses_leaves_no_trace)
-{
-    wq_added what;
-
-    f.lifo.refuse = 1;
-    assert_int_equal(
-        wq__core_add(&f.core, wq_str("foo"), hash_of("foo"), 0, &what),
-        WQ_ENOMEM);
-    assert_int_equal(f.core.recs.live, 0);
-    assert_int_equal(f.core.index.len, 0);
-    add("foo");
-    get("foo");
-}
-
-/* L6 Q-24: it waits on, and holds up nobody. */
-TEST(key_that_the_plug_in_refuses_when_due_is_offered_again)
-{
-    add_at("a", 1, WQ_ADDED_SCHEDULED);
-    add_at("b", 2, WQ_ADDED_SCHEDULED);
-    add_at("c", 3, WQ_ADDED_SCHEDULED);
-    f.lifo.refuse = 2;
-    pass_to(10);
-    expect_len(2);
-    assert_int_equal(wq__core_next_deadline(&f.core), 10 + WQ__OFFER_AGAIN_NS);
-    get("c");
-    get("a");
-    pass_to(10 + WQ__OFFER_AGAIN_NS);
-    get("b");
-}
-
-/* L6: wq_done() says so, and the key is still on loan and still dirty. */
-TEST(done_that_the_plug_in_refuses_keeps_the_loan)
-{
-    add("foo");
-    wq_item *item = get("foo");
-    add_as("foo", WQ_ADDED_DIRTY);
-    f.lifo.refuse = 1;
-    assert_int_equal(wq__core_done(&f.core, item, 0, NULL), WQ_ENOMEM);
-    assert_int_equal(f.core.loans.live, 1);
-    assert_int_equal(f.core.dirty, 1);
-    expect_len(0);
-    done(item);
-    get("foo");
-}
-
-TEST(plug_in_that_denies_its_keys_costs_no_loan)
-{
-    wq_item *item = NULL;
-
-    add("foo");
-    f.lifo.len = 0; /* it lost the key */
-    assert_int_equal(wq__core_get(&f.core, 0, &item), WQ_ESTATE);
-    assert_null(item);
-    assert_int_equal(f.core.loans.live, 0);
-    f.lifo.len = 1;
-    get("foo");
-}
-
-TEST(plug_in_is_destroyed_before_the_keys_it_may_look_at)
-{
-    f.lifo.letter = 'k';
-    add("key1");
-    add("key2");
-    wq__core_fini(&f.core);
-    assert_int_equal(f.lifo.destroys, 1);
-    assert_int_equal(f.lifo.seen, 2);
-    f.lifo.len = 0;
-    open_with(&f.order); /* for close_core() */
-}
-
-#define core_test(name) test_with(name, open_core, close_core)
-#define lifo_test(name) test_with(name, open_lifo, close_core)
-
-WQ_TESTS(core_test(new_core_is_empty_idle_and_costs_no_memory),
-         core_test(added_key_is_ready),
-         core_test(ready_key_added_again_is_ready_once),
-         core_test(got_key_is_held_and_no_longer_ready),
-         core_test(done_key_is_forgotten),
-         core_test(key_added_while_held_is_ready_again_after_done),
-         core_test(key_added_often_while_held_is_handed_out_once_more),
-         core_test(held_key_is_not_handed_out_a_second_time),
-         core_test(dirty_key_goes_to_the_tail_at_done),
-         core_test(keys_leave_first_come_first_served),
-         core_test(several_keys_are_held_at_once_and_done_in_any_order),
+WQ_TESTS(test(key_moves_along_the_arrows),
+         core_test(new_core_allocates_nothing),
+         core_test(core_without_an_allocator_has_the_default_one),
+         test(shutdown_refuses_adds_and_keeps_ready_keys),
+         core_test(refused_add_leaves_the_result_alone),
+         core_test(accepted_key_is_admitted_after_shutdown),
+         test(waiting_key_becomes_ready_at_its_deadline),
+         test(plug_in_decides_the_order_and_may_refuse),
+         lifo_test(plug_in_that_denies_its_keys_costs_no_loan),
+         lifo_test(plug_in_is_destroyed_before_its_keys),
          core_test(item_shows_the_copied_bytes_until_done),
-         core_test(item_of_a_plain_add_has_priority_zero),
          core_test(keys_are_bytes_and_may_hold_any),
-         core_test(fence_grows_with_every_hand_out),
          core_test(keys_of_every_length_around_inline_live_alike),
          core_test(long_keys_that_differ_in_the_last_byte_are_two),
-         core_test(key_and_its_beginning_are_two),
          core_test(long_key_gives_its_memory_back_at_done),
-         core_test(done_of_a_key_not_held_is_refused),
-         core_test(done_by_key_ends_the_loan),
-         core_test(done_by_key_of_a_dirty_key_makes_it_ready),
+         core_test(fence_grows_with_every_hand_out),
+         core_test(prepared_get_shows_what_the_get_hands_out),
+         core_test(prepared_get_needs_no_memory),
          core_test(item_done_twice_is_refused),
          core_test(item_done_twice_is_refused_after_a_burst_of_loans),
-         core_test(copy_of_an_item_is_not_the_item),
-         core_test(item_with_any_slot_is_refused),
-         core_test(shut_down_core_refuses_adds),
-         core_test(ready_keys_can_be_taken_after_shutdown),
-         core_test(key_made_dirty_before_shutdown_is_handed_out_after_it),
-         core_test(held_key_is_not_made_dirty_after_shutdown),
-         core_test(accepted_key_is_admitted_after_shutdown),
-         core_test(second_shutdown_changes_nothing),
-         core_test(shutdown_drops_what_waits),
-         core_test(delayed_key_becomes_ready_once_when_its_time_has_come),
-         core_test(later_deadline_is_dropped), core_test(earlier_deadline_wins),
-         core_test(equal_deadline_changes_nothing),
-         core_test(keys_due_at_once_leave_by_deadline),
-         core_test(key_is_due_exactly_at_its_deadline),
-         core_test(time_that_goes_back_takes_no_ready_key_back),
-         core_test(deadline_that_comes_while_held_makes_dirty),
-         core_test(deadline_that_comes_while_ready_merges),
-         core_test(add_does_not_end_the_waiting),
-         core_test(equal_deadlines_become_ready_in_arrival_order),
-         core_test(held_key_that_waits_is_remembered_after_done),
-         core_test(deadline_in_the_past_is_due_at_the_next_look),
-         core_test(deadline_for_ever_never_comes),
-         lifo_test(plug_in_hands_out_the_newest_first),
-         lifo_test(plug_in_is_touched_for_ready_keys_only),
-         lifo_test(add_that_the_plug_in_refuses_leaves_no_trace),
-         lifo_test(key_that_the_plug_in_refuses_when_due_is_offered_again),
-         lifo_test(done_that_the_plug_in_refuses_keeps_the_loan),
-         lifo_test(plug_in_that_denies_its_keys_costs_no_loan),
-         lifo_test(plug_in_is_destroyed_before_the_keys_it_may_look_at));
+         core_test(copied_and_invented_items_are_refused));

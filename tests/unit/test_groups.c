@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_groups.c: do lanes, rings and the list by age do what a simpler program
- * says?
+/* test_groups.c: do lanes, rings and the list by age agree with a simpler
+ * program?
  *
  * Random walks of a core with groups, priorities, a bound of HELD keys or
  * ageing, beside a model made of plain arrays. Every hand-out must be the same,
- * and the auditor content after every step. Then the table of groups by itself.
+ * and the core sound after every step. Then the table of groups by itself.
  */
-#include "support/wq_test.h"
+#include "unit/core_fixture.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "core/core.h"
 #include "core/inside.h"
-#include "support/counting.h"
 #include "unit/dice.h"
 
 enum { KEYS = 40, GROUPS = 6, LEVELS = 3, STEPS = 4000, BOUND = 60 };
@@ -206,76 +201,38 @@ model_offers(void)
 
 /* ---- the core beside it ------------------------------------------------- */
 
-static struct counting mem;
-static struct wq__core core;
-
-static void
-expect_sound(void)
-{
-    const char *broken = wq__core_check(&core);
-    if (broken)
-        fail_msg("%s", broken);
-}
-
 /* Keys of group 0 have none. */
-static wq_key
-key_of(char text[static 32], int k)
+static const char *
+name_of(int k)
 {
-    if (k % GROUPS)
-        (void)snprintf(text, 32, "group%d/%d", k % GROUPS, k);
-    else
-        (void)snprintf(text, 32, "key %d", k);
-    return wq_str(text);
-}
+    static char text[32];
 
-static struct wq__pick
-pick_of(wq_key key)
-{
-    struct wq__pick pick = {.hash = wq__core_hash(&core, key)};
-
-    pick.group = wq_group_before_slash(NULL, key);
-    if (pick.group.len)
-        pick.group_hash = wq__core_hash(&core, pick.group);
-    return pick;
-}
-
-static void
-core_add(int k, int level, int64_t now)
-{
-    const struct wq__how how = {.now = now, .priority = level - 1};
-    char                 text[32];
-    const wq_key         key = key_of(text, k);
-    struct wq__pick      pick = pick_of(key);
-
-    assert_int_equal(wq__core_add_with(&core, &how, &key, &pick, 1, NULL, NULL),
-                     WQ_OK);
+    (void)snprintf(text, sizeof text, k % GROUPS ? "group%d/%d" : "key%d-%d",
+                   k % GROUPS, k);
+    return text;
 }
 
 static void
 step_get(int64_t now)
 {
     const int k = model_get(now);
-    wq_item  *item = NULL;
-    char      text[32];
 
-    assert_int_equal(wq__core_get(&core, now, &item),
-                     k < 0 ? WQ_ENOTFOUND : WQ_OK);
-    if (k < 0)
+    if (k < 0) {
+        expect_nothing_to_get();
         return;
-    assert_string_equal(item->key.data, key_of(text, k).data);
-    assert_int_equal(item->priority, m.key[k].level - 1);
-    m.key[k].item = item;
+    }
+    m.key[k].item = get_at(now, name_of(k));
+    assert_int_equal(m.key[k].item->priority, m.key[k].level - 1);
 }
 
 static void
 step_done(struct dice *dice, int64_t now)
 {
     const int k = (int)dice_roll(dice, KEYS);
-    int64_t   work;
 
     if (!m.key[k].item)
         return;
-    assert_int_equal(wq__core_done(&core, m.key[k].item, now, &work), WQ_OK);
+    done_at(now, m.key[k].item);
     model_done(k, now);
 }
 
@@ -283,14 +240,11 @@ static void
 step_remove(struct dice *dice, int64_t now)
 {
     const int    k = (int)dice_roll(dice, KEYS);
-    char         text[32];
-    const wq_key key = key_of(text, k);
     const wq_err expected = m.key[k].ready || m.key[k].dirty ? WQ_OK
                             : m.key[k].item                  ? WQ_ESTATE
                                                              : WQ_ENOTFOUND;
 
-    assert_int_equal(
-        wq__core_remove(&core, key, wq__core_hash(&core, key), now), expected);
+    assert_int_equal(take_back(name_of(k), now), expected);
     model_remove(k);
 }
 
@@ -303,7 +257,7 @@ step(struct dice *dice, int64_t now, size_t bias)
     if (what < bias) {
         const int k = (int)dice_roll(dice, KEYS);
         const int level = (int)dice_roll(dice, LEVELS);
-        core_add(k, level, now);
+        add_grouped(name_of(k), level - 1, now);
         model_add(k, level, now);
     } else if (what == 9) {
         step_remove(dice, now);
@@ -318,26 +272,22 @@ step(struct dice *dice, int64_t now, size_t bias)
 static void
 walk(uint64_t seed, size_t max_held, int64_t bound, bool grouped)
 {
-    const struct wq__hash_key secret = {
-        .k0 = seed, .k1 = 2, .mask = seed % 2 ? UINT32_MAX : 3};
     struct dice dice = dice_from(seed);
 
     m = (struct model){
         .grouped = grouped, .max_held = max_held, .bound = bound};
-    counting_init(&mem);
-    wq__core_init(&core, secret, NULL, &mem.allocator);
+    open_masked(seed % 2 ? UINT32_MAX : 3, NULL);
     if (grouped)
-        wq__core_have_groups(&core, max_held);
+        wq__core_have_groups(&f.core, max_held);
     if (bound)
-        wq__core_serve_after(&core, bound);
+        wq__core_serve_after(&f.core, bound);
     for (int64_t i = 0; i < STEPS; i++) {
         step(&dice, i, i % 400 < 200 ? 5 : 2); /* fills, runs empty */
         expect_sound();
-        assert_int_equal(wq__core_offers(&core), model_offers());
-        assert_int_equal(core.ready.overdue, m.overdue);
+        assert_int_equal(wq__core_offers(&f.core), model_offers());
+        assert_int_equal(f.core.ready.overdue, m.overdue);
     }
-    wq__core_fini(&core);
-    assert_int_equal(mem.bytes, 0);
+    (void)close_core(NULL);
 }
 
 /* O-80 */
@@ -370,134 +320,98 @@ TEST(random_walk_of_an_ageing_queue_agrees_with_the_model)
 
 /* ---- the table ---------------------------------------------------------- */
 
-static void
-open_core(size_t max_held, uint32_t mask)
-{
-    const struct wq__hash_key secret = {.k0 = 1, .k1 = 2, .mask = mask};
+static const struct wq__groups *const groups = &f.core.ready.groups;
 
-    counting_init(&mem);
-    wq__core_init(&core, secret, NULL, &mem.allocator);
-    wq__core_have_groups(&core, max_held);
+static int
+open_groups(void **state)
+{
+    (void)open_core(state);
+    wq__core_have_groups(&f.core, 0);
+    return 0;
 }
 
 static void
-add_text(const char *text)
+add_key(const char *key)
 {
-    const struct wq__how how = {.priority = 0};
-    const wq_key         key = wq_str(text);
-    struct wq__pick      pick = pick_of(key);
+    add_grouped(key, 0, 0);
+}
 
-    assert_int_equal(wq__core_add_with(&core, &how, &key, &pick, 1, NULL, NULL),
-                     WQ_OK);
+static void
+remove_key(const char *key)
+{
+    assert_int_equal(take_back(key, 0), WQ_OK);
     expect_sound();
 }
 
-static void
-remove_text(const char *text)
+/* The key of group number n. */
+static const char *
+key_in(int n)
 {
-    const wq_key key = wq_str(text);
+    static char text[32];
 
-    assert_int_equal(wq__core_remove(&core, key, wq__core_hash(&core, key), 0),
-                     WQ_OK);
-    expect_sound();
+    (void)snprintf(text, sizeof text, "%d/1", n);
+    return text;
 }
-
-static const struct wq__groups *const groups = &core.ready.groups;
 
 /* Whatever their hashes. */
 TEST(groups_differ_by_their_bytes)
 {
-    for (uint32_t mask = 0; mask <= 1; mask++) {
-        open_core(0, mask ? UINT32_MAX : 0);
-        add_text("a/1");
-        add_text("ab/1");
-        add_text("b/1");
-        add_text("none");
-        add_text("/1");
+    for (int collide = 0; collide <= 1; collide++) {
+        open_masked(collide ? 0 : UINT32_MAX, NULL);
+        wq__core_have_groups(&f.core, 0);
+        for_words("a/1 ab/1 b/1 none /1", add_key);
         assert_int_equal(groups->live, 4);
-        add_text("a/2");
-        add_text("ab/2");
+        for_words("a/2 ab/2", add_key);
         assert_int_equal(groups->live, 4);
-        remove_text("ab/1");
-        remove_text("none");
+        for_words("ab/1 none", remove_key);
         assert_int_equal(groups->live, 4);
-        remove_text("/1");
-        remove_text("b/1");
+        for_words("/1 b/1", remove_key);
         assert_int_equal(groups->live, 2);
-        wq__core_fini(&core);
-        assert_int_equal(mem.bytes, 0);
+        (void)close_core(NULL);
     }
 }
 
 /* So that the table does not grow when groups come and go. */
-TEST(place_of_a_group_that_went_is_used_again)
+TEST(places_and_numbers_of_groups_are_used_again)
 {
-    char text[32];
-
-    open_core(0, UINT32_MAX);
-    for (int i = 0; i < 100; i++) {
-        (void)snprintf(text, sizeof text, "%d/1", i);
-        add_text(text);
+    add_key("stays/1");
+    for (int i = 0; i < 1000; i++) {
+        add_key(key_in(i));
+        remove_key(key_in(i));
     }
+    assert_int_equal(groups->fresh, 3);
+    for (int i = 0; i < 100; i++)
+        add_key(key_in(i));
     const uint32_t cap = groups->cap;
     for (int i = 0; i < 1000; i++) {
-        (void)snprintf(text, sizeof text, "%d/1", i);
-        remove_text(text);
-        (void)snprintf(text, sizeof text, "%d/1", i + 100);
-        add_text(text);
+        remove_key(key_in(i));
+        add_key(key_in(i + 100));
     }
-    assert_int_equal(groups->live, 100);
+    assert_int_equal(groups->live, 101);
     assert_int_equal(groups->cap, cap);
-    wq__core_fini(&core);
-    assert_int_equal(mem.bytes, 0);
 }
 
 /* Of the table; a small one stays, for the next key. */
 TEST(memory_of_groups_goes_back_with_the_last_one)
 {
-    char text[32];
-
-    open_core(0, UINT32_MAX);
-    for (int i = 0; i < 500; i++) {
-        (void)snprintf(text, sizeof text, "%d/1", i);
-        add_text(text);
-    }
-    for (int i = 0; i < 500; i++) {
-        (void)snprintf(text, sizeof text, "%d/1", i);
-        remove_text(text);
-    }
+    for (int i = 0; i < 500; i++)
+        add_key(key_in(i));
+    for (int i = 0; i < 500; i++)
+        remove_key(key_in(i));
     assert_int_equal(groups->live, 0);
     assert_int_equal(groups->cap, 0);
     assert_null(groups->at);
-    add_text("a/1");
-    remove_text("a/1");
+    add_key("a/1");
+    remove_key("a/1");
     assert_int_not_equal(groups->cap, 0);
-    wq__core_fini(&core);
-    assert_int_equal(mem.bytes, 0);
 }
 
-/* Numbers are used again, so that the table does not grow. */
-TEST(numbers_of_groups_are_used_again)
-{
-    char text[32];
-
-    open_core(0, UINT32_MAX);
-    add_text("stays/1");
-    for (int i = 0; i < 1000; i++) {
-        (void)snprintf(text, sizeof text, "%d/1", i);
-        add_text(text);
-        remove_text(text);
-    }
-    assert_int_equal(groups->fresh, 3);
-    wq__core_fini(&core);
-    assert_int_equal(mem.bytes, 0);
-}
+#define groups_test(name) test_with(name, open_groups, close_core)
 
 WQ_TESTS(test(random_walk_of_groups_agrees_with_the_model),
          test(random_walk_of_bounded_groups_agrees_with_the_model),
          test(random_walk_of_ageing_groups_agrees_with_the_model),
          test(random_walk_of_an_ageing_queue_agrees_with_the_model),
          test(groups_differ_by_their_bytes),
-         test(place_of_a_group_that_went_is_used_again),
-         test(memory_of_groups_goes_back_with_the_last_one),
-         test(numbers_of_groups_are_used_again));
+         groups_test(places_and_numbers_of_groups_are_used_again),
+         groups_test(memory_of_groups_goes_back_with_the_last_one));

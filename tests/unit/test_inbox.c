@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_inbox.c: does the ring hand over every key it accepted, once, in order,
- * and say no when it cannot?
+ * and refuse the others?
  */
-#include "support/wq_test.h"
+#include "unit/script.h"
 
 #include <sched.h>
-#include <string.h>
 
 #include "memory/inbox.h"
 #include "support/counting.h"
@@ -61,10 +60,16 @@ put_number(uint64_t n)
     return put(wq_u64(&n));
 }
 
+static wq_err
+try_to_empty(void)
+{
+    return wq__inbox_empty(&f.inbox, &f.core, 0, true);
+}
+
 static void
 empty(void)
 {
-    assert_int_equal(wq__inbox_empty(&f.inbox, &f.core, 0, true), WQ_OK);
+    assert_int_equal(try_to_empty(), WQ_OK);
 }
 
 /* The next key of the core, which must be there; 8 bytes. */
@@ -90,28 +95,80 @@ expect_numbers(uint64_t from, uint64_t to)
         assert_int_equal(take_number(), n);
 }
 
-TEST(ring_that_was_never_opened_says_no_and_costs_nothing)
+/* put N: it is accepted; full N: it is not; fill: put 0 and up until the ring
+ * is full; empty [ERROR]; ready FROM TO: the core has those keys, in order;
+ * all: it has what `fill` put; len N: of the ring; open; close; shutdown: of
+ * the core; memory yes; memory no: the core has none. */
+static bool
+act(const char *const *word)
 {
-    struct wq__inbox closed;
-    uint64_t         position;
+    const uint64_t from = strtoull(word[1], NULL, 10);
 
-    wq__inbox_init(&closed, &f.mem.allocator);
-    assert_false(wq__inbox_put(&closed, wq_str("foo"), 0, 0, &position));
-    assert_false(wq__inbox_holds(&closed));
-    assert_int_equal(wq__inbox_empty(&closed, &f.core, 0, true), WQ_OK);
-    assert_null(closed.raw);
-    wq__inbox_fini(&closed);
+    if (is(word[0], "put"))
+        assert_true(put_number(from));
+    else if (is(word[0], "full"))
+        assert_false(put_number(from));
+    else if (is(word[0], "fill"))
+        for (uint64_t n = 0; n < WQ__INBOX_CELLS; n++)
+            assert_true(put_number(n));
+    else if (is(word[0], "empty"))
+        expect_err(try_to_empty(), *word[1] ? word[1] : "OK");
+    else if (is(word[0], "ready"))
+        expect_numbers(from, (uint64_t)number(word[2]) + 1);
+    else if (is(word[0], "all"))
+        expect_numbers(0, WQ__INBOX_CELLS);
+    else if (is(word[0], "len"))
+        expect_number((int64_t)wq__inbox_len(&f.inbox), word[1]);
+    else if (is(word[0], "open"))
+        wq__inbox_open(&f.inbox);
+    else if (is(word[0], "close"))
+        wq__inbox_close(&f.inbox);
+    else if (is(word[0], "shutdown"))
+        wq__core_shut_down(&f.core);
+    else if (is(word[0], "memory") && is(word[1], "no"))
+        counting_fail(&f.core_mem, 1, COUNTING_FROM_NOW);
+    else if (is(word[0], "memory"))
+        counting_heal(&f.core_mem);
+    else
+        return false;
+    return true;
 }
 
-TEST(key_that_was_put_reaches_the_core)
+static void
+check(void)
 {
-    assert_true(put(wq_str("foo")));
-    assert_true(wq__inbox_holds(&f.inbox));
-    assert_int_equal(wq__inbox_len(&f.inbox), 1);
-    assert_int_equal(wq__core_len(&f.core), 0);
-    empty();
-    assert_false(wq__inbox_holds(&f.inbox));
-    assert_int_equal(wq__core_len(&f.core), 1);
+    assert_int_equal(wq__inbox_holds(&f.inbox), wq__inbox_len(&f.inbox) > 0);
+    assert_int_equal(f.mem.blocks, 1); /* one ring */
+}
+
+static const struct scene scenes[] = {
+    {"a key that was put reaches the core when the ring is emptied",
+     "put 7; len 1; empty; len 0; ready 7 7"},
+    {"the same key put twice is READY once", "put 7; put 7; empty; ready 7 7"},
+    /* I2: a cell that was not emptied is never written again. */
+    {"a full ring refuses keys and keeps what it has",
+     "fill; full 999; empty; all"},
+    {"an emptied ring accepts as many again",
+     "fill; full 999; empty; all; fill; full 999; empty; all; fill; full 999; "
+     "empty; all; fill; full 999; empty; all; fill; full 999; empty; all"},
+    {"a closed ring refuses keys", "close; full 7; len 0; empty"},
+    {"keys accepted before closing are handed over",
+     "put 1; put 2; close; close; len 2; empty; ready 1 2; full 3"},
+    {"keys accepted before shutdown are handed over after it",
+     "put 1; close; shutdown; empty; ready 1 1"},
+    {"opening twice makes one ring", "put 7; open; empty; ready 7 7"},
+    /* I5 */
+    {"keys that there is no memory for stay in the ring, in order",
+     "put 1; put 2; memory no; empty ENOMEM; len 2; empty ENOMEM; memory yes; "
+     "put 3; empty; ready 1 3"},
+    /* I2 I5 */
+    {"a ring that could not be emptied accepts only what fits",
+     "fill; memory no; empty ENOMEM; full 999; memory yes; empty; all"},
+};
+
+TEST(ring_hands_over_what_it_accepted)
+{
+    script_run_all(scenes, LEN(scenes), open_inbox, act, check, close_inbox);
 }
 
 TEST(bytes_are_copied_at_put)
@@ -126,14 +183,6 @@ TEST(bytes_are_copied_at_put)
     assert_memory_equal(item->key.data, "foo", 3);
 }
 
-TEST(same_key_put_twice_is_ready_once)
-{
-    assert_true(put(wq_str("foo")));
-    assert_true(put(wq_str("foo")));
-    empty();
-    assert_int_equal(wq__core_len(&f.core), 1);
-}
-
 TEST(key_too_long_for_a_cell_is_refused)
 {
     static const char bytes[WQ__INBOX_KEY_MAX + 1];
@@ -143,28 +192,6 @@ TEST(key_too_long_for_a_cell_is_refused)
     assert_int_equal(wq__inbox_len(&f.inbox), 1);
     empty();
     assert_int_equal(wq__core_len(&f.core), 1);
-}
-
-/* I2: a cell that was not emptied is never written again. */
-TEST(full_ring_says_no_and_keeps_what_it_has)
-{
-    for (uint64_t n = 0; n < WQ__INBOX_CELLS; n++)
-        assert_true(put_number(n));
-    assert_false(put_number(WQ__INBOX_CELLS));
-    assert_int_equal(wq__inbox_len(&f.inbox), WQ__INBOX_CELLS);
-    empty();
-    expect_numbers(0, WQ__INBOX_CELLS);
-}
-
-TEST(emptied_ring_takes_as_many_again)
-{
-    for (int lap = 0; lap < 5; lap++) {
-        for (uint64_t n = 0; n < WQ__INBOX_CELLS; n++)
-            assert_true(put_number(n));
-        assert_false(put_number(999));
-        empty();
-        expect_numbers(0, WQ__INBOX_CELLS);
-    }
 }
 
 /* Batches of all sizes, so that they begin and end in every cell. */
@@ -183,61 +210,24 @@ TEST(keys_stay_in_order_over_many_laps)
     assert_true(next > 100 * WQ__INBOX_CELLS);
 }
 
-TEST(closed_ring_says_no)
-{
-    wq__inbox_close(&f.inbox);
-    assert_false(put(wq_str("foo")));
-    assert_false(wq__inbox_holds(&f.inbox));
-    assert_int_equal(wq__inbox_len(&f.inbox), 0);
-    empty();
-}
-
-TEST(keys_accepted_before_closing_are_handed_over)
-{
-    assert_true(put_number(1));
-    assert_true(put_number(2));
-    wq__inbox_close(&f.inbox);
-    wq__inbox_close(&f.inbox); /* a second time changes nothing */
-    assert_true(wq__inbox_holds(&f.inbox));
-    assert_int_equal(wq__inbox_len(&f.inbox), 2);
-    empty();
-    expect_numbers(1, 3);
-    assert_false(put_number(3));
-}
-
-TEST(keys_accepted_before_shutdown_are_handed_over_after_it)
-{
-    assert_true(put_number(1));
-    wq__inbox_close(&f.inbox);
-    wq__core_shut_down(&f.core);
-    empty();
-    expect_numbers(1, 2);
-}
-
-TEST(ring_without_memory_stays_shut_and_opens_later)
+TEST(ring_that_was_not_opened_refuses_and_costs_nothing)
 {
     struct wq__inbox in;
     uint64_t         position;
 
     wq__inbox_init(&in, &f.mem.allocator);
-    counting_fail(&f.mem, 1, COUNTING_ONCE);
-    wq__inbox_open(&in);
-    assert_false(wq__inbox_put(&in, wq_str("foo"), 0, 0, &position));
+    for (int attempt = 0; attempt < 2; attempt++) {
+        assert_false(wq__inbox_put(&in, wq_str("foo"), 0, 0, &position));
+        assert_false(wq__inbox_holds(&in));
+        assert_int_equal(wq__inbox_empty(&in, &f.core, 0, true), WQ_OK);
+        assert_null(in.raw);
+        counting_fail(&f.mem, 1, COUNTING_ONCE);
+        wq__inbox_open(&in); /* there is no memory, and no ring */
+    }
     wq__inbox_open(&in);
     assert_true(wq__inbox_put(&in, wq_str("foo"), 0, 0, &position));
     assert_int_equal(position, 0);
     wq__inbox_fini(&in);
-}
-
-TEST(opening_twice_makes_one_ring)
-{
-    const size_t bytes = f.mem.bytes;
-
-    assert_true(put_number(7));
-    wq__inbox_open(&f.inbox);
-    assert_int_equal(f.mem.bytes, bytes);
-    empty();
-    expect_numbers(7, 8);
 }
 
 TEST(cells_begin_on_cache_lines)
@@ -255,7 +245,7 @@ TEST(emptying_without_memory_leaves_keys_in_order)
         for (uint64_t n = 0; n < MANY; n++)
             assert_true(put_number(n));
         counting_fail(&f.core_mem, nth, COUNTING_FROM_NOW);
-        const wq_err err = wq__inbox_empty(&f.inbox, &f.core, 0, true);
+        const wq_err err = try_to_empty();
         assert_true(err == WQ_OK || err == WQ_ENOMEM);
         assert_int_equal(wq__core_len(&f.core) + wq__inbox_len(&f.inbox), MANY);
         counting_heal(&f.core_mem);
@@ -267,53 +257,16 @@ TEST(emptying_without_memory_leaves_keys_in_order)
     }
 }
 
-TEST(first_key_without_memory_is_kept)
-{
-    assert_true(put_number(1));
-    assert_true(put_number(2));
-    counting_fail(&f.core_mem, 1, COUNTING_FROM_NOW);
-    assert_int_equal(wq__inbox_empty(&f.inbox, &f.core, 0, true), WQ_ENOMEM);
-    assert_int_equal(wq__inbox_len(&f.inbox), 2);
-    assert_int_equal(wq__inbox_empty(&f.inbox, &f.core, 0, true), WQ_ENOMEM);
-    counting_heal(&f.core_mem);
-    assert_true(put_number(3));
-    empty();
-    expect_numbers(1, 4);
-}
-
-/* I2 with I5: what could not be taken in still takes room. */
-TEST(ring_that_could_not_be_emptied_accepts_only_what_fits)
-{
-    for (uint64_t n = 0; n < WQ__INBOX_CELLS; n++)
-        assert_true(put_number(n));
-    counting_fail(&f.core_mem, 1, COUNTING_FROM_NOW);
-    assert_int_equal(wq__inbox_empty(&f.inbox, &f.core, 0, true), WQ_ENOMEM);
-    assert_false(put_number(999));
-    counting_heal(&f.core_mem);
-    empty();
-    expect_numbers(0, WQ__INBOX_CELLS);
-}
-
 /* ---- with threads ------------------------------------------------------- */
 
 enum { PRODUCERS = 3, EACH = 20000 };
-
-struct producer {
-    uint64_t id;
-};
-
-static uint64_t
-number(uint64_t producer, uint64_t n)
-{
-    return producer << 32 | n;
-}
 
 /* Cells of all lengths: the number comes first, the rest repeats its low byte,
  * so that a cell read before it was full is noticed. */
 static wq_key
 fill_key(unsigned char *bytes, uint64_t producer, uint64_t n)
 {
-    const uint64_t value = number(producer, n);
+    const uint64_t value = producer << 32 | n;
     const size_t   spare = WQ__INBOX_KEY_MAX - sizeof value;
     const size_t   len = sizeof value + (size_t)(n % (spare + 1));
 
@@ -325,11 +278,11 @@ fill_key(unsigned char *bytes, uint64_t producer, uint64_t n)
 static int
 produce(struct worker *self)
 {
-    const struct producer *p = self->arg;
-    unsigned char          bytes[WQ__INBOX_KEY_MAX];
+    const uint64_t *id = self->arg;
+    unsigned char   bytes[WQ__INBOX_KEY_MAX];
 
     for (uint64_t n = 0; n < EACH; n++) {
-        const wq_key key = fill_key(bytes, p->id, n);
+        const wq_key key = fill_key(bytes, *id, n);
         while (!put(key))
             (void)sched_yield();
     }
@@ -337,16 +290,15 @@ produce(struct worker *self)
 }
 
 /* I1 I2 I3 I6 */
-TEST(keys_of_several_producers_arrive_whole_once_and_in_their_order)
+TEST(keys_of_several_producers_arrive_whole_and_in_order)
 {
-    struct producer producers[PRODUCERS];
-    struct worker  *workers[PRODUCERS];
-    uint64_t        next[PRODUCERS] = {0};
-    unsigned char   expected[WQ__INBOX_KEY_MAX];
+    uint64_t       ids[PRODUCERS], next[PRODUCERS] = {0};
+    struct worker *workers[PRODUCERS];
+    unsigned char  expected[WQ__INBOX_KEY_MAX];
 
     for (uint64_t i = 0; i < PRODUCERS; i++) {
-        producers[i].id = i;
-        workers[i] = worker_start(produce, &producers[i]);
+        ids[i] = i;
+        workers[i] = worker_start(produce, &ids[i]);
     }
     for (size_t got = 0; got < PRODUCERS * EACH;) {
         wq_item *item;
@@ -381,21 +333,26 @@ produce_until_closed(struct worker *self)
     return (int)accepted;
 }
 
-/* I1: what a put said yes to before the ring closed is in it, nothing else. */
+/* Takes all numbers, which go on from `next`, and returns the one after. */
+static uint64_t
+take_from(uint64_t next)
+{
+    empty();
+    for (; wq__core_len(&f.core); next++)
+        assert_int_equal(take_number(), next);
+    return next;
+}
+
+/* I1: what a put accepted before the ring closed is in it, nothing else. */
 TEST(closing_and_accepting_exclude_each_other)
 {
     struct worker *w = worker_start(produce_until_closed, NULL);
     uint64_t       taken = 0;
 
-    while (taken < 10000) {
-        empty();
-        for (; wq__core_len(&f.core); taken++)
-            assert_int_equal(take_number(), taken);
-    }
+    while (taken < 10000)
+        taken = take_from(taken);
     wq__inbox_close(&f.inbox);
-    empty();
-    for (; wq__core_len(&f.core); taken++)
-        assert_int_equal(take_number(), taken);
+    taken = take_from(taken);
     assert_int_equal(worker_join(w), taken);
     empty();
     assert_int_equal(wq__core_len(&f.core), 0);
@@ -403,23 +360,12 @@ TEST(closing_and_accepting_exclude_each_other)
 
 #define inbox_test(name) test_with(name, open_inbox, close_inbox)
 
-WQ_TESTS(
-    inbox_test(ring_that_was_never_opened_says_no_and_costs_nothing),
-    inbox_test(key_that_was_put_reaches_the_core),
-    inbox_test(bytes_are_copied_at_put),
-    inbox_test(same_key_put_twice_is_ready_once),
-    inbox_test(key_too_long_for_a_cell_is_refused),
-    inbox_test(full_ring_says_no_and_keeps_what_it_has),
-    inbox_test(emptied_ring_takes_as_many_again),
-    inbox_test(keys_stay_in_order_over_many_laps),
-    inbox_test(closed_ring_says_no),
-    inbox_test(keys_accepted_before_closing_are_handed_over),
-    inbox_test(keys_accepted_before_shutdown_are_handed_over_after_it),
-    inbox_test(ring_without_memory_stays_shut_and_opens_later),
-    inbox_test(opening_twice_makes_one_ring),
-    inbox_test(cells_begin_on_cache_lines),
-    inbox_test(emptying_without_memory_leaves_keys_in_order),
-    inbox_test(first_key_without_memory_is_kept),
-    inbox_test(ring_that_could_not_be_emptied_accepts_only_what_fits),
-    inbox_test(keys_of_several_producers_arrive_whole_once_and_in_their_order),
-    inbox_test(closing_and_accepting_exclude_each_other));
+WQ_TESTS(test(ring_hands_over_what_it_accepted),
+         inbox_test(bytes_are_copied_at_put),
+         inbox_test(key_too_long_for_a_cell_is_refused),
+         inbox_test(keys_stay_in_order_over_many_laps),
+         inbox_test(ring_that_was_not_opened_refuses_and_costs_nothing),
+         inbox_test(cells_begin_on_cache_lines),
+         inbox_test(emptying_without_memory_leaves_keys_in_order),
+         inbox_test(keys_of_several_producers_arrive_whole_and_in_order),
+         inbox_test(closing_and_accepting_exclude_each_other));

@@ -1,51 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* test_levels.c: are priorities found, served from the highest down, and
- * forgotten when nobody has them any more?
+ * forgotten when no key has them any more?
  *
- * A line is its `first` alone here: whether that is 0 is all the levels ask.
+ * A line is its `first` alone here: the levels only look whether that is 0.
  */
-#include "support/wq_test.h"
+#include "unit/counted.h"
 
 #include <limits.h>
-#include <string.h>
 
 #include "core/levels.h"
-#include "support/counting.h"
 #include "unit/dice.h"
 
-struct fixture {
-    struct counting   mem;
-    struct wq__levels levels;
-};
-
-static struct fixture f;
-
-static int
-open_levels(void **state)
-{
-    (void)state;
-    memset(&f, 0, sizeof f);
-    counting_init(&f.mem);
-    wq__levels_init(&f.levels, &f.mem.allocator);
-    return 0;
-}
+COUNTED(levels);
 
 static void
 expect_sound(void)
 {
-    const char *broken = wq__levels_check(&f.levels);
+    const char *broken = wq__levels_check(&levels);
     if (broken)
         fail_msg("%s", broken);
-}
-
-static int
-close_levels(void **state)
-{
-    (void)state;
-    expect_sound();
-    wq__levels_fini(&f.levels);
-    assert_int_equal(f.mem.bytes, 0);
-    return 0;
 }
 
 static uint32_t
@@ -53,39 +26,46 @@ find(int priority)
 {
     uint32_t level;
 
-    assert_int_equal(wq__levels_find(&f.levels, priority, &level), WQ_OK);
-    assert_int_equal(wq__levels_priority(&f.levels, level), priority);
+    assert_int_equal(wq__levels_find(&levels, priority, &level), WQ_OK);
+    assert_int_equal(wq__levels_priority(&levels, level), priority);
     return level;
 }
 
 static void
 fill(uint32_t level)
 {
-    f.levels.at[level].first = 1;
-    wq__levels_filled(&f.levels, level);
+    levels.at[level].first = 1;
+    wq__levels_filled(&levels, level);
 }
 
 static void
 empty(uint32_t level)
 {
-    f.levels.at[level].first = 0;
+    levels.at[level].first = 0;
+}
+
+static void
+release(uint32_t level)
+{
+    wq__levels_release(&levels, level);
 }
 
 static int
 top(void)
 {
-    return wq__levels_priority(&f.levels, wq__levels_top(&f.levels));
+    expect_sound();
+    return wq__levels_priority(&levels, wq__levels_top(&levels));
 }
 
 TEST(priority_zero_is_there_and_costs_nothing)
 {
     assert_int_equal(find(0), 0);
-    wq__levels_release(&f.levels, 0);
-    wq__levels_hold(&f.levels, 0);
+    release(0);
+    wq__levels_hold(&levels, 0);
     fill(0);
     assert_int_equal(top(), 0);
-    assert_int_equal(f.levels.used, 1);
-    assert_int_equal(f.mem.calls, 0);
+    assert_int_equal(levels.used, 1);
+    assert_int_equal(mem.calls, 0);
 }
 
 TEST(same_priority_is_the_same_level)
@@ -94,72 +74,61 @@ TEST(same_priority_is_the_same_level)
 
     assert_int_not_equal(a, b);
     assert_int_equal(find(7), a);
-    assert_int_equal(f.levels.used, 3);
-    wq__levels_release(&f.levels, a);
-    assert_int_equal(find(7), a); /* somebody still has it */
-    wq__levels_release(&f.levels, a);
-    wq__levels_release(&f.levels, a);
-    wq__levels_release(&f.levels, b);
-    assert_int_equal(f.levels.used, 1);
+    assert_int_equal(levels.used, 3);
+    release(a);
+    assert_int_equal(find(7), a); /* it is still held */
+    release(a);
+    release(a);
+    release(b);
+    assert_int_equal(levels.used, 1);
 }
 
 /* O-51 */
 TEST(highest_with_a_key_is_on_top)
 {
-    static const int all[] = {INT_MIN, -1, 0, 1, INT_MAX};
-    uint32_t         levels[5];
+    static const int priorities[] = {INT_MIN, -1, 0, 1, INT_MAX};
+    uint32_t         all[5];
 
     for (size_t i = 0; i < 5; i++)
-        fill(levels[i] = find(all[i]));
+        fill(all[i] = find(priorities[i]));
     for (size_t i = 5; i-- > 0;) {
-        assert_int_equal(top(), all[i]);
-        empty(levels[i]);
+        assert_int_equal(top(), priorities[i]);
+        empty(all[i]);
     }
-    fill(levels[0]);
-    assert_int_equal(top(), INT_MIN);
-    fill(levels[3]);
+    fill(all[0]);
+    fill(all[3]);
+    empty(all[3]); /* a line that fills again keeps its place */
+    fill(all[3]);
+    assert_int_equal(levels.heap_len, 2);
     assert_int_equal(top(), 1);
+    empty(all[3]);
+    assert_int_equal(top(), INT_MIN);
+    assert_int_equal(levels.heap_len, 1);
     for (size_t i = 0; i < 5; i++)
-        wq__levels_release(&f.levels, levels[i]);
-}
-
-TEST(line_that_runs_empty_and_fills_again_keeps_its_place)
-{
-    const uint32_t high = find(5);
-
-    fill(0);
-    fill(high);
-    empty(high);
-    fill(high);
-    assert_int_equal(f.levels.heap_len, 2);
-    assert_int_equal(top(), 5);
-    empty(high);
-    assert_int_equal(top(), 0);
-    assert_int_equal(f.levels.heap_len, 1);
-    wq__levels_release(&f.levels, high);
+        release(all[i]);
 }
 
 /* A level goes away from the middle of the heap, too. */
 TEST(level_that_goes_leaves_the_heap_in_order)
 {
     enum { N = 40 };
-    uint32_t levels[N];
+    uint32_t all[N];
 
     for (int gone = 0; gone < N; gone++) {
         for (int i = 0; i < N; i++)
-            fill(levels[i] = find(1 + (i * 7) % N));
-        empty(levels[gone]);
-        wq__levels_release(&f.levels, levels[gone]);
+            fill(all[i] = find(1 + (i * 7) % N));
+        empty(all[gone]);
+        release(all[gone]);
         expect_sound();
         int last = INT_MAX;
         for (int n = 1; n < N; n++) {
-            const uint32_t level = wq__levels_top(&f.levels);
-            assert_true(wq__levels_priority(&f.levels, level) < last);
-            last = wq__levels_priority(&f.levels, level);
+            const uint32_t level = wq__levels_top(&levels);
+            assert_true(wq__levels_priority(&levels, level) < last);
+            last = wq__levels_priority(&levels, level);
             empty(level);
-            wq__levels_release(&f.levels, level);
+            release(level);
         }
-        assert_int_equal(f.levels.used, 1);
+        assert_int_equal(levels.used, 1);
     }
 }
 
@@ -174,43 +143,43 @@ spread(int i)
 TEST(thousands_of_priorities_are_all_found_and_given_back)
 {
     enum { N = 4000 };
-    static uint32_t levels[N];
-    const size_t    before = f.mem.bytes;
+    static uint32_t all[N];
+    const size_t    before = mem.bytes;
 
     for (int i = 0; i < N; i++)
-        fill(levels[i] = find(spread(i)));
-    assert_int_equal(f.levels.used, N + 1);
+        fill(all[i] = find(spread(i)));
+    assert_int_equal(levels.used, N + 1);
     expect_sound();
     for (int i = 0; i < N; i++) {
-        assert_int_equal(find(spread(i)), levels[i]);
-        wq__levels_release(&f.levels, levels[i]);
+        assert_int_equal(find(spread(i)), all[i]);
+        release(all[i]);
     }
     for (int i = 0; i < N; i++) {
-        empty(levels[i]);
-        wq__levels_release(&f.levels, levels[i]);
+        empty(all[i]);
+        release(all[i]);
     }
-    assert_int_equal(f.levels.used, 1);
-    assert_int_equal(f.mem.bytes, before);
+    assert_int_equal(levels.used, 1);
+    assert_int_equal(mem.bytes, before);
 }
 
 TEST(level_zero_keeps_its_line_when_the_others_go)
 {
-    enum { OTHERS = 20 }; /* more than are kept room for */
+    enum { OTHERS = 20 }; /* more than memory is kept for */
     uint32_t high[OTHERS];
 
     for (int i = 0; i < OTHERS; i++)
         high[i] = find(i + 1);
     fill(0);
-    f.levels.at[0].len = 3;
-    f.levels.at[0].dirty = 2;
+    levels.at[0].len = 3;
+    levels.at[0].dirty = 2;
     for (int i = 0; i < OTHERS; i++) {
         fill(high[i]);
         empty(high[i]);
-        wq__levels_release(&f.levels, high[i]);
+        release(high[i]);
     }
-    assert_int_equal(f.mem.bytes, 0);
-    assert_int_equal(f.levels.at[0].len, 3);
-    assert_int_equal(f.levels.at[0].dirty, 2);
+    assert_int_equal(mem.bytes, 0);
+    assert_int_equal(levels.at[0].len, 3);
+    assert_int_equal(levels.at[0].dirty, 2);
     assert_int_equal(top(), 0);
 }
 
@@ -247,7 +216,7 @@ step(struct churn *c, struct dice *dice)
         if (c->held[i] == 1)
             empty(c->level[i]);
         c->filled[i] &= --c->held[i] > 0;
-        wq__levels_release(&f.levels, c->level[i]);
+        release(c->level[i]);
         break;
     default:
         if (!c->held[i])
@@ -272,7 +241,7 @@ compare(const struct churn *c)
         if (c->filled[i])
             highest = i;
     }
-    assert_int_equal(f.levels.used, used);
+    assert_int_equal(levels.used, used);
     expect_sound();
     if (highest >= 0)
         assert_int_equal(top(), priority_of(highest));
@@ -292,9 +261,9 @@ TEST(random_life_agrees_with_a_plain_table)
         if (c.held[i])
             empty(c.level[i]);
         for (; c.held[i]; c.held[i]--)
-            wq__levels_release(&f.levels, c.level[i]);
+            release(c.level[i]);
     }
-    assert_int_equal(f.mem.bytes, 0);
+    assert_int_equal(mem.bytes, 0);
 }
 
 /* L6 */
@@ -303,16 +272,16 @@ TEST(refused_memory_changes_nothing_and_retry_works)
     uint32_t level = 77;
 
     for (int n = 1; n <= 20; n++) {
-        const uint32_t used = f.levels.used;
+        const uint32_t used = levels.used;
         for (uint64_t nth = 1; nth <= 3; nth++) {
-            counting_fail(&f.mem, nth, COUNTING_ONCE);
-            const wq_err err = wq__levels_find(&f.levels, n, &level);
-            counting_heal(&f.mem);
+            counting_fail(&mem, nth, COUNTING_ONCE);
+            const wq_err err = wq__levels_find(&levels, n, &level);
+            counting_heal(&mem);
             if (err) {
                 assert_int_equal(err, WQ_ENOMEM);
-                assert_int_equal(f.levels.used, used);
+                assert_int_equal(levels.used, used);
             } else {
-                wq__levels_release(&f.levels, level);
+                release(level);
             }
             expect_sound();
         }
@@ -320,19 +289,17 @@ TEST(refused_memory_changes_nothing_and_retry_works)
     }
     for (int n = 20; n > 0; n--) {
         assert_int_equal(top(), n);
-        empty(level = wq__levels_top(&f.levels));
-        wq__levels_release(&f.levels, level);
+        empty(level = wq__levels_top(&levels));
+        release(level);
     }
 }
 
-#define levels_test(name) test_with(name, open_levels, close_levels)
-
-WQ_TESTS(levels_test(priority_zero_is_there_and_costs_nothing),
-         levels_test(same_priority_is_the_same_level),
-         levels_test(highest_with_a_key_is_on_top),
-         levels_test(line_that_runs_empty_and_fills_again_keeps_its_place),
-         levels_test(level_that_goes_leaves_the_heap_in_order),
-         levels_test(thousands_of_priorities_are_all_found_and_given_back),
-         levels_test(level_zero_keeps_its_line_when_the_others_go),
-         levels_test(random_life_agrees_with_a_plain_table),
-         levels_test(refused_memory_changes_nothing_and_retry_works));
+WQ_TESTS(counted_test(levels, priority_zero_is_there_and_costs_nothing),
+         counted_test(levels, same_priority_is_the_same_level),
+         counted_test(levels, highest_with_a_key_is_on_top),
+         counted_test(levels, level_that_goes_leaves_the_heap_in_order),
+         counted_test(levels,
+                      thousands_of_priorities_are_all_found_and_given_back),
+         counted_test(levels, level_zero_keeps_its_line_when_the_others_go),
+         counted_test(levels, random_life_agrees_with_a_plain_table),
+         counted_test(levels, refused_memory_changes_nothing_and_retry_works));

@@ -6,45 +6,29 @@
  */
 #include "support/wq_test.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "limit/table.h"
+#include "support/counting.h"
+#include "unit/dice.h"
 
-/* An allocator that refuses one allocation, and counts what is out. */
-struct memory {
-    size_t used;
-    long   until; /* so many succeed first; below zero: all do */
-};
+static struct counting mem;
 
-static void *
-take(void *ctx, size_t n)
+static void
+open_table(struct wq__table *t, bool ordered, uint32_t mask)
 {
-    struct memory *m = ctx;
+    const struct wq__hash_key secret = {1, 2, mask};
 
-    if (m->until-- == 0)
-        return NULL;
-    m->used += n;
-    return malloc(n);
+    counting_init(&mem);
+    wq__table_init(t, &mem.allocator, secret, ordered ? 16 : 4, ordered);
 }
 
 static void
-give(void *ctx, void *p, size_t n)
+close_table(struct wq__table *t)
 {
-    struct memory *m = ctx;
-
-    m->used -= n;
-    free(p);
-}
-
-static wq_allocator
-allocator(struct memory *m)
-{
-    *m = (struct memory){.until = -1};
-    return (wq_allocator){
-        .size = sizeof(wq_allocator), .ctx = m, .alloc = take, .free = give};
+    wq__table_fini(t);
+    assert_int_equal(mem.bytes, 0);
 }
 
 enum { KEYS = 300 };
@@ -58,7 +42,7 @@ nth_key(char *buf, int n)
     return (wq_key){buf, (size_t)len};
 }
 
-/* What is in a table, told simply. */
+/* What is in a table, as plain arrays. */
 struct model {
     uint32_t value[KEYS]; /* 0: not in the table */
     int      order[KEYS]; /* by last use, the oldest first */
@@ -114,20 +98,13 @@ check(const struct wq__table *t, const struct model *m)
         return;
     char         buf[600];
     const wq_key oldest = nth_key(buf, m->order[0]);
-    const wq_key told = wq__table_key(t, t->oldest);
-    assert_int_equal(told.len, oldest.len);
-    assert_memory_equal(told.data, oldest.data, oldest.len);
-}
-
-static uint64_t
-dice(uint64_t *state, uint64_t sides)
-{
-    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (*state >> 33) % sides;
+    const wq_key first = wq__table_key(t, t->oldest);
+    assert_int_equal(first.len, oldest.len);
+    assert_memory_equal(first.data, oldest.data, oldest.len);
 }
 
 static void
-operate(struct wq__table *t, struct model *m, int n, uint64_t choice)
+operate(struct wq__table *t, struct model *m, int n, size_t choice)
 {
     uint32_t hash;
     wq__ref  entry = find(t, n, &hash);
@@ -156,23 +133,20 @@ operate(struct wq__table *t, struct model *m, int n, uint64_t choice)
 static void
 compare(uint32_t mask, bool ordered, uint64_t seed)
 {
-    const struct wq__hash_key secret = {seed, ~seed, mask};
-    struct memory             mem;
-    const wq_allocator        a = allocator(&mem);
-    struct wq__table          t;
-    struct model              m = {.len = 0};
+    struct dice      dice = dice_from(seed);
+    struct wq__table t;
+    struct model     m = {.len = 0};
 
-    wq__table_init(&t, &a, secret, ordered ? 16 : 4, ordered);
+    open_table(&t, ordered, mask);
     for (int i = 0; i < 3000; i++) {
         /* It grows for a while, then shrinks. */
-        const uint64_t sides = i % 1000 < 600 ? 10 : 1;
-        operate(&t, &m, (int)dice(&seed, KEYS), dice(&seed, sides));
+        const size_t sides = i % 1000 < 600 ? 10 : 1;
+        operate(&t, &m, (int)dice_roll(&dice, KEYS), dice_roll(&dice, sides));
         if (i % 50 == 0)
             check(&t, &m);
     }
     check(&t, &m);
-    wq__table_fini(&t);
-    assert_int_equal(mem.used, 0);
+    close_table(&t);
 }
 
 TEST(table_holds_what_an_array_holds)
@@ -195,50 +169,45 @@ TEST(table_holds_keys_whose_hashes_agree)
 
 TEST(table_gives_memory_back_when_it_empties)
 {
-    const struct wq__hash_key secret = {1, 2, UINT32_MAX};
-    struct memory             mem;
-    const wq_allocator        a = allocator(&mem);
-    struct wq__table          t;
-    const int                 many = 10000;
+    struct wq__table t;
+    const int        many = 10000;
 
-    wq__table_init(&t, &a, secret, 4, false);
+    open_table(&t, false, UINT32_MAX);
     for (int i = 0; i < many; i++) {
         const wq_key key = {&i, sizeof i};
         assert_true(
             wq__table_find_or_insert(&t, key, wq__table_hash(&t, key)) != 0);
     }
-    const size_t full = mem.used;
+    const size_t full = mem.bytes;
     for (int i = 0; i < many; i++) {
         const wq_key   key = {&i, sizeof i};
         const uint32_t hash = wq__table_hash(&t, key);
         wq__table_remove(&t, wq__table_find(&t, key, hash), hash);
     }
-    assert_true(mem.used < full / 2);
+    assert_true(mem.bytes < full / 2);
     assert_true(t.cap < 64);
-    wq__table_fini(&t);
-    assert_int_equal(mem.used, 0);
+    close_table(&t);
 }
 
 /* Fail the first allocation, the second, ... of filling a table: what was in it
  * stays, and the same insert succeeds after. */
 TEST(table_loses_nothing_when_an_allocation_fails)
 {
-    const struct wq__hash_key secret = {1, 2, UINT32_MAX};
-    long                      refusals = 0;
+    long     refusals = 0;
+    uint64_t reached = 1;
 
-    for (long nth = 0;; nth++) {
-        struct memory      mem;
-        const wq_allocator a = allocator(&mem);
-        struct wq__table   t;
-        bool               refused = false;
+    for (uint64_t nth = 1; reached; nth++) {
+        struct wq__table t;
+        bool             refused = false;
+        uint32_t         hash;
 
-        wq__table_init(&t, &a, secret, 4, true);
-        mem.until = nth;
+        open_table(&t, true, UINT32_MAX);
+        counting_fail(&mem, nth, COUNTING_ONCE);
         for (int n = 0; n < KEYS; n++) {
-            char           buf[600];
-            const wq_key   key = nth_key(buf, n);
-            const uint32_t hash = wq__table_hash(&t, key);
-            wq__ref        entry = wq__table_find_or_insert(&t, key, hash);
+            char         buf[600];
+            const wq_key key = nth_key(buf, n);
+            hash = wq__table_hash(&t, key);
+            wq__ref entry = wq__table_find_or_insert(&t, key, hash);
             if (!entry) {
                 refused = true;
                 assert_int_equal(t.len, n);
@@ -247,16 +216,11 @@ TEST(table_loses_nothing_when_an_allocation_fails)
             }
             assert_true(entry != 0);
         }
-        for (int n = 0; n < KEYS; n++) {
-            uint32_t hash;
+        for (int n = 0; n < KEYS; n++)
             assert_true(find(&t, n, &hash) != 0);
-        }
-        const bool reached = mem.until < 0;
-        wq__table_fini(&t);
-        assert_int_equal(mem.used, 0);
+        reached = mem.refused;
         refusals += refused;
-        if (!reached)
-            break;
+        close_table(&t);
     }
     assert_true(refusals > 30); /* the long keys alone are as many */
 }
@@ -264,18 +228,15 @@ TEST(table_loses_nothing_when_an_allocation_fails)
 /* One slot stays free, or no search for what is not there would end. */
 TEST(table_that_cannot_grow_fills_up_but_for_one_slot)
 {
-    const struct wq__hash_key secret = {1, 2, UINT32_MAX};
-    struct memory             mem;
-    const wq_allocator        a = allocator(&mem);
-    struct wq__table          t;
-    uint64_t                  n = 0;
-    wq__ref                   entry;
+    struct wq__table t;
+    uint64_t         n = 0;
+    wq__ref          entry;
 
-    wq__table_init(&t, &a, secret, 4, false);
+    open_table(&t, false, UINT32_MAX);
     do {
         const wq_key key = wq_u64(&n);
         entry = wq__table_find_or_insert(&t, key, wq__table_hash(&t, key));
-        mem.until = 0; /* from the second on, no memory */
+        counting_fail(&mem, 1, COUNTING_ONCE); /* from the second on */
     } while (entry && ++n < 100);
     assert_int_equal(t.len, n);
     assert_int_equal(t.len, t.cap - 1);
@@ -284,34 +245,28 @@ TEST(table_that_cannot_grow_fills_up_but_for_one_slot)
         entry = wq__table_find(&t, key, wq__table_hash(&t, key));
         assert_int_equal(entry != 0, i < n);
     }
-    wq__table_fini(&t);
-    assert_int_equal(mem.used, 0);
+    close_table(&t);
 }
 
 /* Shrinking needs memory too, and can do without. */
 TEST(table_that_cannot_shrink_stays_as_it_is)
 {
-    const struct wq__hash_key secret = {1, 2, UINT32_MAX};
-    struct memory             mem;
-    const wq_allocator        a = allocator(&mem);
-    struct wq__table          t;
-    struct model              m = {.len = 0};
+    struct wq__table t;
+    struct model     m = {.len = 0};
 
-    wq__table_init(&t, &a, secret, 4, false);
+    open_table(&t, false, UINT32_MAX);
     for (int n = 0; n < KEYS; n++)
         operate(&t, &m, n, 9);
     const uint32_t cap = t.cap;
-    for (int n = 0; n < KEYS; n++) {
-        mem.until = 0;
+    counting_fail(&mem, 1, COUNTING_FROM_NOW);
+    for (int n = 0; n < KEYS; n++)
         operate(&t, &m, n, 0);
-    }
-    mem.until = -1;
+    counting_heal(&mem);
     check(&t, &m);
     assert_int_equal(t.cap, cap);
     operate(&t, &m, 7, 9);
     check(&t, &m);
-    wq__table_fini(&t);
-    assert_int_equal(mem.used, 0);
+    close_table(&t);
 }
 
 TEST(zeroed_table_can_be_ended)

@@ -24,59 +24,38 @@ TEST(absent_key_has_no_state)
     assert_int_equal(info.fence, 0);
 }
 
-/* O-32: of what it is handed out with; else of its deadline; else it is held
- * with. */
-TEST(priority_of_a_key_is_the_one_that_comes_next)
+static const struct scene looks[] = {
+    /* O-32: of what it is handed out with; else of its deadline; else it is
+     * HELD with. */
+    {"the priority of a key is the one that comes next",
+     "add foo @50 +2 SCHEDULED; priority foo 2; add foo +1 NEW; "
+     "priority foo 1; get foo; priority foo 2; cancel foo OK; priority foo 1; "
+     "add foo -4 DIRTY; priority foo -4"},
+    {"a deadline that never comes is never nearer",
+     "add foo @never SCHEDULED; 1000: waits-for foo never; next-in never; "
+     "add bar @1500 SCHEDULED; waits-for bar 500; next-in 500; "
+     "2000: waits-for bar 0"},
+    /* M-04 O-32: whenever the deadline was noticed; HELD: DIRTY since then. */
+    {"a key that was WAITING is READY since its deadline",
+     "ages; add foo @50 SCHEDULED; pass 80; ready-for foo 30; 90: get foo; "
+     "latency foo 40; add foo @100 SCHEDULED; pass 130; ready-for foo 30; "
+     "140: done foo; ready-for foo 40"},
+    /* M-04 D-08 */
+    {"an age is never negative when time goes back",
+     "ages; add foo @50 SCHEDULED; pass 80; 20: ready-for foo 0; get foo; "
+     "latency foo 0"},
+};
+
+TEST(what_is_known_of_a_key_is_true)
 {
-    (void)add_how(HOW(.kind = WQ__ADD_AT, .priority = 2), "foo", 50);
-    assert_int_equal(look_at("foo", 0).priority, 2);
-    add("foo", 1, WQ_ADDED_NEW);
-    assert_int_equal(look_at("foo", 0).priority, 1);
-    wq_item *item = get("foo");
-    assert_int_equal(look_at("foo", 0).priority, 2);
+    run_scenes(looks, LEN(looks), open_core);
+}
+
+TEST(fence_of_a_held_key_is_that_of_its_item)
+{
+    play("add foo NEW");
+    const wq_item *item = get("foo");
     assert_int_equal(look_at("foo", 0).fence, item->fence);
-    assert_int_equal(cancel("foo", 0), WQ_OK);
-    assert_int_equal(look_at("foo", 0).priority, 1);
-    add("foo", -4, WQ_ADDED_DIRTY);
-    assert_int_equal(look_at("foo", 0).priority, -4);
-}
-
-TEST(deadline_that_never_comes_is_never_nearer)
-{
-    add_at("foo", WQ_FOREVER, WQ_ADDED_SCHEDULED);
-    assert_int_equal(look_at("foo", 1000).wait_ns, WQ_FOREVER);
-    assert_int_equal(counts_at(1000).next_ns, WQ_FOREVER);
-    add_at("bar", 1500, WQ_ADDED_SCHEDULED);
-    assert_int_equal(look_at("bar", 1000).wait_ns, 500);
-    assert_int_equal(look_at("bar", 2000).wait_ns, 0);
-    assert_int_equal(counts_at(1000).next_ns, 500);
-}
-
-/* M-04 O-32: whenever the deadline was noticed. */
-TEST(key_that_waited_is_ready_since_its_deadline)
-{
-    wq__core_keep_ages(&f.core);
-    add_at("foo", 50, WQ_ADDED_SCHEDULED);
-    pass_to(80);
-    assert_int_equal(look_at("foo", 80).ready_ns, 30);
-    wq_item *item = get_at(90, "foo");
-    assert_int_equal(wq__core_latency(item), 40);
-
-    add_at("foo", 100, WQ_ADDED_SCHEDULED);
-    pass_to(130); /* it is HELD: DIRTY since then */
-    assert_int_equal(look_at("foo", 130).ready_ns, 30);
-    done_at(140, item);
-    assert_int_equal(look_at("foo", 140).ready_ns, 40);
-}
-
-/* M-04 D-08: since a time that is to come: for no time. */
-TEST(age_is_never_negative_when_time_goes_back)
-{
-    wq__core_keep_ages(&f.core);
-    add_at("foo", 50, WQ_ADDED_SCHEDULED);
-    pass_to(80);
-    assert_int_equal(look_at("foo", 20).ready_ns, 0);
-    assert_int_equal(wq__core_latency(get_at(20, "foo")), 0);
 }
 
 /* ---- priorities --------------------------------------------------------- */
@@ -91,7 +70,7 @@ depth_of(const wq_depth *depths, size_t n, int priority)
 }
 
 /* O-31 */
-TEST(depths_count_ready_and_dirty_keys_of_every_priority_in_use)
+TEST(depths_count_ready_and_dirty_keys_of_every_priority)
 {
     wq_depth depths[8];
     size_t   n = 0;
@@ -99,12 +78,8 @@ TEST(depths_count_ready_and_dirty_keys_of_every_priority_in_use)
     wq__core_depths(&f.core, depths, 8, &n);
     assert_int_equal(n, 1);
     assert_int_equal(depth_of(depths, n, 0), 0);
-    add("held", 3, WQ_ADDED_NEW);
-    get("held");
-    add("held", 4, WQ_ADDED_DIRTY);
-    add("a", 4, WQ_ADDED_NEW);
-    add("b", -4, WQ_ADDED_NEW);
-    (void)add_how(HOW(.kind = WQ__ADD_AT, .priority = 6), "c", 50);
+    play("add held +3 NEW; get held; add held +4 DIRTY; add a +4 NEW; "
+         "add b -4 NEW; add c @50 +6 SCHEDULED");
     wq__core_depths(&f.core, depths, 8, &n);
     assert_int_equal(n, 4);
     assert_int_equal(depth_of(depths, n, 0), 0);
@@ -188,8 +163,8 @@ TEST(walk_over_nothing_meets_nothing)
     struct walk walk = {0};
 
     assert_false(walk_on(&walk, 100, ALL));
-    add_at(name_of(1), 5, WQ_ADDED_SCHEDULED);
-    assert_int_equal(cancel(name_of(1), 0), WQ_OK);
+    add(name_of(1), 0, WQ_ADDED_NEW);
+    assert_int_equal(take_back(name_of(1), 0), WQ_OK);
     memset(&walk, 0, sizeof walk);
     assert_false(walk_on(&walk, 100, ALL));
     for (int n = 0; n < KEYS; n++)
@@ -197,18 +172,13 @@ TEST(walk_over_nothing_meets_nothing)
 }
 
 /* O-33 */
-TEST(walk_meets_only_keys_with_a_state_that_was_asked_for)
+TEST(walk_meets_only_keys_in_the_wanted_states)
 {
     struct walk walk = {0};
 
-    add(name_of(0), 0, WQ_ADDED_NEW);
-    get(name_of(0));
-    add(name_of(1), 0, WQ_ADDED_NEW);
-    add_at(name_of(2), 50, WQ_ADDED_SCHEDULED);
-    back_off(name_of(3), 50);
-    (void)add_how(HOW(.kind = WQ__ADD_THROTTLE, .span = 9, .priority = 1),
-                  name_of(4), 0);
-    done(get(name_of(4))); /* left alone: no state */
+    play("add #0 NEW; get #0; add #1 NEW; add #2 @50 SCHEDULED; "
+         "add #3 @50 backoff SCHEDULED; "
+         "add #4 throttle=9 +1 NEW; run #4"); /* its cooldown is no state */
     while (walk_on(&walk, 3, WQ_STATE_HELD | WQ_STATE_BACKOFF))
         ;
     assert_int_equal(walk.seen[0], 1);
@@ -224,7 +194,7 @@ TEST(walk_meets_only_keys_with_a_state_that_was_asked_for)
 
 /* O-33: every fifth key stays; the others go, and with them whole blocks, whose
  * numbers come back with slots of another size. */
-TEST(key_that_stays_is_met_once_while_others_come_and_go)
+TEST(key_that_stays_is_met_once_while_others_change)
 {
     static struct walk walk;
 
@@ -274,13 +244,11 @@ TEST(walk_goes_on_in_a_block_that_was_cut_anew)
 }
 
 WQ_TESTS(core_test(absent_key_has_no_state),
-         core_test(priority_of_a_key_is_the_one_that_comes_next),
-         core_test(deadline_that_never_comes_is_never_nearer),
-         core_test(key_that_waited_is_ready_since_its_deadline),
-         core_test(age_is_never_negative_when_time_goes_back),
-         core_test(depths_count_ready_and_dirty_keys_of_every_priority_in_use),
+         test(what_is_known_of_a_key_is_true),
+         core_test(fence_of_a_held_key_is_that_of_its_item),
+         core_test(depths_count_ready_and_dirty_keys_of_every_priority),
          core_test(walk_with_any_budget_meets_every_key_once),
          core_test(walk_over_nothing_meets_nothing),
-         core_test(walk_meets_only_keys_with_a_state_that_was_asked_for),
-         core_test(key_that_stays_is_met_once_while_others_come_and_go),
+         core_test(walk_meets_only_keys_in_the_wanted_states),
+         core_test(key_that_stays_is_met_once_while_others_change),
          core_test(walk_goes_on_in_a_block_that_was_cut_anew));

@@ -27,25 +27,21 @@ close_mem(void **state)
     return 0;
 }
 
-TEST(array_has_room_for_all_its_elements)
+TEST(array_is_as_large_as_all_its_elements)
 {
     void *p = wq__mem_array(&mem.allocator, 7, 24);
 
     assert_non_null(p);
     assert_int_equal(mem.bytes, 7 * 24);
     wq__mem_free(&mem.allocator, p, 7 * 24);
+    wq__mem_free(&mem.allocator, NULL, 10); /* nothing happens */
 }
 
-TEST(array_beyond_all_memory_is_refused_unasked)
+TEST(array_beyond_all_memory_is_not_allocated)
 {
     assert_null(wq__mem_array(&mem.allocator, SIZE_MAX / 8 + 1, 8));
     assert_null(wq__mem_array(&mem.allocator, SIZE_MAX, SIZE_MAX));
     assert_int_equal(mem.calls, 0);
-}
-
-TEST(nothing_may_be_freed)
-{
-    wq__mem_free(&mem.allocator, NULL, 10);
 }
 
 TEST(aligned_address_is_the_next_multiple_and_fits)
@@ -61,7 +57,7 @@ TEST(aligned_address_is_the_next_multiple_and_fits)
         }
 }
 
-TEST(default_allocator_gives_and_takes)
+TEST(default_allocator_allocates_and_frees)
 {
     void *p = wq__mem_alloc(&wq__mem_default, 100);
 
@@ -71,8 +67,7 @@ TEST(default_allocator_gives_and_takes)
 
 #define mem_test(name) test_with(name, open_mem, close_mem)
 
-WQ_TESTS(mem_test(array_has_room_for_all_its_elements),
-         mem_test(array_beyond_all_memory_is_refused_unasked),
-         mem_test(nothing_may_be_freed),
+WQ_TESTS(mem_test(array_is_as_large_as_all_its_elements),
+         mem_test(array_beyond_all_memory_is_not_allocated),
          mem_test(aligned_address_is_the_next_multiple_and_fits),
-         mem_test(default_allocator_gives_and_takes));
+         mem_test(default_allocator_allocates_and_frees));

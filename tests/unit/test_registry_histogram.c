@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_registry_histogram.c: does every duration go to its bucket, and is
  * nothing lost when many threads count? */
-#include "support/wq_test.h"
+#include "unit/counted.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "metrics/shards.h"
-#include "support/counting.h"
-#include "support/stage.h"
+#include "support/checkpoint.h"
 
 /* ---- buckets ------------------------------------------------------------- */
 
@@ -34,7 +30,7 @@ expect_bucket(uint64_t ns)
                  wq__bucket_of(ns), bucket_by_search(ns));
 }
 
-TEST(duration_goes_to_the_first_bucket_that_is_not_below_it)
+TEST(duration_goes_to_the_first_bucket_not_below_it)
 {
     uint64_t random = 1;
 
@@ -95,25 +91,7 @@ TEST(sums_are_exact)
 
 /* ---- shards -------------------------------------------------------------- */
 
-static struct counting   mem;
-static struct wq__shards shards;
-
-static int
-open_shards(void **state)
-{
-    (void)state;
-    counting_init(&mem);
-    wq__shards_init(&shards, &mem.allocator);
-    return 0;
-}
-
-static int
-close_shards(void **state)
-{
-    (void)state;
-    wq__shards_fini(&shards);
-    return mem.bytes == 0 ? 0 : -1;
-}
+COUNTED(shards);
 
 static void
 expect_counts(uint64_t latency, uint64_t work, uint64_t ns)
@@ -140,14 +118,16 @@ TEST(thread_counts_in_a_shard_of_its_own)
         wq__shards_count(&shards, WQ__LATENCY, 5);
     assert_int_equal(mem.calls, 1);
     assert_int_equal(
-        (uintptr_t)atomic_load(&shards.own[wq__slot_own]) % WQ__SHARD_ALIGN, 0);
+        (uintptr_t)atomic_load(&shards.own[wq__thread_mark_number]) %
+            WQ__SHARD_ALIGN,
+        0);
     wq__shards_count(&shards, WQ__WORK, 7);
     wq__shards_count(&shards, WQ__WORK, -7); /* a clock that went back */
     expect_counts(100, 2, 507);
 }
 
 /* Nothing is lost, and as soon as there is memory the thread has its own. */
-TEST(thread_without_memory_for_a_shard_counts_in_the_shared_one)
+TEST(thread_without_memory_counts_in_the_shared_shard)
 {
     counting_fail(&mem, 1, COUNTING_FROM_NOW);
     for (int i = 0; i < 10; i++)
@@ -184,7 +164,7 @@ TEST(thread_goes_on_in_the_shard_of_one_that_ended)
     expect_counts(0, 50000, 150000);
 }
 
-enum { CROWD = WQ__SLOTS + 12 };
+enum { CROWD = WQ__THREAD_NUMBERS + 12 };
 static struct tally counted = TALLY_INIT;
 
 /* Nobody ends before all have counted: some have no number. */
@@ -252,12 +232,10 @@ TEST(reader_sees_a_new_shard_whole)
         wq__shards_fini(&tables[i]);
 }
 
-#define shard_test(name) test_with(name, open_shards, close_shards)
-
-WQ_TESTS(test(duration_goes_to_the_first_bucket_that_is_not_below_it),
+WQ_TESTS(test(duration_goes_to_the_first_bucket_not_below_it),
          test(sum_stops_at_its_end_and_counts_go_on), test(sums_are_exact),
-         shard_test(thread_counts_in_a_shard_of_its_own),
-         shard_test(thread_without_memory_for_a_shard_counts_in_the_shared_one),
-         shard_test(thread_goes_on_in_the_shard_of_one_that_ended),
-         shard_test(more_threads_than_numbers_lose_no_count),
-         shard_test(reader_sees_a_new_shard_whole));
+         counted_test(shards, thread_counts_in_a_shard_of_its_own),
+         counted_test(shards, thread_without_memory_counts_in_the_shared_shard),
+         counted_test(shards, thread_goes_on_in_the_shard_of_one_that_ended),
+         counted_test(shards, more_threads_than_numbers_lose_no_count),
+         counted_test(shards, reader_sees_a_new_shard_whole));

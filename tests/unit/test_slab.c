@@ -1,61 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /* test_slab.c: do objects stay where they are, and do empty blocks go back?
  */
-#include "support/wq_test.h"
-
-#include <string.h>
+#include "unit/counted.h"
 
 #include "core/slab.h"
-#include "support/counting.h"
 #include "unit/dice.h"
 
 enum { MANY = 3000 };
 
-struct fixture {
-    struct counting mem;
-    struct wq__slab slab;
-    wq__ref         refs[MANY];
-};
-
-static struct fixture f;
-
-static int
-open_slab(void **state)
-{
-    (void)state;
-    counting_init(&f.mem);
-    wq__slab_init(&f.slab, &f.mem.allocator);
-    return 0;
-}
-
-static int
-close_slab(void **state)
-{
-    (void)state;
-    wq__slab_fini(&f.slab);
-    assert_int_equal(f.mem.bytes, 0);
-    return 0;
-}
+COUNTED(slab);
+static wq__ref refs[MANY];
 
 static void *
 must_alloc(size_t size, wq__ref *ref)
 {
-    void *p = wq__slab_alloc(&f.slab, size, ref);
+    void *p = wq__slab_alloc(&slab, size, ref);
     assert_non_null(p);
+    assert_ptr_equal(wq__slab_at(&slab, *ref), p);
     return p;
 }
 
-/* Fill the object with a pattern that tells whose it is. */
+static void
+release(size_t who)
+{
+    wq__slab_free(&slab, refs[who]);
+}
+
+/* Fill the object with a pattern of its own. */
 static void
 sign(size_t who, size_t size)
 {
-    memset(must_alloc(size, &f.refs[who]), (int)(who & 0xff), size);
+    memset(must_alloc(size, &refs[who]), (int)(who & 0xff), size);
 }
 
 static void
 expect_signed(size_t who, size_t size)
 {
-    const unsigned char *p = wq__slab_at(&f.slab, f.refs[who]);
+    const unsigned char *p = wq__slab_at(&slab, refs[who]);
     for (size_t i = 0; i < size; i++)
         assert_int_equal(p[i], who & 0xff);
 }
@@ -69,52 +50,33 @@ size_of(size_t who)
 static uint32_t
 blocks_of_class(size_t units)
 {
-    return f.slab.classes[units].blocks;
+    return slab.classes[units].blocks;
 }
 
-TEST(new_slab_asks_for_no_memory)
+TEST(objects_of_every_size_are_aligned_and_keep_their_bytes)
 {
-    assert_int_equal(f.mem.calls, 0);
-    assert_int_equal(f.slab.live, 0);
-}
-
-TEST(objects_of_every_size_keep_their_bytes)
-{
-    for (size_t i = 0; i < MANY; i++)
+    assert_int_equal(mem.calls, 0); /* nothing is allocated in advance */
+    for (size_t i = 0; i < MANY; i++) {
         sign(i, size_of(i));
+        assert_int_not_equal(refs[i], 0);
+        assert_int_equal((uintptr_t)wq__slab_at(&slab, refs[i]) % 8, 0);
+    }
     for (size_t i = 0; i < MANY; i++)
         expect_signed(i, size_of(i));
-    assert_int_equal(f.slab.live, MANY);
-}
-
-TEST(objects_are_aligned_to_eight)
-{
-    for (size_t i = 0; i < WQ__SLAB_MAX; i++) {
-        const void *p = must_alloc(1 + i, &f.refs[i]);
-        assert_int_equal((uintptr_t)p % 8, 0);
-    }
-}
-
-TEST(reference_leads_back_to_the_object)
-{
-    for (size_t i = 0; i < MANY; i++) {
-        void *p = must_alloc(size_of(i), &f.refs[i]);
-        assert_int_not_equal(f.refs[i], 0);
-        assert_ptr_equal(wq__slab_at(&f.slab, f.refs[i]), p);
-    }
+    assert_int_equal(slab.live, MANY);
 }
 
 TEST(freed_slot_is_used_again_before_new_memory)
 {
     for (size_t i = 0; i < 100; i++)
         sign(i, 48);
-    const uint64_t calls = f.mem.calls;
+    const uint64_t calls = mem.calls;
     for (int round = 0; round < 1000; round++) {
         const size_t who = (size_t)round % 100;
-        wq__slab_free(&f.slab, f.refs[who]);
+        release(who);
         sign(who, 48);
     }
-    assert_int_equal(f.mem.calls, calls);
+    assert_int_equal(mem.calls, calls);
     for (size_t i = 0; i < 100; i++)
         expect_signed(i, 48);
 }
@@ -125,9 +87,9 @@ empty_blocks_of_class(size_t units)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < f.slab.table_len; i++)
-        n += f.slab.table[i] && f.slab.table[i]->slot_units == units &&
-             f.slab.table[i]->live == 0;
+    for (uint32_t i = 0; i < slab.table_len; i++)
+        n += slab.table[i] && slab.table[i]->slot_units == units &&
+             slab.table[i]->live == 0;
     return n;
 }
 
@@ -151,23 +113,23 @@ put_in_order(size_t *who, size_t n, int order, struct dice *dice)
 
 /* O-10: what stays after a burst is one spare block per size, and there is
  * never more than one that is empty, in whatever order objects go. */
-TEST(after_freeing_all_in_any_order_one_block_per_size_stays)
+TEST(one_block_per_size_stays_when_all_is_freed)
 {
     struct dice   dice = dice_seeded("order");
     static size_t who[MANY];
 
     for (int order = 0; order < ORDERS; order++) {
-        wq__slab_fini(&f.slab); /* what is spare is large after a burst */
+        wq__slab_fini(&slab); /* what is spare is large after a burst */
         for (size_t i = 0; i < MANY; i++)
             sign(i, 8 + i % 3 * 100);
         assert_true(blocks_of_class(1) > 1);
         put_in_order(who, MANY, order, &dice);
         for (size_t i = 0; i < MANY; i++) {
-            wq__slab_free(&f.slab, f.refs[who[i]]);
+            release(who[i]);
             assert_in_range(empty_blocks_of_class(1), 0, 1);
         }
-        assert_int_equal(f.slab.live, 0);
-        assert_int_equal(f.mem.blocks, 3 + 1); /* three sizes and the table */
+        assert_int_equal(slab.live, 0);
+        assert_int_equal(mem.blocks, 3 + 1); /* three sizes and the table */
         for (size_t units = 1; units < WQ__SLAB_CLASSES; units++) {
             assert_in_range(blocks_of_class(units), 0, 1);
             assert_int_equal(empty_blocks_of_class(units),
@@ -178,27 +140,27 @@ TEST(after_freeing_all_in_any_order_one_block_per_size_stays)
 
 /* The spare block serves, another one becomes empty meanwhile and is the spare
  * one instead; then the first becomes empty again. */
-TEST(only_one_of_two_blocks_that_become_empty_in_turn_stays)
+TEST(of_two_blocks_that_empty_in_turn_one_stays)
 {
     size_t n = 0;
 
     while (blocks_of_class(6) < 3)
         sign(n++, 48);
-    const uint32_t last = f.refs[n - 1] >> WQ__SLAB_UNIT_BITS;
+    const uint32_t last = refs[n - 1] >> WQ__SLAB_UNIT_BITS;
     size_t         begin = n - 1; /* of those in the block before the last */
-    while (begin && f.refs[begin - 1] >> WQ__SLAB_UNIT_BITS != 0)
+    while (begin && refs[begin - 1] >> WQ__SLAB_UNIT_BITS != 0)
         begin--;
     assert_true(begin > 0 && begin < n - 1);
 
-    wq__slab_free(&f.slab, f.refs[n - 1]); /* the last one is the spare one */
-    assert_int_equal(f.slab.table[last]->live, 0);
+    release(n - 1); /* the last one is the spare one */
+    assert_int_equal(slab.table[last]->live, 0);
     sign(n - 1, 48); /* and serves */
-    assert_int_equal(f.refs[n - 1] >> WQ__SLAB_UNIT_BITS, last);
+    assert_int_equal(refs[n - 1] >> WQ__SLAB_UNIT_BITS, last);
     for (size_t i = begin; i < n - 1; i++) /* the one before is it */
-        wq__slab_free(&f.slab, f.refs[i]);
+        release(i);
     assert_int_equal(blocks_of_class(6), 3);
     assert_int_equal(empty_blocks_of_class(6), 1);
-    wq__slab_free(&f.slab, f.refs[n - 1]); /* and this one has to go */
+    release(n - 1); /* and this one has to go */
     assert_int_equal(blocks_of_class(6), 2);
     assert_int_equal(empty_blocks_of_class(6), 1);
     for (size_t i = 0; i < begin; i++)
@@ -209,22 +171,22 @@ TEST(only_one_of_two_blocks_that_become_empty_in_turn_stays)
 static void
 expect_no_memory_for_steps(size_t n, size_t steps)
 {
-    const uint64_t calls = f.mem.calls;
-    const size_t   blocks = f.mem.blocks;
+    const uint64_t calls = mem.calls;
+    const size_t   blocks = mem.blocks;
 
     for (int round = 0; round < 100; round++) {
         for (size_t i = 0; i < steps; i++)
-            wq__slab_free(&f.slab, f.refs[n - 1 - i]);
+            release(n - 1 - i);
         for (size_t i = steps; i-- > 0;)
             sign(n - 1 - i, 48);
     }
-    assert_int_equal(f.mem.calls, calls);
-    assert_int_equal(f.mem.blocks, blocks);
+    assert_int_equal(mem.calls, calls);
+    assert_int_equal(mem.blocks, blocks);
     for (size_t i = 0; i < n; i++)
         expect_signed(i, 48);
 }
 
-TEST(queue_that_hovers_at_a_boundary_asks_for_nothing)
+TEST(queue_that_hovers_at_a_boundary_allocates_nothing)
 {
     size_t n = 0;
 
@@ -237,36 +199,32 @@ TEST(queue_that_hovers_at_a_boundary_asks_for_nothing)
 }
 
 /* From nothing to something and back, as a queue that keeps up does. */
-TEST(queue_that_hovers_at_nothing_asks_for_nothing)
+TEST(queue_that_hovers_at_zero_allocates_nothing)
 {
     for (size_t n = 1; n <= 2; n++) {
         for (size_t i = 0; i < n; i++)
             sign(i, 48);
         expect_no_memory_for_steps(n, n);
         for (size_t i = 0; i < n; i++)
-            wq__slab_free(&f.slab, f.refs[i]);
+            release(i);
     }
 }
 
-/* The last steps over a boundary, the other way: the oldest go first, as they
- * do in a queue. */
-TEST(queue_that_moves_on_at_a_boundary_asks_for_nothing)
+/* The oldest go first, as they do in a queue. */
+TEST(queue_that_moves_on_allocates_nothing)
 {
     enum { KEPT = 200 };
-    size_t n = 0;
+    uint64_t calls = 0;
 
-    while (n < KEPT)
-        sign(n++, 48);
-    for (size_t i = 0; i < 3 * KEPT; i++) { /* until its blocks are settled */
-        wq__slab_free(&f.slab, f.refs[i % KEPT]);
+    for (size_t i = 0; i < KEPT; i++)
+        sign(i, 48);
+    for (size_t i = 0; i < 13 * KEPT; i++) {
+        release(i % KEPT);
         sign(i % KEPT, 48);
+        if (i == 3 * KEPT) /* its blocks are settled */
+            calls = mem.calls;
     }
-    const uint64_t calls = f.mem.calls;
-    for (size_t i = 0; i < 10 * KEPT; i++) {
-        wq__slab_free(&f.slab, f.refs[i % KEPT]);
-        sign(i % KEPT, 48);
-    }
-    assert_int_equal(f.mem.calls, calls);
+    assert_int_equal(mem.calls, calls);
 }
 
 /* Numbers of blocks that went back are given out again: after any number of
@@ -279,10 +237,10 @@ TEST(block_numbers_are_used_again)
         for (size_t i = 0; i < MANY; i++)
             sign(i, 64);
         for (size_t i = 0; i < MANY; i++)
-            wq__slab_free(&f.slab, f.refs[i]);
+            release(i);
         if (burst == 0)
-            table_len = f.slab.table_len;
-        assert_int_equal(f.slab.table_len, table_len);
+            table_len = slab.table_len;
+        assert_int_equal(slab.table_len, table_len);
     }
 }
 
@@ -292,16 +250,16 @@ TEST(refused_memory_changes_nothing_and_retry_works)
     size_t refusals = 0;
 
     for (size_t i = 0; i < MANY; i++) {
-        const size_t live = f.slab.live;
-        counting_fail(&f.mem, 1, COUNTING_ONCE);
-        const void *p = wq__slab_alloc(&f.slab, size_of(i), &f.refs[i]);
-        counting_heal(&f.mem);
+        const size_t live = slab.live;
+        counting_fail(&mem, 1, COUNTING_ONCE);
+        const void *p = wq__slab_alloc(&slab, size_of(i), &refs[i]);
+        counting_heal(&mem);
         if (!p) {
             refusals++;
-            assert_int_equal(f.slab.live, live);
-            must_alloc(size_of(i), &f.refs[i]);
+            assert_int_equal(slab.live, live);
+            must_alloc(size_of(i), &refs[i]);
         }
-        memset(wq__slab_at(&f.slab, f.refs[i]), (int)(i & 0xff), size_of(i));
+        memset(wq__slab_at(&slab, refs[i]), (int)(i & 0xff), size_of(i));
     }
     assert_true(refusals > WQ__SLAB_CLASSES);
     for (size_t i = 0; i < MANY; i++)
@@ -311,12 +269,12 @@ TEST(refused_memory_changes_nothing_and_retry_works)
 /* The table was made, the block was not: the table is used the next time. */
 TEST(refused_block_leaves_a_table_that_serves_later)
 {
-    counting_fail(&f.mem, 2, COUNTING_ONCE);
-    assert_null(wq__slab_alloc(&f.slab, 8, &f.refs[0]));
-    assert_int_equal(f.mem.blocks, 1);
-    counting_heal(&f.mem);
-    must_alloc(8, &f.refs[0]);
-    assert_int_equal(f.mem.blocks, 2);
+    counting_fail(&mem, 2, COUNTING_ONCE);
+    assert_null(wq__slab_alloc(&slab, 8, &refs[0]));
+    assert_int_equal(mem.blocks, 1);
+    counting_heal(&mem);
+    must_alloc(8, &refs[0]);
+    assert_int_equal(mem.blocks, 2);
 }
 
 /* How often each of the first `n` is met from `cursor` on, with so small a
@@ -326,9 +284,9 @@ walk(wq__ref *cursor, size_t budget, size_t n, size_t *met)
 {
     for (;;) {
         size_t left = budget;
-        while (wq__slab_next(&f.slab, cursor, &left))
+        while (wq__slab_next(&slab, cursor, &left))
             for (size_t i = 0; i < n; i++)
-                met[i] += f.refs[i] == *cursor;
+                met[i] += refs[i] == *cursor;
         if (left)
             return;
     }
@@ -350,27 +308,21 @@ TEST(walk_meets_every_object_once)
     }
 }
 
-TEST(walk_of_an_empty_slab_ends_at_once)
-{
-    wq__ref cursor = 0;
-    size_t  budget = 1;
-
-    assert_false(wq__slab_next(&f.slab, &cursor, &budget));
-    assert_int_equal(budget, 1);
-}
-
 /* It looks at no more than it may, blocks that are gone included. */
 TEST(walk_without_a_budget_does_not_move)
 {
     wq__ref cursor = 0;
-    size_t  budget = 0;
+    size_t  budget = 1;
 
+    assert_false(wq__slab_next(&slab, &cursor, &budget)); /* it is empty */
+    assert_int_equal(budget, 1);
     sign(0, 8);
-    assert_false(wq__slab_next(&f.slab, &cursor, &budget));
+    budget = 0;
+    assert_false(wq__slab_next(&slab, &cursor, &budget));
     assert_int_equal(cursor, 0);
     budget = 1;
-    assert_true(wq__slab_next(&f.slab, &cursor, &budget));
-    assert_int_equal(cursor, f.refs[0]);
+    assert_true(wq__slab_next(&slab, &cursor, &budget));
+    assert_int_equal(cursor, refs[0]);
     assert_int_equal(budget, 0);
 }
 
@@ -384,11 +336,11 @@ TEST(walk_goes_on_when_its_block_was_cut_anew)
 
     for (size_t i = 0; i < N; i++) /* the last few are in other blocks */
         sign(i, i < N - STAYS ? 16 : 200);
-    while (wq__slab_next(&f.slab, &cursor, &budget))
+    while (wq__slab_next(&slab, &cursor, &budget))
         ;
     for (size_t i = 0; i < N - STAYS; i++) {
-        wq__slab_free(&f.slab, f.refs[i]);
-        f.refs[i] = 0;
+        release(i);
+        refs[i] = 0;
     }
     for (size_t i = 0; i < N - STAYS; i++)
         sign(i, 56);
@@ -408,7 +360,7 @@ TEST(random_life_never_mixes_objects_up)
         const size_t who = dice_roll(&dice, 200);
         if (sizes[who]) {
             expect_signed(who, sizes[who]);
-            wq__slab_free(&f.slab, f.refs[who]);
+            release(who);
             sizes[who] = 0;
         } else {
             sizes[who] = 1 + dice_roll(&dice, WQ__SLAB_MAX);
@@ -418,26 +370,21 @@ TEST(random_life_never_mixes_objects_up)
     size_t live = 0;
     for (size_t who = 0; who < 200; who++)
         live += sizes[who] != 0;
-    assert_int_equal(f.slab.live, live);
+    assert_int_equal(slab.live, live);
 }
 
-#define slab_test(name) test_with(name, open_slab, close_slab)
-
-WQ_TESTS(slab_test(new_slab_asks_for_no_memory),
-         slab_test(objects_of_every_size_keep_their_bytes),
-         slab_test(objects_are_aligned_to_eight),
-         slab_test(reference_leads_back_to_the_object),
-         slab_test(freed_slot_is_used_again_before_new_memory),
-         slab_test(after_freeing_all_in_any_order_one_block_per_size_stays),
-         slab_test(only_one_of_two_blocks_that_become_empty_in_turn_stays),
-         slab_test(queue_that_hovers_at_a_boundary_asks_for_nothing),
-         slab_test(queue_that_hovers_at_nothing_asks_for_nothing),
-         slab_test(queue_that_moves_on_at_a_boundary_asks_for_nothing),
-         slab_test(block_numbers_are_used_again),
-         slab_test(refused_memory_changes_nothing_and_retry_works),
-         slab_test(refused_block_leaves_a_table_that_serves_later),
-         slab_test(walk_meets_every_object_once),
-         slab_test(walk_of_an_empty_slab_ends_at_once),
-         slab_test(walk_without_a_budget_does_not_move),
-         slab_test(walk_goes_on_when_its_block_was_cut_anew),
-         slab_test(random_life_never_mixes_objects_up));
+WQ_TESTS(counted_test(slab,
+                      objects_of_every_size_are_aligned_and_keep_their_bytes),
+         counted_test(slab, freed_slot_is_used_again_before_new_memory),
+         counted_test(slab, one_block_per_size_stays_when_all_is_freed),
+         counted_test(slab, of_two_blocks_that_empty_in_turn_one_stays),
+         counted_test(slab, queue_that_hovers_at_a_boundary_allocates_nothing),
+         counted_test(slab, queue_that_hovers_at_zero_allocates_nothing),
+         counted_test(slab, queue_that_moves_on_allocates_nothing),
+         counted_test(slab, block_numbers_are_used_again),
+         counted_test(slab, refused_memory_changes_nothing_and_retry_works),
+         counted_test(slab, refused_block_leaves_a_table_that_serves_later),
+         counted_test(slab, walk_meets_every_object_once),
+         counted_test(slab, walk_without_a_budget_does_not_move),
+         counted_test(slab, walk_goes_on_when_its_block_was_cut_anew),
+         counted_test(slab, random_life_never_mixes_objects_up));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sleepers.c: is the right thread woken, and told why?
+/* test_sleepers.c: is the right thread woken, with the right reason?
  */
 #include "support/wq_test.h"
 
 #include <wq/wq.h>
 
-#include "memory/sleepers.h"
+#include "clock/sleepers.h"
 #include "support/worker.h"
 
 enum { N = 5 };

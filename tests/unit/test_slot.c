@@ -6,20 +6,20 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "port/slot.h"
-#include "support/stage.h"
+#include "port/thread_mark.h"
+#include "support/checkpoint.h"
 
-enum { MORE = 20, THREADS = WQ__SLOTS + MORE };
+enum { MORE = 20, THREADS = WQ__THREAD_NUMBERS + MORE };
 
 /* ---- one after the other ------------------------------------------------- */
 
 static void *
 take_twice(void *unused)
 {
-    const unsigned slot = wq__slot_take();
+    const unsigned slot = wq__thread_mark_take_number();
 
     (void)unused;
-    if (wq__slot_own != slot || wq__slot_take() != slot)
+    if (wq__thread_mark_number != slot || wq__thread_mark_take_number() != slot)
         return NULL;
     return (void *)(uintptr_t)slot;
 }
@@ -37,25 +37,25 @@ slot_of_a_thread(void *(*run)(void *))
 
 TEST(number_of_a_thread_that_ended_goes_to_the_next)
 {
-    const unsigned own = wq__slot_take();
+    const unsigned own = wq__thread_mark_take_number();
     const unsigned first = slot_of_a_thread(take_twice);
 
-    assert_in_range(own, 1, WQ__SLOTS);
-    assert_in_range(first, 1, WQ__SLOTS);
+    assert_in_range(own, 1, WQ__THREAD_NUMBERS);
+    assert_in_range(first, 1, WQ__THREAD_NUMBERS);
     assert_int_not_equal(first, own);
-    for (int i = 0; i < 2 * WQ__SLOTS; i++)
+    for (int i = 0; i < 2 * WQ__THREAD_NUMBERS; i++)
         assert_int_equal(slot_of_a_thread(take_twice), first);
-    assert_int_equal(wq__slot_take(), own);
+    assert_int_equal(wq__thread_mark_take_number(), own);
 }
 
 static void *
 take_none(void *unused)
 {
     (void)unused;
-    return (void *)(uintptr_t)wq__slot_own;
+    return (void *)(uintptr_t)wq__thread_mark_number;
 }
 
-TEST(thread_that_never_asks_has_none)
+TEST(thread_that_takes_none_has_none)
 {
     assert_int_equal(slot_of_a_thread(take_none), 0);
 }
@@ -69,8 +69,8 @@ struct member {
 
 static struct member crowd[THREADS];
 static struct tally  taken = TALLY_INIT; /* times one has tried */
-static struct tally  leave = TALLY_INIT; /* 1: who has a number may end */
-static struct tally  again = TALLY_INIT; /* 1: who has none tries once more */
+static struct tally  leave = TALLY_INIT; /* 1: threads with a number end */
+static struct tally  again = TALLY_INIT; /* 1: those without one try again */
 static struct tally  home = TALLY_INIT;  /* 1: and may end */
 
 static void *
@@ -78,14 +78,14 @@ join_crowd(void *arg)
 {
     struct member *self = arg;
 
-    self->slot = wq__slot_take();
+    self->slot = wq__thread_mark_take_number();
     tally_add(&taken, 1);
     if (self->slot) {
         (void)tally_reaches(&leave, 1);
         return NULL;
     }
     (void)tally_reaches(&again, 1);
-    self->slot = wq__slot_take();
+    self->slot = wq__thread_mark_take_number();
     tally_add(&taken, 1);
     (void)tally_reaches(&home, 1);
     return NULL;
@@ -95,12 +95,12 @@ join_crowd(void *arg)
 static unsigned
 count_numbered(void)
 {
-    bool     seen[WQ__SLOTS + 1] = {false};
+    bool     seen[WQ__THREAD_NUMBERS + 1] = {false};
     unsigned n = 0;
 
     for (int i = 0; i < THREADS; i++) {
         const unsigned slot = crowd[i].slot;
-        assert_in_range(slot, 0, WQ__SLOTS);
+        assert_in_range(slot, 0, WQ__THREAD_NUMBERS);
         assert_false(slot && seen[slot]);
         seen[slot] = true;
         n += slot > 0;
@@ -122,7 +122,7 @@ join_numbered(void)
 TEST(living_threads_have_different_numbers_or_none)
 {
     /* This thread may have one, from another test. */
-    const unsigned free = WQ__SLOTS - (wq__slot_own > 0);
+    const unsigned free = WQ__THREAD_NUMBERS - (wq__thread_mark_number > 0);
 
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(
@@ -143,12 +143,13 @@ TEST(living_threads_have_different_numbers_or_none)
 
 enum { CHAINS = 3, LINKS = 300 };
 
-static uint64_t entries[WQ__SLOTS + 1]; /* not atomic: that is the test */
+static uint64_t
+    entries[WQ__THREAD_NUMBERS + 1]; /* not atomic: that is the test */
 
 static void *
 count_in_own_entry(void *unused)
 {
-    entries[wq__slot_take()]++;
+    entries[wq__thread_mark_take_number()]++;
     return unused;
 }
 
@@ -166,7 +167,7 @@ run_chain(void *unused)
 
 /* Threads of different chains have nothing to do with each other but the
  * numbers they get; the thread sanitizer sees if that is not enough. */
-TEST(what_a_thread_did_with_its_number_the_next_one_sees)
+TEST(next_thread_sees_what_the_last_did_with_its_number)
 {
     pthread_t chains[CHAINS];
     uint64_t  sum = 0;
@@ -179,7 +180,7 @@ TEST(what_a_thread_did_with_its_number_the_next_one_sees)
         assert_null(failed);
     }
     assert_int_equal(entries[0], 0); /* there was always one free */
-    for (int i = 1; i <= WQ__SLOTS; i++)
+    for (int i = 1; i <= WQ__THREAD_NUMBERS; i++)
         sum += entries[i];
     assert_int_equal(sum, CHAINS * LINKS);
 }
@@ -194,7 +195,7 @@ static void
 report_late(void *unused)
 {
     (void)unused;
-    taken_at_the_end = wq__slot_take();
+    taken_at_the_end = wq__thread_mark_take_number();
 }
 
 static void *
@@ -216,7 +217,7 @@ TEST(thread_that_ends_gets_no_second_number)
 }
 
 WQ_TESTS(test(number_of_a_thread_that_ended_goes_to_the_next),
-         test(thread_that_never_asks_has_none),
+         test(thread_that_takes_none_has_none),
          test(living_threads_have_different_numbers_or_none),
-         test(what_a_thread_did_with_its_number_the_next_one_sees),
+         test(next_thread_sees_what_the_last_did_with_its_number),
          test(thread_that_ends_gets_no_second_number));

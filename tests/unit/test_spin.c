@@ -4,14 +4,8 @@
  * The account of spin.h by itself; then a queue in which a getter seems to spin
  * and never runs: what the scheduler can do to any thread.
  */
-#include "support/wq_test.h"
-
-#include "memory/gate.h"
-#include "support/worker.h"
 #include "unit/dice.h"
-
-#define assert_err(actual, expected)                                           \
-    assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
+#include "unit/queue_fixture.h"
 
 /* ---- the account -------------------------------------------------------- */
 
@@ -73,23 +67,9 @@ TEST(getter_that_finds_keys_soon_may_wait_longer)
 
 /* ---- a getter that spins and does not run ------------------------------- */
 
-static wq_queue          *q;
-static struct wq__memory *m;
-static struct worker     *sleeper; /* in wq_get() */
-static wq_item           *item;    /* what it got */
-static const char         other;   /* its address stands for another thread */
-
-static int
-open_queue(void **state)
-{
-    (void)state;
-    assert_err(wq_create(NULL, &q), WQ_OK);
-    m = (struct wq__memory *)(void *)q;
-    item = NULL;
-    sleeper = worker_get(q, &item);
-    worker_await_blocked(sleeper);
-    return 0;
-}
+static struct worker *sleeper; /* in wq_get() */
+static wq_item       *item;    /* what it got */
+static const char     other;   /* its address stands for another thread */
 
 /* A getter spins from now on; producers hand keys over to it. */
 static void
@@ -112,11 +92,15 @@ stop_spinning(void)
     wq__gate_leave(m);
 }
 
+/* A queue with a getter that sleeps, and one that spins. */
 static int
-close_queue(void **state)
+open_spinning(void **state)
 {
-    (void)state;
-    wq_destroy(q);
+    (void)open_queue(state);
+    item = NULL;
+    sleeper = worker_get(q, &item);
+    worker_await_blocked(sleeper);
+    begin_to_spin();
     return 0;
 }
 
@@ -151,7 +135,6 @@ expect_woken(void)
 /* O-12: a getter that spins sees keys soon, and wakes others if need be. */
 TEST(few_keys_are_left_to_the_getter_that_spins)
 {
-    begin_to_spin();
     hand_over_many(0, WQ__SPARED);
     stop_spinning();
     expect_woken();
@@ -162,7 +145,6 @@ TEST(many_keys_wake_a_sleeper_though_a_getter_spins)
 {
     const uint64_t last = WQ__SPARED;
 
-    begin_to_spin();
     hand_over_many(0, WQ__SPARED);
     assert_err(wq_add(q, wq_u64(&last)), WQ_OK);
     expect_woken();
@@ -171,11 +153,10 @@ TEST(many_keys_wake_a_sleeper_though_a_getter_spins)
 }
 
 /* O-12: keys that are READY count, too. */
-TEST(keys_behind_ready_ones_wake_a_sleeper_though_a_getter_spins)
+TEST(keys_behind_ready_ones_wake_a_sleeper_despite_a_spinner)
 {
     const uint64_t last = WQ__SPARED;
 
-    begin_to_spin();
     hand_over(0);
     assert_int_equal(wq_len(q), 1); /* taken in */
     hand_over_many(1, WQ__SPARED);
@@ -185,11 +166,10 @@ TEST(keys_behind_ready_ones_wake_a_sleeper_though_a_getter_spins)
 }
 
 /* O-12: the first key, if the getter has spun for longer than any spin lasts. */
-TEST(key_wakes_a_sleeper_when_the_spinner_has_lost_its_processor)
+TEST(key_wakes_a_sleeper_when_the_spinner_does_not_run)
 {
     const uint64_t first = 0;
 
-    begin_to_spin();
     atomic_store(&m->spin_ends_ns, 0);
     assert_err(wq_add(q, wq_u64(&first)), WQ_OK);
     expect_woken();
@@ -197,11 +177,10 @@ TEST(key_wakes_a_sleeper_when_the_spinner_has_lost_its_processor)
 }
 
 /* O-12: both keys came just before the getter began to sleep. */
-TEST(two_keys_in_the_inbox_keep_a_getter_awake_though_one_spins)
+TEST(two_keys_in_the_inbox_keep_a_second_getter_awake)
 {
-    begin_to_spin();
     wq__lock_take(&m->lock);
-    atomic_store(&m->rouse_from, WQ__ROUSE_NOBODY);
+    atomic_store(&m->wake_from, WQ__WAKE_NOBODY);
     hand_over(0);
     hand_over(1);
     wq__lock_release(&m->lock);
@@ -211,14 +190,13 @@ TEST(two_keys_in_the_inbox_keep_a_getter_awake_though_one_spins)
     stop_spinning();
 }
 
-#define queue_test(name) test_with(name, open_queue, close_queue)
+#define spin_test(name) test_with(name, open_spinning, close_queue)
 
-WQ_TESTS(
-    test(spins_never_cost_more_than_they_saved),
-    test(getter_that_spins_in_vain_tries_once_in_eight_sleeps),
-    test(getter_that_finds_keys_soon_may_wait_longer),
-    queue_test(few_keys_are_left_to_the_getter_that_spins),
-    queue_test(many_keys_wake_a_sleeper_though_a_getter_spins),
-    queue_test(keys_behind_ready_ones_wake_a_sleeper_though_a_getter_spins),
-    queue_test(key_wakes_a_sleeper_when_the_spinner_has_lost_its_processor),
-    queue_test(two_keys_in_the_inbox_keep_a_getter_awake_though_one_spins));
+WQ_TESTS(test(spins_never_cost_more_than_they_saved),
+         test(getter_that_spins_in_vain_tries_once_in_eight_sleeps),
+         test(getter_that_finds_keys_soon_may_wait_longer),
+         spin_test(few_keys_are_left_to_the_getter_that_spins),
+         spin_test(many_keys_wake_a_sleeper_though_a_getter_spins),
+         spin_test(keys_behind_ready_ones_wake_a_sleeper_despite_a_spinner),
+         spin_test(key_wakes_a_sleeper_when_the_spinner_does_not_run),
+         spin_test(two_keys_in_the_inbox_keep_a_second_getter_awake));

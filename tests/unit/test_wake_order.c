@@ -7,24 +7,15 @@
  */
 #define _GNU_SOURCE /* RTLD_NEXT, syscall() */
 
-#include "support/wq_test.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-
-#include "memory/memory.h"
-#include "support/worker.h"
-#include "unit/locks.h"
+#include "unit/queue_fixture.h"
 
 #if WQ__HAVE_FUTEX
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unit/syscalls.h"
-
-#define assert_err(actual, expected)                                           \
-    assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
+#define INTERPOSE_SYSCALL
+#include "unit/interpose.h"
 
 /* The queue whose wake-ups are looked at; NULL: none. Only the thread that set
  * it is meant. */
@@ -47,18 +38,16 @@ intercept(long number, const long arguments[6], long *result)
 static void
 wake_a_getter(bool real_time)
 {
-    wq_queue *q;
-
     wakes = wakes_with_lock = 0;
-    assert_err(wq_create(WQ_CONFIG(.real_time = real_time), &q), WQ_OK);
+    create(WQ_CONFIG(.real_time = real_time));
     struct worker *w = worker_get(q, NULL);
     worker_await_blocked(w);
-    watched = (struct wq__memory *)(void *)q;
+    watched = m;
     const wq_err err = wq_add_str(q, "foo");
     watched = NULL;
     assert_err(err, WQ_OK);
     assert_err(worker_join(w), WQ_OK);
-    wq_destroy(q);
+    (void)close_queue(NULL);
     assert_int_equal(wakes, 1);
 }
 

@@ -4,17 +4,15 @@
 #include "support/wq_test.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include <wq/workers.h>
 
+#include "core/mem.h"
 #include "port/thread.h"
-#include "support/counting.h"
-#include "support/stage.h"
+#include "support/checkpoint.h"
+#include "support/sweep.h"
 #include "support/worker.h"
-
-#define assert_err(actual, expected)                                           \
-    assert_string_equal(wq_err_name((wq_err)(actual)), wq_err_name(expected))
 
 enum { THREADS = 4 };
 
@@ -38,73 +36,99 @@ ignore(void *ctx, const wq_item *item, int64_t running_ns)
 }
 
 /* A queue with a key, and how a pool for it is made. */
-struct bench {
+static struct {
     struct counting  *mem;
     wq_queue         *q;
     wq_workers       *pool;
     wq_workers_config config;
-};
+} b;
+
+static struct counting own; /* unless a sweep has another one */
 
 static void
-set_up(struct bench *b, struct counting *mem, int64_t item_deadline_ns)
+set_up(struct counting *mem, bool watched)
 {
-    *b = (struct bench){
-        .mem = mem,
-        .config =
-            {
-                .size = sizeof b->config,
-                .threads = THREADS,
-                .handler = handle,
-                .allocator = &mem->allocator,
-                .item_deadline_ns = item_deadline_ns,
-                .on_stuck = ignore,
-            },
+    memset(&b, 0, sizeof b);
+    b.mem = mem;
+    b.config = (wq_workers_config){
+        .size = sizeof b.config,
+        .threads = THREADS,
+        .handler = handle,
+        .allocator = &mem->allocator,
+        .item_deadline_ns = watched,
+        .on_stuck = ignore,
     };
     atomic_store(&handled, 0);
-    assert_err(wq_create(NULL, &b->q), WQ_OK);
-    assert_err(wq_add_str(b->q, "foo"), WQ_OK);
+    assert_err(wq_create(NULL, &b.q), WQ_OK);
+    assert_err(wq_add_str(b.q, "foo"), WQ_OK);
+}
+
+static wq_err
+start(void)
+{
+    return wq_workers_start(b.q, &b.config, &b.pool);
 }
 
 static void
-tear_down(struct bench *b)
+set_up_started(void)
 {
-    wq__thread_refuse(0);
-    assert_err(wq_workers_destroy(b->pool), WQ_OK);
-    wq_destroy(b->q);
+    counting_init(&own);
+    set_up(&own, false);
+    assert_err(start(), WQ_OK);
 }
 
-static size_t
-count_workers(struct bench *b)
+static void
+tear_down(void)
+{
+    wq__thread_refuse(0);
+    assert_err(wq_workers_destroy(b.pool), WQ_OK);
+    wq_destroy(b.q);
+    if (b.mem == &own)
+        assert_int_equal(own.bytes, 0);
+}
+
+static void
+expect_workers(size_t n)
 {
     wq_workers_stats counts = {.size = sizeof counts};
 
-    assert_err(wq_workers_read_stats(b->pool, &counts), WQ_OK);
-    return counts.threads;
+    assert_err(wq_workers_read_stats(b.pool, &counts), WQ_OK);
+    assert_int_equal(counts.threads, n);
+}
+
+/* No pool, no memory, no key handed out. */
+static void
+expect_nothing_started(void)
+{
+    assert_null(b.pool);
+    assert_int_equal(b.mem->bytes, 0);
+    assert_int_equal(handled, 0);
+    assert_int_equal(wq_len(b.q), 1);
+}
+
+static void
+expect_size_unchanged(void)
+{
+    assert_int_equal(wq_workers_count(b.pool), THREADS);
+    expect_workers(THREADS);
 }
 
 /* PW-04 */
-TEST(start_without_enough_threads_starts_none_and_calls_no_handler)
+TEST(start_without_enough_threads_starts_none)
 {
     for (int watched = 0; watched <= 1; watched++)
         for (unsigned nth = 1; nth <= THREADS + (unsigned)watched; nth++) {
-            struct counting mem;
-            struct bench    b;
-
-            counting_init(&mem);
-            set_up(&b, &mem, watched);
+            counting_init(&own);
+            set_up(&own, watched);
             wq__thread_refuse(nth);
-            assert_err(wq_workers_start(b.q, &b.config, &b.pool), WQ_ENOMEM);
-            assert_null(b.pool);
-            assert_int_equal(mem.bytes, 0);
-            assert_int_equal(handled, 0);
-            assert_int_equal(wq_len(b.q), 1);
+            assert_err(start(), WQ_ENOMEM);
+            expect_nothing_started();
 
             wq__thread_refuse(0);
-            assert_err(wq_workers_start(b.q, &b.config, &b.pool), WQ_OK);
+            assert_err(start(), WQ_OK);
             assert_err(wq_workers_drain(b.pool, WQ_FOREVER), WQ_OK);
             assert_int_equal(handled, 1);
-            tear_down(&b);
-            assert_int_equal(mem.bytes, 0);
+            tear_down();
         }
 }
 
@@ -112,63 +136,45 @@ TEST(start_without_enough_threads_starts_none_and_calls_no_handler)
 TEST(resize_without_enough_threads_leaves_the_size)
 {
     for (unsigned nth = 1; nth <= 3; nth++) {
-        struct counting mem;
-        struct bench    b;
-
-        counting_init(&mem);
-        set_up(&b, &mem, 0);
-        assert_err(wq_workers_start(b.q, &b.config, &b.pool), WQ_OK);
-        const size_t bytes = mem.bytes;
+        set_up_started();
+        const size_t bytes = own.bytes;
         wq__thread_refuse(nth);
         assert_err(wq_workers_resize(b.pool, THREADS + 3), WQ_ENOMEM);
-        assert_int_equal(wq_workers_count(b.pool), THREADS);
-        assert_int_equal(count_workers(&b), THREADS);
-        assert_int_equal(mem.bytes, bytes);
+        expect_size_unchanged();
+        assert_int_equal(own.bytes, bytes);
 
         wq__thread_refuse(0);
         assert_err(wq_workers_resize(b.pool, THREADS + 3), WQ_OK);
-        assert_int_equal(count_workers(&b), THREADS + 3);
-        tear_down(&b);
-        assert_int_equal(mem.bytes, 0);
+        expect_workers(THREADS + 3);
+        tear_down();
     }
 }
 
 /* PW-17: their memory, and with it their threads, are given back. */
-TEST(workers_who_have_left_are_gone_after_the_next_resize)
+TEST(workers_that_left_are_gone_after_the_next_resize)
 {
-    struct counting mem;
-    struct bench    b;
+    wq_workers_stats counts = {.size = sizeof counts};
 
-    counting_init(&mem);
-    set_up(&b, &mem, 0);
-    assert_err(wq_workers_start(b.q, &b.config, &b.pool), WQ_OK);
-    assert_int_equal(mem.blocks, 1 + THREADS);
+    set_up_started();
+    assert_int_equal(own.blocks, 1 + THREADS);
     for (unsigned n = 1; n <= 20; n++) {
         assert_err(wq_workers_resize(b.pool, 0), WQ_OK);
         assert_err(wq_workers_resize(b.pool, 2), WQ_OK);
-        while (count_workers(&b) > 2)
-            ; /* whoever had foo in hand is leaving */
+        do /* the worker that held foo is leaving */
+            assert_err(wq_workers_read_stats(b.pool, &counts), WQ_OK);
+        while (counts.threads > 2);
     }
     assert_err(wq_workers_resize(b.pool, 2), WQ_OK);
-    assert_int_equal(mem.blocks, 1 + 2);
-    tear_down(&b);
-    assert_int_equal(mem.bytes, 0);
+    assert_int_equal(own.blocks, 1 + 2);
+    tear_down();
 }
 
 /* An allocator that can be held. */
 static void *
 allocate_on_stage(void *ctx, size_t n)
 {
-    stage_pass(ctx);
-    return malloc(n);
-}
-
-static void
-release(void *ctx, void *p, size_t n)
-{
-    (void)ctx;
-    (void)n;
-    free(p);
+    checkpoint_pass(ctx);
+    return wq__mem_alloc(&wq__mem_default, n);
 }
 
 static int
@@ -180,129 +186,74 @@ run_resize(struct worker *self)
 /* PW-14: or there would be twice as many. */
 TEST(two_resizes_at_once_take_turns)
 {
-    struct stage       stage = STAGE_INIT;
+    struct checkpoint  checkpoint = CHECKPOINT_INIT;
     const wq_allocator slow = {.size = sizeof slow,
-                               .ctx = &stage,
+                               .ctx = &checkpoint,
                                .alloc = allocate_on_stage,
-                               .free = release};
-    struct bench       b;
-    struct counting    unused;
+                               .free = wq__mem_default.free};
 
-    counting_init(&unused);
-    set_up(&b, &unused, 0);
+    counting_init(&own);
+    set_up(&own, false);
     b.config.threads = 1;
     b.config.allocator = &slow;
-    tally_add(&stage.allowed, 2); /* the pool and one worker */
-    assert_err(wq_workers_start(b.q, &b.config, &b.pool), WQ_OK);
+    tally_add(&checkpoint.allowed, 2); /* the pool and one worker */
+    assert_err(start(), WQ_OK);
 
     struct worker *first = worker_start(run_resize, b.pool);
-    tally_await(&stage.begun, 3);
+    tally_await(&checkpoint.begun, 3);
     struct worker *second = worker_start(run_resize, b.pool);
     worker_await_blocked(second);
-    assert_int_equal(tally_read(&stage.begun), 3);
-    tally_add(&stage.allowed, STAGE_OPEN);
+    assert_int_equal(tally_read(&checkpoint.begun), 3);
+    tally_add(&checkpoint.allowed, CHECKPOINT_OPEN);
     assert_err(worker_join(first), WQ_OK);
     assert_err(worker_join(second), WQ_OK);
-    assert_int_equal(count_workers(&b), THREADS);
-    tear_down(&b);
+    expect_workers(THREADS);
+    tear_down();
 }
 
 /* ---- every allocation refused once --------------------------------------- */
 
-static void *
-make_bench(struct counting *mem)
+static void
+set_up_stopped(struct counting *mem)
 {
-    static struct bench b;
+    set_up(mem, true);
+}
 
-    set_up(&b, mem, 1);
-    return &b;
+static void
+set_up_running(struct counting *mem)
+{
+    set_up(mem, true);
+    assert_err(start(), WQ_OK);
 }
 
 static wq_err
-op_start(void *ctx)
+op_resize(void)
 {
-    struct bench *b = ctx;
-    return wq_workers_start(b->q, &b->config, &b->pool);
+    return wq_workers_resize(b.pool, THREADS + 3);
 }
 
 static void
-nothing_started(void *ctx)
+expect_started(void)
 {
-    struct bench *b = ctx;
-
-    assert_null(b->pool);
-    assert_int_equal(b->mem->bytes, 0);
-    assert_int_equal(handled, 0);
+    expect_workers(THREADS);
 }
 
 static void
-all_started(void *ctx)
+expect_larger(void)
 {
-    assert_int_equal(count_workers(ctx), THREADS);
+    expect_workers(THREADS + 3);
 }
 
-static void
-end_bench(void *ctx)
+/* PW-04 PW-14 */
+TEST(start_and_resize_without_memory_change_nothing)
 {
-    tear_down(ctx);
-}
+    static const struct fixture stopped = {set_up_stopped, tear_down};
+    static const struct fixture running = {set_up_running, tear_down};
 
-/* PW-04 */
-TEST(start_without_memory_starts_nothing)
-{
-    const char *broken = counting_sweep(&(struct counting_sweep){
-        .name = "start",
-        .setup = make_bench,
-        .op = op_start,
-        .unchanged = nothing_started,
-        .done = all_started,
-        .teardown = end_bench,
-    });
-    if (broken)
-        fail_msg("%s", broken);
-}
-
-static void *
-make_started_bench(struct counting *mem)
-{
-    struct bench *b = make_bench(mem);
-
-    assert_err(op_start(b), WQ_OK);
-    return b;
-}
-
-static wq_err
-op_resize(void *ctx)
-{
-    return wq_workers_resize(((struct bench *)ctx)->pool, THREADS + 3);
-}
-
-static void
-size_is_what_it_was(void *ctx)
-{
-    assert_int_equal(wq_workers_count(((struct bench *)ctx)->pool), THREADS);
-    assert_int_equal(count_workers(ctx), THREADS);
-}
-
-static void
-size_is_larger(void *ctx)
-{
-    assert_int_equal(count_workers(ctx), THREADS + 3);
-}
-
-/* PW-14 */
-TEST(resize_without_memory_leaves_the_size)
-{
-    const char *broken = counting_sweep(&(struct counting_sweep){
-        .name = "resize",
-        .setup = make_started_bench,
-        .op = op_resize,
-        .unchanged = size_is_what_it_was,
-        .done = size_is_larger,
-        .teardown = end_bench,
-    });
-    if (broken)
-        fail_msg("%s", broken);
+    assert_fails_cleanly(&stopped, "start", start, expect_nothing_started,
+                         expect_started);
+    assert_fails_cleanly(&running, "resize", op_resize, expect_size_unchanged,
+                         expect_larger);
 }
 
 /* ---- wq_parallelize() ---------------------------------------------------- */
@@ -334,32 +285,23 @@ TEST(parallelize_without_enough_threads_does_all_the_work)
 }
 
 /* PW-24 */
-TEST(parallelize_without_memory_does_all_the_work)
+TEST(parallelize_gives_memory_back_or_does_without)
 {
-    atomic_uint     visits[100] = {0};
-    struct counting mem;
+    for (int refused = 0; refused < 2; refused++) {
+        atomic_uint     visits[100] = {0};
+        struct counting mem;
 
-    counting_init(&mem);
-    counting_fail(&mem, 1, COUNTING_FROM_NOW);
-    assert_err(wq_parallelize(4, 100, visit, visits,
-                              WQ_PARALLEL(.allocator = &mem.allocator)),
-               WQ_OK);
-    assert_int_equal(mem.refused, 1);
-    assert_each_visited_once(visits, 100);
-}
-
-/* PW-24 */
-TEST(parallelize_gives_its_memory_back)
-{
-    atomic_uint     visits[100] = {0};
-    struct counting mem;
-
-    counting_init(&mem);
-    assert_err(wq_parallelize(4, 100, visit, visits,
-                              WQ_PARALLEL(.allocator = &mem.allocator)),
-               WQ_OK);
-    assert_int_equal(mem.calls, 1);
-    assert_int_equal(mem.bytes, 0);
+        counting_init(&mem);
+        if (refused)
+            counting_fail(&mem, 1, COUNTING_FROM_NOW);
+        assert_err(wq_parallelize(4, 100, visit, visits,
+                                  WQ_PARALLEL(.allocator = &mem.allocator)),
+                   WQ_OK);
+        assert_int_equal(mem.calls, 1);
+        assert_int_equal(mem.refused, refused);
+        assert_int_equal(mem.bytes, 0);
+        assert_each_visited_once(visits, 100);
+    }
 }
 
 /* ---- names --------------------------------------------------------------- */
@@ -392,14 +334,12 @@ TEST(there_is_a_processor)
     assert_true(wq__thread_processors() >= 1);
 }
 
-WQ_TESTS(test(start_without_enough_threads_starts_none_and_calls_no_handler),
+WQ_TESTS(test(start_without_enough_threads_starts_none),
          test(resize_without_enough_threads_leaves_the_size),
-         test(workers_who_have_left_are_gone_after_the_next_resize),
+         test(workers_that_left_are_gone_after_the_next_resize),
          test(two_resizes_at_once_take_turns),
-         test(start_without_memory_starts_nothing),
-         test(resize_without_memory_leaves_the_size),
+         test(start_and_resize_without_memory_change_nothing),
          test(parallelize_without_enough_threads_does_all_the_work),
-         test(parallelize_without_memory_does_all_the_work),
-         test(parallelize_gives_its_memory_back),
+         test(parallelize_gives_memory_back_or_does_without),
          test(thread_names_are_cut_before_the_suffix),
          test(there_is_a_processor));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: which verb? */
+/* main.c: which verb does the command line name? */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,12 +7,12 @@
 
 #include <wq/version.h>
 
-#include "options.h"
-#include "runner.h"
-#include "tell.h"
+#include "base/report.h"
+#include "options/options.h"
+#include "run/runner.h"
 
-/* Who started us shall see that a signal ended us: a shell then ends its loop,
- * and says 128 + N. */
+/* The parent must see that a signal ended us: a shell then ends its loop and
+ * sets the status 128 + N. */
 static int
 die_by(int number)
 {
@@ -23,16 +23,16 @@ die_by(int number)
     (void)sigemptyset(&only);
     (void)sigaddset(&only, number);
     (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
-    return 128 + number; /* not reached, but for signals that do not kill */
+    return 128 + number; /* only for signals that do not kill */
 }
 
-/* What was printed on stdout must have got there. */
+/* The exit status after printing: writing to stdout may have failed. */
 static int
-printed(void)
+print_status(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return STATUS_OK;
-    tell_errno("stdout");
+    report_errno("cannot write to stdout");
     return STATUS_ERROR;
 }
 
@@ -43,13 +43,13 @@ run(int argc, char **argv)
     int            status = STATUS_ERROR;
 
     switch (options_parse(&options, argc, argv)) {
-    case ASKED_RUN:
+    case ACTION_RUN:
         status = runner_main(&options);
         break;
-    case ASKED_NOTHING:
-        status = printed();
+    case ACTION_EXIT:
+        status = print_status();
         break;
-    case ASKED_WRONGLY:
+    case ACTION_REFUSE:
         break;
     }
     options_fini(&options);
@@ -66,15 +66,16 @@ main(int argc, char **argv)
     if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0 ||
         strcmp(verb, "-h") == 0) {
         options_help(stdout);
-        return printed();
+        return print_status();
     }
     if (strcmp(verb, "--version") == 0 ||
         strncmp(verb, "--completion", strlen("--completion")) == 0)
         return run(argc, argv);
     if (*verb)
-        tell("unknown verb '%s'; accepted: run, help", verb);
+        report("unknown verb '%s'; accepted: run, help", verb);
     else
-        tell("which verb? Usage: wq run [OPTION]... [--] COMMAND [ARG]...; wq "
-             "help");
+        report("no verb given; usage: wq run [OPTION]... [--] COMMAND "
+               "[ARG]...; wq "
+               "help");
     return STATUS_ERROR;
 }

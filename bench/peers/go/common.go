@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Keys, chance, and figures: the counterpart of bench/rows/common.c.
+// Keys, random numbers and figures: the counterpart of bench/rows/common.c.
 package main
 
 import (
@@ -53,7 +53,7 @@ func makeKeys(n int) {
 	}
 }
 
-// keyNumber says which number a key has.
+// keyNumber returns the number of a key.
 func keyNumber(key string) int {
 	n := 0
 	for at := len(key) - 12; at < len(key); at++ {
@@ -62,31 +62,31 @@ func keyNumber(key string) int {
 	return n
 }
 
-// random gives the same numbers as on every side.
+// random returns the same numbers as on every side.
 func random(state *uint64) uint64 {
 	*state = *state*6364136223846793005 + 1442695040888963407
 	return *state >> 32
 }
 
-// begin starts the clock, with the garbage of the preparations gone.
+// begin collects the garbage of the preparations and starts the clock.
 func begin() time.Time {
 	runtime.GC()
 	return time.Now()
 }
 
-func say(name string, value float64) {
+func printFigure(name string, value float64) {
 	fmt.Printf("%s %.3f\n", name, value)
 }
 
-func sayEach(took time.Duration, n int) {
-	say("ns", float64(took.Nanoseconds())/float64(n))
+func printEach(took time.Duration, n int) {
+	printFigure("ns", float64(took.Nanoseconds())/float64(n))
 }
 
-// saySpread prints p50, p99 and max of some times; sorts them.
-func saySpread(times []time.Duration) {
+// printSpread prints p50, p99 and max of some times; sorts them.
+func printSpread(times []time.Duration) {
 	slices.Sort(times)
 	n := len(times)
-	say("p50_ns", float64(times[n/2]))
-	say("p99_ns", float64(times[n*99/100]))
-	say("max_ns", float64(times[n-1]))
+	printFigure("p50_ns", float64(times[n/2]))
+	printFigure("p99_ns", float64(times[n*99/100]))
+	printFigure("max_ns", float64(times[n-1]))
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// Which rows does controller-runtime's priority queue have? Those that measure
-// something of it: one thread, deadlines, memory, and the one row that is its
-// own, priorities. Not the crowds: a shutdown makes it drop what is pending, so
-// the end of such a row cannot be the same.
+// Which rows does controller-runtime's priority queue have? One thread,
+// deadlines, memory, and a row of its own, priorities. Not the crowds: at a
+// shutdown it drops what is pending, so that the end of such a row cannot be the
+// same.
 package main
 
 import (
@@ -45,23 +45,11 @@ func priorities(n int) {
 		}
 		q.Done(key)
 	}
-	sayEach(time.Since(start), n)
+	printEach(time.Since(start), n)
 	must(first == levels-1, "order by priority")
 	q.ShutDown()
 }
 
-var controllerRuntime = side{
-	"priority":       func() { priorities(100000) },
-	"cycle":          func() { cycle(asQueue, 1000) },
-	"fill-1k":        func() { fillAndDrain(asQueue, 1000) },
-	"fill-100k":      func() { fillAndDrain(asQueue, 100000) },
-	"fill-1m":        func() { fillAndDrain(asQueue, 1000000) },
-	"dup-1k":         func() { duplicateAdd(asQueue, 1000) },
-	"dup-1m":         func() { duplicateAdd(asQueue, 1000000) },
-	"after-100k":     func() { after(asDelaying, 100000) },
-	"late":           func() { late(asDelaying, timers) },
-	"wake":           func() { wake(asQueue, wakes) },
-	"idle":           func() { idle(asDelaying, 1000) },
-	"memory-pending": func() { pending(asQueue, 1000000) },
-	"memory-waiting": func() { waiting(asDelaying, 1000000) },
-}
+var controllerRuntime = join(queueRows(asQueue), delayRows(asDelaying), side{
+	"priority": func() { priorities(100000) },
+})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-// What does a key cost when many goroutines want it? The counterpart of
-// bench/rows/crowds.c. Timed is all of it: from before the first goroutine
-// starts until the last one has gone after the shutdown.
+// What does a key cost when many goroutines use the queue? The counterpart of
+// bench/rows/crowds.c. The time is measured from before the first goroutine
+// starts until the last one has ended after the shutdown.
 package main
 
 import (
@@ -18,8 +18,8 @@ const (
 	trips     = 100000
 )
 
-// runCrowd has n producers and n consumers work, every key different. The
-// functions are told the key, before its add and after its get.
+// runCrowd runs n producers and n consumers, every key different. It calls added
+// before the add of a key, and got after its get.
 func runCrowd(q queue, n int, added, got func(key int)) {
 	each := len(keys) / n
 	var producers, consumers sync.WaitGroup
@@ -57,8 +57,8 @@ func runCrowd(q queue, n int, added, got func(key int)) {
 	q.ShutDown()
 	consumers.Wait()
 	took := time.Since(start)
-	must(count.Load() == int64(each*n), "counting what came out")
-	sayEach(took, each*n)
+	must(count.Load() == int64(each*n), "number of keys handed out")
+	printEach(took, each*n)
 }
 
 func crowd(create func() queue, n int) {
@@ -75,7 +75,7 @@ func fair(create func() queue, n int) {
 	runCrowd(create(), n,
 		func(i int) { adds[i] = time.Since(epoch) },
 		func(i int) { waits[i] = time.Since(epoch) - adds[i] })
-	saySpread(waits)
+	printSpread(waits)
 }
 
 // pingPong: one key there and back, between two goroutines and two queues.
@@ -102,7 +102,7 @@ func pingPong(create func() queue, n int) {
 	}
 	there.ShutDown()
 	partner.Wait()
-	sayEach(time.Since(start), n)
+	printEach(time.Since(start), n)
 	back.ShutDown()
 }
 
@@ -136,6 +136,6 @@ func pool(create func() workqueue.TypedRateLimitingInterface[string], n int) {
 	q.ShutDown()
 	workers.Wait()
 	took := time.Since(start)
-	must(count.Load() == int64(len(keys)), "counting what was worked on")
-	sayEach(took, len(keys))
+	must(count.Load() == int64(len(keys)), "number of keys worked on")
+	printEach(took, len(keys))
 }

@@ -28,7 +28,7 @@ func whenAndForget(n int) {
 	for _, key := range keys {
 		l.Forget(key)
 	}
-	sayEach(time.Since(start), n)
+	printEach(time.Since(start), n)
 	must(sum == time.Duration(n)*5*time.Millisecond, "first delay of each key")
 }
 
@@ -39,32 +39,35 @@ func finish(q limited) {
 	q.Done(key)
 }
 
-// allLimited: AddRateLimited of n keys, then Get, Forget and Done of them all.
-func allLimited(create func() limited, n int) {
+// timeLimited prints how long `work` takes on a new queue, for each of n keys.
+func timeLimited(create func() limited, n int, work func(q limited)) {
 	n = scaled(n)
 	makeKeys(n)
 	q := create()
 	start := begin()
-	for _, key := range keys {
-		q.AddRateLimited(key)
-	}
-	for range n {
-		finish(q)
-	}
-	sayEach(time.Since(start), n)
+	work(q)
+	printEach(time.Since(start), n)
 	q.ShutDown()
+}
+
+// allLimited: AddRateLimited of n keys, then Get, Forget and Done of them all.
+func allLimited(create func() limited, n int) {
+	timeLimited(create, n, func(q limited) {
+		for _, key := range keys {
+			q.AddRateLimited(key)
+		}
+		for range keys {
+			finish(q)
+		}
+	})
 }
 
 // eachLimited: the same, one key after the other.
 func eachLimited(create func() limited, n int) {
-	n = scaled(n)
-	makeKeys(n)
-	q := create()
-	start := begin()
-	for _, key := range keys {
-		q.AddRateLimited(key)
-		finish(q)
-	}
-	sayEach(time.Since(start), n)
-	q.ShutDown()
+	timeLimited(create, n, func(q limited) {
+		for _, key := range keys {
+			q.AddRateLimited(key)
+			finish(q)
+		}
+	})
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 // How many bytes does a key take, its own included? The counterpart of
-// bench/rows/memory.c. Counted is what is alive on the heap after two
-// collections, which is less than a running program ever has; and, beside it,
-// by how much the process has grown as the kernel sees it.
+// bench/rows/memory.c. The figures are the live heap after two collections,
+// which is less than a running program ever has, and the growth of the process
+// as the kernel counts it.
 package main
 
 import (
@@ -30,7 +30,7 @@ func resident() float64 {
 	return float64(pages * os.Getpagesize())
 }
 
-// measure adds n keys and lets `settle` wait until the queue has taken them in.
+// measure adds n keys and calls settle, which waits until the queue has them all.
 func measure(n int, add func(key string), settle func()) {
 	bytes, rss := alive(), resident()
 	for i := range n {
@@ -38,19 +38,19 @@ func measure(n int, add func(key string), settle func()) {
 	}
 	settle()
 	grown := resident() - rss
-	say("bytes", (alive()-bytes)/float64(n))
-	say("rss_bytes", grown/float64(n))
+	printFigure("bytes", (alive()-bytes)/float64(n))
+	printFigure("rss_bytes", grown/float64(n))
 }
 
 func pending(create func() queue, n int) {
 	n = scaled(n)
 	q := create()
-	measure(n, q.Add, func() { must(q.Len() == n, "counting what is pending") })
+	measure(n, q.Add, func() { must(q.Len() == n, "number of pending keys") })
 	q.ShutDown()
 }
 
-// waiting: keys with a delay are taken in by a goroutine of the queue, and
-// nothing tells when it has taken the last.
+// waiting: a goroutine of the queue receives keys with a delay, and does not
+// report when it has received the last.
 func waiting(create func() delaying, n int) {
 	q := create()
 	measure(scaled(n), func(key string) { q.AddAfter(key, time.Hour) },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-// Where do client-go's metrics go? To Prometheus' own client, in the way
-// Kubernetes does it: a vector for each metric, its label the name of the
-// queue, looked up once when the queue is made.
+// Where do client-go's metrics go? To Prometheus' client library, as in
+// Kubernetes: one vector per metric, whose label is the name of the queue,
+// looked up once when the queue is created.
 package main
 
 import (

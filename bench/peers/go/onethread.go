@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// What does a key cost when nobody else is there? The counterpart of
+// What does a key cost when one goroutine uses the queue? The counterpart of
 // bench/rows/one_thread.c.
 package main
 
@@ -33,12 +33,12 @@ func cycle(create func() queue, n int) {
 		q.Add(keys[i%n])
 		getAndDone(q)
 	}
-	sayEach(time.Since(start), total)
+	printEach(time.Since(start), total)
 	q.ShutDown()
 }
 
-// fillAndDrain: add n keys, then get and done them all; few of them several
-// times over.
+// fillAndDrain: add n keys, then get and done of them all; repeated if n is
+// small.
 func fillAndDrain(create func() queue, n int) {
 	total := scaled(max(n, smallFill))
 	n = min(n, total)
@@ -54,13 +54,13 @@ func fillAndDrain(create func() queue, n int) {
 			getAndDone(q)
 		}
 	}
-	sayEach(time.Since(start), n*laps)
+	printEach(time.Since(start), n*laps)
 	q.ShutDown()
 }
 
-// duplicateAdd: add keys that are ready already, n of them, in scattered order.
-// Asking for the length at the end makes a queue that takes adds in later do so
-// while it is timed.
+// duplicateAdd: add keys that are READY already, n of them, in random order.
+// Reading the length at the end makes a queue that merges adds later do so
+// within the measured time.
 func duplicateAdd(create func() queue, n int) {
 	total := scaled(cycles)
 	n = min(n, total)
@@ -75,12 +75,12 @@ func duplicateAdd(create func() queue, n int) {
 		q.Add(keys[i*7919%n])
 	}
 	pending := q.Len()
-	sayEach(time.Since(start), total)
-	must(pending == n, "counting what is pending")
+	printEach(time.Since(start), total)
+	must(pending == n, "number of pending keys")
 	q.ShutDown()
 }
 
-// batches: 32 adds, 32 gets, 32 dones, over and over.
+// batches: 32 adds, 32 gets, 32 dones, repeated.
 func batches(create func() queue, n int) {
 	makeKeys(n)
 	laps := scaled(cycles) / batch
@@ -102,6 +102,6 @@ func batches(create func() queue, n int) {
 			q.Done(items[k])
 		}
 	}
-	sayEach(time.Since(start), laps*batch)
+	printEach(time.Since(start), laps*batch)
 	q.ShutDown()
 }

@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 )
 
-func sayVersions() {
+func printVersions() {
 	fmt.Println("go", runtime.Version())
 	info, ok := debug.ReadBuildInfo()
 	must(ok, "ReadBuildInfo")

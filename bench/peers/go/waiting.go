@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 // What do deadlines and sleep cost, and how exact are they? The counterpart of
-// bench/rows/waiting.c, which says how each is measured.
+// bench/rows/waiting.c, which describes each measurement.
 package main
 
 import (
@@ -44,9 +44,9 @@ func after(create func() delaying, n int) {
 	if added.After(first) {
 		fired = end.Sub(added)
 	}
-	sayEach(added.Sub(start)+fired, n)
-	say("add_ns", float64(added.Sub(start))/float64(n))
-	say("fire_ns", float64(fired)/float64(n))
+	printEach(added.Sub(start)+fired, n)
+	printFigure("add_ns", float64(added.Sub(start))/float64(n))
+	printFigure("fire_ns", float64(fired)/float64(n))
 	q.ShutDown()
 }
 
@@ -70,11 +70,11 @@ func late(create func() delaying, n int) {
 		lateness[k] = time.Since(due[keyNumber(key)])
 		q.Done(key)
 	}
-	saySpread(lateness)
+	printSpread(lateness)
 	q.ShutDown()
 }
 
-// wake: how long until a consumer that sleeps has the key?
+// wake: how long until a sleeping consumer has the key?
 func wake(create func() queue, n int) {
 	n = min(n, scaled(n*10))
 	makeKeys(n)
@@ -100,7 +100,7 @@ func wake(create func() queue, n int) {
 	}
 	q.ShutDown()
 	consumer.Wait()
-	saySpread(took)
+	printSpread(took)
 }
 
 func cpuMicroseconds() float64 {
@@ -110,8 +110,8 @@ func cpuMicroseconds() float64 {
 		float64(u.Utime.Usec+u.Stime.Usec)
 }
 
-// idle: what does a queue do with nothing to do? One consumer sleeps in it, one
-// key is due in an hour.
+// idle: how much processor time does an idle queue use? One consumer sleeps in
+// it, one key is due in an hour.
 func idle(create func() delaying, ms int) {
 	ms = scaled(10*ms) / 10
 	makeKeys(1)
@@ -126,7 +126,7 @@ func idle(create func() delaying, ms int) {
 	time.Sleep(100 * time.Millisecond)
 	before := cpuMicroseconds()
 	time.Sleep(time.Duration(ms) * time.Millisecond)
-	say("cpu_us", cpuMicroseconds()-before)
+	printFigure("cpu_us", cpuMicroseconds()-before)
 	q.ShutDown()
 	consumer.Wait()
 }

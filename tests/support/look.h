@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* look.h: how do tests look at keys? */
+#ifndef WQ_TEST_LOOK_H
+#define WQ_TEST_LOOK_H
+
+#include "support/wq_test.h"
+
+#include <wq/inspect.h>
+
+static inline wq_key_info
+info_of(wq_queue *q, const char *key)
+{
+    wq_key_info info = {.size = sizeof info};
+
+    assert_err(wq_read_key(q, wq_str(key), &info), WQ_OK);
+    return info;
+}
+
+static inline void
+expect_same(const wq_key_info *a, const wq_key_info *b)
+{
+    assert_int_equal(a->states, b->states);
+    assert_int_equal(a->priority, b->priority);
+    assert_int_equal(a->requeues, b->requeues);
+    assert_int_equal(a->ready_ns, b->ready_ns);
+    assert_int_equal(a->held_ns, b->held_ns);
+    assert_int_equal(a->wait_ns, b->wait_ns);
+    assert_int_equal(a->fence, b->fence);
+}
+
+/* For wq_each(): visit all keys; `n`, a size_t, counts them. */
+static inline bool
+count_visit(void *n, wq_key key, const wq_key_info *info)
+{
+    (void)key;
+    (void)info;
+    ++*(size_t *)n;
+    return true;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* summary.c: what does the last line on stderr say? */
+#include "display/summary.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Appends to `text` as much as fits. */
+__attribute__((format(printf, 4, 5))) static void
+add(char *text, size_t size, size_t *len, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const int n = vsnprintf(text + *len, size - *len, format, args);
+    va_end(args);
+    if (n > 0)
+        *len += (size_t)n < size - *len ? (size_t)n : size - *len - 1;
+}
+
+static void
+add_count(char *text, size_t size, size_t *len, uint64_t n, const char *before,
+          const char *one, const char *many)
+{
+    add(text, size, len, "%s%llu %s", before, (unsigned long long)n,
+        n == 1 ? one : many);
+}
+
+char *
+summary_line(const struct view *view, char *text, size_t size)
+{
+    size_t len = 0;
+
+    text[0] = '\0';
+    add_count(text, size, &len,
+              view->counts.ok + view->counts.failed + view->left, "", "key",
+              "keys");
+    add_count(text, size, &len, view->counts.ok, ", ", "ok", "ok");
+    add_count(text, size, &len, view->counts.failed, ", ", "failed", "failed");
+    add_count(text, size, &len, view->left, ", ", "left", "left");
+    add_count(text, size, &len, view->counts.adds, "; ", "add", "adds");
+    if (view->counts.merged)
+        add(text, size, &len, " (%.0f%% deduplicated)",
+            100.0 * (double)view->counts.merged / (double)view->counts.adds);
+    add_count(text, size, &len, view->counts.retries, "; ", "retry", "retries");
+    if (view->counts.tempfails)
+        add(text, size, &len, " (%llu requested)",
+            (unsigned long long)view->counts.tempfails);
+    if (view->counts.skipped)
+        add_count(text, size, &len, view->counts.skipped, "; ", "skipped",
+                  "skipped");
+    if (view->counts.timeouts)
+        add_count(text, size, &len, view->counts.timeouts, "; ", "time-out",
+                  "time-outs");
+    return text;
+}

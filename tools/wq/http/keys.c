@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* keys.c: which keys are there, and in which state is each? See keys.h. */
+#include "http/keys.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND 1e9
+
+static const struct {
+    enum keys_state state;
+    const char     *name;
+} names[] = {
+    {KEYS_RUNNING, "running"},
+    {KEYS_RETRYING, "retrying"},
+    {KEYS_WAITING, "waiting"},
+    {KEYS_READY, "ready"},
+};
+
+/* A walk. */
+struct walk {
+    struct keys       *keys;
+    const struct view *view;
+    struct run *const *runs; /* current runs; not visited by the walk */
+    size_t             n_runs;
+};
+
+/* ---- search -------------------------------------------------------------- */
+
+static unsigned char
+lower(unsigned char c)
+{
+    return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 'a' - 'A') : c;
+}
+
+static bool
+begins(const unsigned char *text, const unsigned char *with, size_t len)
+{
+    while (len && lower(*text) == *with)
+        text++, with++, len--;
+    return !len;
+}
+
+/* The search text is in lower case. */
+static bool
+matches(const struct keys *keys, wq_key key)
+{
+    const unsigned char *text = key.data;
+    const unsigned char *search = (const unsigned char *)keys->query.search;
+
+    for (size_t i = 0; i + keys->query.search_len <= key.len; i++)
+        if (begins(text + i, search, keys->query.search_len))
+            return true;
+    return false;
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+static int
+compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* Is `a` below `b` in the table? */
+static bool
+is_after(const struct keys_row *a, const struct keys_row *b)
+{
+    int by = compare(a->state, b->state);
+
+    if (!by && a->state == KEYS_RUNNING)
+        by = compare(a->slot, b->slot);
+    else if (!by && a->state == KEYS_READY) {
+        by = compare(b->priority, a->priority);
+        by = by ? by : compare(a->since_ns, b->since_ns);
+    } else if (!by)
+        by = compare(a->due_ns, b->due_ns);
+    return by > 0;
+}
+
+static bool
+is_after_at(const struct keys *keys, size_t a, size_t b)
+{
+    return is_after(&keys->rows[keys->order[a]], &keys->rows[keys->order[b]]);
+}
+
+static void
+swap(struct keys *keys, size_t a, size_t b)
+{
+    const uint16_t kept = keys->order[a];
+
+    keys->order[a] = keys->order[b];
+    keys->order[b] = kept;
+}
+
+static void
+sift_up(struct keys *keys, size_t at)
+{
+    for (; at && is_after_at(keys, at, (at - 1) / 2); at = (at - 1) / 2)
+        swap(keys, at, (at - 1) / 2);
+}
+
+/* The heap has `n` elements. */
+static void
+sift_down(struct keys *keys, size_t n)
+{
+    for (size_t at = 0, below; (below = 2 * at + 1) < n; at = below) {
+        if (below + 1 < n && is_after_at(keys, below + 1, below))
+            below++;
+        if (!is_after_at(keys, below, at))
+            return;
+        swap(keys, at, below);
+    }
+}
+
+/* Makes a sorted list of the heap. */
+static void
+sort(struct keys *keys)
+{
+    for (size_t n = keys->n; n > 1; n--) {
+        swap(keys, 0, n - 1);
+        sift_down(keys, n - 1);
+    }
+}
+
+/* ---- results ------------------------------------------------------------- */
+
+/* Keeps a matching key if it is among the first KEYS_SHOWN; `row` has all but
+ * the key. */
+static void
+found(struct keys *keys, const struct keys_row *row, wq_key key)
+{
+    uint16_t at;
+
+    keys->matched++;
+    if (keys->n < KEYS_SHOWN) {
+        at = (uint16_t)keys->n;
+        keys->order[keys->n] = at;
+    } else {
+        at = keys->order[0];
+        if (!is_after(&keys->rows[at], row))
+            return;
+    }
+    struct keys_row *kept = &keys->rows[at];
+    *kept = *row;
+    kept->len = key.len;
+    memcpy(kept->key, key.data, key.len < KEYS_CUT ? key.len : KEYS_CUT);
+    if (keys->n < KEYS_SHOWN)
+        sift_up(keys, keys->n++);
+    else
+        sift_down(keys, KEYS_SHOWN);
+}
+
+static void
+find_run(const struct walk *w, struct runner *runner, const struct run *run)
+{
+    wq_key_info info = {.size = sizeof info};
+
+    if (!matches(w->keys, run->key))
+        return;
+    (void)wq_read_key(view_queue(runner), run->key, &info);
+    found(w->keys,
+          &(struct keys_row){
+              .state = KEYS_RUNNING,
+              .again = info.states & WQ_STATE_DIRTY,
+              .attempt = run->attempt,
+              .slot = run->slot,
+              .priority = run->priority,
+              .since_ns = run->started_ns,
+              .due_ns = info.wait_ns < 0 ? -1 : w->view->now_ns + info.wait_ns,
+          },
+          run->key);
+}
+
+static bool
+is_running(const struct walk *w, wq_key key)
+{
+    for (size_t i = 0; i < w->n_runs; i++)
+        if (w->runs[i]->key.len == key.len &&
+            memcmp(w->runs[i]->key.data, key.data, key.len) == 0)
+            return true;
+    return false;
+}
+
+/* A HELD key that does not run yet is shown as ready. */
+static enum keys_state
+state_of(const wq_key_info *info)
+{
+    if (!(info->states & WQ_STATE_WAITING) || info->states & WQ_STATE_READY)
+        return KEYS_READY;
+    return info->states & WQ_STATE_BACKOFF ? KEYS_RETRYING : KEYS_WAITING;
+}
+
+static bool
+visit(void *walk, wq_key key, const wq_key_info *info)
+{
+    const struct walk    *w = walk;
+    const enum keys_state state = state_of(info);
+    const int64_t         now_ns = w->view->now_ns;
+
+    if (!(w->keys->query.wanted & state) || !matches(w->keys, key) ||
+        (info->states & WQ_STATE_HELD && is_running(w, key)))
+        return true;
+    found(w->keys,
+          &(struct keys_row){
+              .state = state,
+              .attempt = info->requeues + 1,
+              .priority = info->priority,
+              .since_ns = info->ready_ns < 0 ? -1 : now_ns - info->ready_ns,
+              .due_ns = info->wait_ns < 0 ? -1 : now_ns + info->wait_ns,
+          },
+          key);
+    return true;
+}
+
+/* ---- the walk ------------------------------------------------------------ */
+
+static int64_t
+clock_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+bool
+keys_may_look(const struct keys_ration *ration, const struct view *view)
+{
+    return view->now_ns >= ration->until_ns;
+}
+
+static unsigned
+states(unsigned wanted)
+{
+    unsigned set = 0;
+
+    if (wanted & KEYS_READY)
+        set |= WQ_STATE_READY | WQ_STATE_HELD;
+    if (wanted & (KEYS_WAITING | KEYS_RETRYING))
+        set |= WQ_STATE_WAITING;
+    return set;
+}
+
+bool
+keys_look(struct keys *keys, struct runner *runner, const struct view *view,
+          struct keys_ration *ration)
+{
+    const int64_t begun_ns = clock_ns();
+    struct walk   w = {.keys = keys, .view = view};
+    wq_err        err = WQ_OK;
+
+    for (size_t i = 0; i < keys->query.search_len; i++)
+        keys->query.search[i] =
+            (char)lower((unsigned char)keys->query.search[i]);
+    w.runs = view_runs(runner, &w.n_runs);
+    keys->n = 0;
+    keys->matched = 0;
+    if (keys->query.wanted & KEYS_RUNNING)
+        for (size_t i = 0; i < w.n_runs; i++)
+            find_run(&w, runner, w.runs[i]);
+    if (states(keys->query.wanted))
+        err =
+            wq_each(view_queue(runner), states(keys->query.wanted), visit, &w);
+    sort(keys);
+    keys->taken_ns = view->now_ns;
+    ration->until_ns = view->now_ns + KEYS_REST * (clock_ns() - begun_ns);
+    return err == WQ_OK;
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+static void
+add_seconds(struct wq__text *out, const char *name, int64_t ns)
+{
+    text_print(out, ",\"%s\":%.3f", name, (double)(ns < 0 ? 0 : ns) / SECOND);
+}
+
+static const char *
+name_of(enum keys_state state)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].state == state)
+            return names[i].name;
+    return "";
+}
+
+/* The length that is shown; it does not split a UTF-8 character. */
+static size_t
+cut(const struct keys_row *row)
+{
+    size_t len = row->len < KEYS_CUT ? row->len : KEYS_CUT;
+
+    if (row->len > KEYS_CUT)
+        for (size_t back = 1; back <= 3; back++)
+            if ((row->key[len - back] & 0xc0) == 0xc0)
+                return len - back;
+    return len;
+}
+
+static void
+add_row(const struct keys_row *row, const struct view *view,
+        struct wq__text *out)
+{
+    wq__text_str(out, "{");
+    wq__text_key(out, row->key, cut(row));
+    if (row->len > KEYS_CUT)
+        text_print(out, ",\"cut\":true,\"bytes\":%zu", row->len);
+    text_print(out, ",\"state\":\"%s\",\"attempt\":%u", name_of(row->state),
+               row->attempt);
+    if (row->again)
+        wq__text_str(out, ",\"again\":true");
+    if (row->slot)
+        text_print(out, ",\"slot\":%u", row->slot);
+    if (row->priority)
+        text_print(out, ",\"priority\":%d", row->priority);
+    if (row->since_ns >= 0)
+        add_seconds(out, "since", view->now_ns - row->since_ns);
+    if (row->due_ns >= 0)
+        add_seconds(out, "due", row->due_ns - view->now_ns);
+    wq__text_str(out, "}");
+}
+
+void
+keys_add(const struct keys *keys, const struct view *view, struct wq__text *out)
+{
+    wq__text_str(out, "{\"query\":");
+    wq__text_json(out, keys->query.search, keys->query.search_len);
+    wq__text_str(out, ",\"show\":\"");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (keys->query.wanted == names[i].state)
+            text_print(out, "%s", names[i].name);
+    text_print(out, "\",\"matched\":%" PRIu64, keys->matched);
+    add_seconds(out, "age", view->now_ns - keys->taken_ns);
+    wq__text_str(out, ",\"rows\":[");
+    for (size_t i = 0; i < keys->n; i++) {
+        if (i)
+            wq__text_char(out, ',');
+        add_row(&keys->rows[keys->order[i]], view, out);
+    }
+    wq__text_str(out, "]}");
+}
+
+unsigned
+keys_state_named(const char *name)
+{
+    unsigned all = 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i].name) == 0)
+            return names[i].state;
+        all |= names[i].state;
+    }
+    return *name ? 0 : all;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics.c: what does /metrics contain? See metrics.h. */
+#include "http/metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The last line of OpenMetrics. */
+#define LAST_LINE "# EOF\n"
+
+/* A metric family with one sample. */
+struct family {
+    const char *name; /* without _total */
+    bool        counter;
+    uint64_t    value;
+    const char *help;
+};
+
+/* The labels {name="run"} as the registry writes them, escaped: they contain no
+ * newline and end with the last brace of the line. */
+static const char *
+find_labels(const char *text, size_t *len)
+{
+    const char *from = strstr(text, "\nworkqueue_depth{");
+    const char *end = from ? strchr(from + 1, '\n') : NULL;
+
+    while (end && *end != '}')
+        end--;
+    if (!end)
+        return *len = 0, "";
+    from = strchr(from, '{');
+    *len = (size_t)(end - from) + 1;
+    return from;
+}
+
+static void
+add_family(struct wq__text *out, const struct family *f, wq_text format,
+           const char *labels, size_t len)
+{
+    const char *total = f->counter ? "_total" : "";
+    const char *named = format == WQ_TEXT_OPENMETRICS ? "" : total;
+
+    text_print(out, "# HELP wq_run_%s%s %s\n", f->name, named, f->help);
+    text_print(out, "# TYPE wq_run_%s%s %s\n", f->name, named,
+               f->counter ? "counter" : "gauge");
+    text_print(out, "wq_run_%s%s", f->name, total);
+    wq__text_add(out, labels, len);
+    text_print(out, " %" PRIu64 "\n", f->value);
+}
+
+static void
+add_own(struct wq__text *out, const struct view *v, wq_text format,
+        const char *labels, size_t len)
+{
+    const struct family families[] = {
+        {"done", true, v->counts.ok, "Keys that succeeded."},
+        {"failed", true, v->counts.failed, "Keys that failed for good."},
+        {"skipped", true, v->counts.skipped, "Keys that --resume skipped."},
+        {"runs", true, v->counts.runs, "Runs that were started."},
+        {"retries", true, v->counts.retries,
+         "Runs that failed and are retried."},
+        {"timeouts", true, v->counts.timeouts, "Runs stopped by --timeout."},
+        {"running", false, v->running, "Current runs."},
+        {"slots", false, v->slots, "Maximum of current runs."},
+        {"retrying", false, v->retrying, "Keys that wait for a retry."},
+    };
+
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        add_family(out, &families[i], format, labels, len);
+}
+
+bool
+metrics_add(struct runner *runner, const struct view *view, wq_text format,
+            struct wq__text *out)
+{
+    char  *text;
+    size_t len;
+    size_t labels_len;
+
+    if (wq_registry_text(view_registry(runner), format, &text, &len))
+        return false;
+    const char  *labels = find_labels(text, &labels_len);
+    const size_t end = format == WQ_TEXT_OPENMETRICS ? strlen(LAST_LINE) : 0;
+    wq__text_add(out, text, len - end);
+    add_own(out, view, format, labels, labels_len);
+    wq__text_add(out, LAST_LINE, end);
+    free(text);
+    return !out->err;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* input.c: how are keys read from a file, a pipe or stdin?
+ *
+ * Pipes, sockets and terminals are read when epoll reports them ready. epoll
+ * refuses regular files, which are always ready: these are read piece by piece
+ * by a timer that is due at once. With --follow, inotify reports that a file
+ * has grown.
+ */
+#include "input/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/report.h"
+
+/* Bytes read at a time. Small enough not to delay the start of a child. */
+#define PIECE 65536
+
+struct input {
+    const struct options    *options;
+    struct loop             *loop;
+    const struct input_sink *sink;
+    struct records           records;
+    int                      fd;
+    bool                     owned;   /* close it; stdin stays open */
+    bool                     regular; /* a regular file: always ready */
+    struct watch             watch;   /* of fd, unless `regular` */
+    struct timer             next;    /* next piece of a regular file */
+    int                      inotify; /* -1: none */
+    struct watch             grown;   /* of inotify */
+};
+
+static void
+stop(struct input *input)
+{
+    loop_unwatch(input->loop, &input->watch);
+    loop_unwatch(input->loop, &input->grown);
+    loop_timer_clear(input->loop, &input->next);
+}
+
+static void
+end(struct input *input, bool failed)
+{
+    stop(input);
+    records_end(&input->records);
+    input->sink->ended(input->sink->ctx, failed);
+}
+
+/* A file that is followed may grow, and its last record with it. A pipe that is
+ * followed has ended, but the program goes on. */
+static void
+at_end(struct input *input)
+{
+    if (!input->options->follow) {
+        end(input, false);
+    } else if (!input->regular) {
+        stop(input);
+        records_end(&input->records);
+    }
+}
+
+/* The callback of `watch` and `next`. */
+static void
+read_piece(void *ctx)
+{
+    static char   piece[PIECE];
+    struct input *input = ctx;
+    const ssize_t n = read(input->fd, piece, sizeof piece);
+
+    if (n > 0) {
+        records_feed(&input->records, piece, (size_t)n);
+        if (input->regular)
+            loop_timer_set(input->loop, &input->next, 0, read_piece, input);
+    } else if (n == 0) {
+        at_end(input);
+    } else if (errno != EINTR && errno != EAGAIN) {
+        report_errno("cannot read %s", input->records.name);
+        end(input, true);
+    }
+}
+
+static void
+on_grown(void *ctx)
+{
+    struct input *input = ctx;
+    char          notes[4096]; /* read and ignored: they only wake us up */
+
+    while (read(input->inotify, notes, sizeof notes) > 0)
+        ;
+    read_piece(input);
+}
+
+static bool
+follow(struct input *input, const char *file)
+{
+    if (strcmp(file, "-") == 0)
+        file = "/proc/self/fd/0";
+    input->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    return input->inotify >= 0 &&
+           inotify_add_watch(input->inotify, file, IN_MODIFY) >= 0 &&
+           loop_watch(input->loop, &input->grown, input->inotify, EPOLLIN,
+                      on_grown, input);
+}
+
+/* A FIFO that is followed is opened for writing as well: otherwise it would end
+ * with its first writer. */
+static int
+open_file(const char *file, bool following)
+{
+    struct stat about;
+
+    if (strcmp(file, "-") == 0)
+        return STDIN_FILENO;
+    const bool fifo = stat(file, &about) == 0 && S_ISFIFO(about.st_mode);
+    const int  how = fifo && following ? O_RDWR : O_RDONLY;
+    return open(file, how | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+/* False: errno says why. */
+static bool
+begin(struct input *input, const char *file)
+{
+    struct stat about;
+
+    input->fd = open_file(file, input->options->follow);
+    input->owned = input->fd > STDIN_FILENO;
+    if (input->fd < 0 || fstat(input->fd, &about) != 0)
+        return false;
+    if (S_ISDIR(about.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
+    if (loop_watch(input->loop, &input->watch, input->fd, EPOLLIN, read_piece,
+                   input))
+        return true;
+    if (errno != EPERM)
+        return false;
+    input->regular = true;
+    loop_timer_set(input->loop, &input->next, 0, read_piece, input);
+    return !input->options->follow || follow(input, file);
+}
+
+bool
+input_open(const struct options *options, struct loop *loop, const char *file,
+           const struct input_sink *sink, struct input **out)
+{
+    const char   *name = strcmp(file, "-") == 0 ? "stdin" : file;
+    struct input *input = calloc(1, sizeof *input);
+
+    if (input) {
+        *input = (struct input){
+            .options = options, .loop = loop, .sink = sink, .inotify = -1};
+        records_init(&input->records, options, sink, name);
+    }
+    if (!input || !begin(input, file)) {
+        report_errno("cannot read %s", name);
+        input_close(input);
+        return false;
+    }
+    *out = input;
+    return true;
+}
+
+void
+input_close(struct input *input)
+{
+    if (!input)
+        return;
+    stop(input);
+    records_fini(&input->records);
+    if (input->inotify >= 0)
+        (void)close(input->inotify);
+    if (input->owned)
+        (void)close(input->fd);
+    free(input);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* options.h: what does the command line say?
+ *
+ * table.c has one row for each option; parsing (options.c), --help (help.c) and
+ * shell completions (completion.c) are made from it.
+ */
+#ifndef WQ_TOOL_OPTIONS_H
+#define WQ_TOOL_OPTIONS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "options/values.h"
+
+/* Exit statuses: those of xargs where it has one, else of timeout and env. */
+enum status {
+    STATUS_OK = 0,
+    STATUS_FAILED = 123,     /* at least one key failed for good */
+    STATUS_STOPPED = 124,    /* halt, 255, drain timeout: keys are left */
+    STATUS_ERROR = 125,      /* bad usage, or wq itself failed */
+    STATUS_CANNOT_RUN = 126, /* COMMAND cannot be executed */
+    STATUS_NOT_FOUND = 127,  /* COMMAND does not exist */
+};
+
+enum input_format { INPUT_TEXT, INPUT_JSONL };
+
+/* How much of a run's output is kept together. */
+enum grouping {
+    GROUP_RUN,  /* all of it; stdout first, then stderr */
+    GROUP_LINE, /* a line */
+    GROUP_NONE, /* children write to our stdout and stderr */
+};
+
+enum show { SHOW_AUTO, SHOW_ALWAYS, SHOW_NEVER };
+
+#define RETRIES_FOREVER UINT_MAX
+
+struct options {
+    /* Input. */
+    int          delimiter; /* the byte that ends a key; '\n' */
+    int          format;    /* enum input_format */
+    const char **files;     /* "-": stdin; none and no list: stdin */
+    size_t       n_files;   /* in `files` */
+    const char  *list;      /* a shell command that prints keys; NULL: none */
+    int64_t      resync_ns; /* interval at which it is run again; 0: once */
+    bool         follow;    /* do not exit at the end of input */
+
+    /* Running. */
+    unsigned    slots;         /* runs at the same time; at least 1 */
+    const char *replace;       /* the text in COMMAND that the key replaces */
+    int64_t     timeout_ns;    /* of a run; 0: none */
+    int64_t     kill_after_ns; /* from stop_signal to SIGKILL; 0: at once */
+    int         stop_signal;   /* SIGTERM */
+    const char *env_key;       /* name of the variable with the key: WQ_KEY */
+    bool        verbose;       /* print each command before it is run */
+    bool        dry_run;       /* print it, and do not run it */
+
+    /* Queue. */
+    int64_t     debounce_ns;     /* 0: none */
+    int64_t     debounce_max_ns; /* 0: no limit */
+    int64_t     after_ns;        /* delay of every key */
+    int         priority;        /* of keys that the input gives none */
+    const char *name;            /* of the queue: WQ_QUEUE, metrics; "run" */
+
+    /* Retry. */
+    unsigned       retries;  /* or RETRIES_FOREVER */
+    struct backoff backoff;  /* 1s, 5m, 2 */
+    struct codes   no_retry; /* exit codes that are not retried */
+
+    struct rate rate; /* of starts */
+
+    /* Ending. */
+    struct halt halt;
+    int64_t     drain_timeout_ns; /* 0: none */
+    const char *pending_file;     /* NULL: none */
+    bool        resume;           /* skip keys that the joblog records */
+    bool        resume_failed; /* ... only those that succeeded; implies it */
+
+    /* Output. */
+    int         grouping;  /* enum grouping */
+    bool        tagged;    /* --tag was given */
+    const char *tag;       /* printed before each line; `replace` in it stands
+                             for the key. NULL: nothing. "--tag" alone: "{}\t" */
+    char       *tag_text;  /* owned: the tag, if it had to be built */
+    const char *results;   /* directory; NULL: none */
+    const char *joblog;    /* file; NULL: none */
+    bool        json;      /* write events */
+    const char *json_file; /* to this file; NULL: to stdout */
+    int         progress;  /* enum show */
+    bool        quiet;     /* no progress, no summary, no messages about keys */
+    bool        summary;   /* print the summary even with `quiet` */
+    const char *listen;    /* "127.0.0.1:PORT" or "unix:PATH"; NULL: no */
+
+    char **command; /* ends with NULL; at least one element */
+};
+
+/* What to do after parsing. */
+enum action {
+    ACTION_RUN,
+    ACTION_EXIT,   /* help or the like was printed: exit with 0 */
+    ACTION_REFUSE, /* reported on stderr: exit with STATUS_ERROR */
+};
+
+/* Read `wq run` and its options: argv[0] is "run". Fills in all of *out, which
+ * points into argv; options_fini() frees what was allocated. */
+enum action options_parse(struct options *out, int argc, char **argv);
+void        options_fini(struct options *options);
+
+/* Print what `wq run --help` prints. */
+void options_help(FILE *to);
+/* Print the completion for a shell; false: it is not bash, zsh or fish. */
+bool options_completion(FILE *to, const char *shell);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c: which options are there? See table.h. */
+#include "options/table.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "options/options.h"
+
+/* ---------------------------------- values that only one option understands */
+
+/* An unsigned number of processes; 0: as many as there are CPUs. */
+static bool
+read_slots(const char *text, void *out)
+{
+    int64_t n;
+
+    if (!value_number(text, 0, 1000000, &n))
+        return false;
+    if (n == 0)
+        n = sysconf(_SC_NPROCESSORS_ONLN);
+    *(unsigned *)out = n > 0 ? (unsigned)n : 1;
+    return true;
+}
+
+/* The name of an environment variable. */
+static bool
+read_variable(const char *text, void *out)
+{
+    *(const char **)out = text;
+    return *text && !strchr(text, '=');
+}
+
+/* An int. */
+static bool
+read_priority(const char *text, void *out)
+{
+    int64_t n;
+
+    if (!value_number(text, INT_MIN, INT_MAX, &n))
+        return false;
+    *(int *)out = (int)n;
+    return true;
+}
+
+/* An unsigned, or "inf". */
+static bool
+read_retries(const char *text, void *out)
+{
+    int64_t n = RETRIES_FOREVER;
+
+    if (strcmp(text, "inf") != 0 &&
+        !value_number(text, 0, RETRIES_FOREVER - 1, &n))
+        return false;
+    *(unsigned *)out = (unsigned)n;
+    return true;
+}
+
+/* The queue in memory is the only one; nothing is stored. */
+static bool
+read_queue(const char *text, void *out)
+{
+    (void)out;
+    return strcmp(text, "mem:") == 0;
+}
+
+/* ------------------------------------------------------------ the table -- */
+
+/* The last columns of a row: what the option does with its field. */
+#define AT(member) .field = offsetof(struct options, member)
+#define SETS(member) .kind = FLAG, AT(member)
+#define SETS_TO(member, value) .kind = CONSTANT, AT(member), .constant = (value)
+#define TAKES(what, member) .kind = (what), AT(member)
+#define CHOOSES(member, text) .kind = CHOICE, AT(member), .wrong = (text)
+#define READS(member, reader, text)                                            \
+    .kind = VALUE, AT(member), .read = (reader), .wrong = (text)
+#define MAY_TAKE(member, flag_member)                                          \
+    .kind = OPTIONAL, AT(member), .flag = offsetof(struct options, flag_member)
+
+#define DURATIONS "200ms, 5s, 1h30m, or a number of seconds"
+
+const struct row options_table[] = {
+    {"Input", '0', 0, "null", NULL, NULL, NULL,
+     "keys end with NUL instead of newline", SETS_TO(delimiter, '\0')},
+    {NULL, 'd', 0, "delimiter", "C",
+     "one character, or \\n \\t \\0 \\xHH and the like", NULL,
+     "keys end with C",
+     READS(delimiter, value_delimiter, "is not a character")},
+    {NULL, 'a', 0, "arg-file", "FILE", NULL, "<file>",
+     "read keys from FILE, not stdin (may be repeated)", .kind = APPEND},
+    {NULL, 0, 0, "input", "FORMAT", "text, jsonl", "text jsonl",
+     "jsonl: {\"key\":\"a\",\"after\":\"5s\",\"priority\":1}",
+     CHOOSES(format, "is not a format")},
+    {NULL, 0, 0, "list", "CMD", NULL, "<command>",
+     "read the keys that the shell command CMD prints", TAKES(STRING, list)},
+    {NULL, 0, 0, "resync", "DUR", DURATIONS, NULL,
+     "run --list again every DUR; do not exit", TAKES(DURATION, resync_ns)},
+    {NULL, 'f', 0, "follow", NULL, NULL, NULL,
+     "do not exit at the end of input", SETS(follow)},
+
+    {"Running", 'P', 'j', "max-procs", "N",
+     "0 (as many as there are CPUs) to 1000000", NULL,
+     "N runs at the same time (1; 0: one per CPU)",
+     READS(slots, read_slots, "is not a number of processes")},
+    {NULL, 'I', 0, NULL, "REPL", "any text", NULL,
+     "replace REPL by the key ({}; absent: append the key)",
+     TAKES(STRING, replace)},
+    {NULL, 0, 0, "timeout", "DUR", DURATIONS, NULL,
+     "stop a run that takes longer: it failed", TAKES(DURATION, timeout_ns)},
+    {NULL, 0, 0, "kill-after", "DUR", DURATIONS, NULL,
+     "kill a run DUR after the stop signal (10s)",
+     TAKES(DURATION, kill_after_ns)},
+    {NULL, 0, 0, "stop-signal", "SIG", "TERM, SIGTERM, 15 and the like",
+     "TERM INT HUP QUIT USR1 USR2 KILL", "the signal that stops a run (TERM)",
+     READS(stop_signal, value_signal, "is not a signal")},
+    {NULL, 0, 0, "env-key", "NAME", "the name of a variable", NULL,
+     "the variable that contains the key (WQ_KEY)",
+     READS(env_key, read_variable, "is not a name")},
+    {NULL, 't', 0, "verbose", NULL, NULL, NULL,
+     "print each command on stderr before it is run", SETS(verbose)},
+    {NULL, 0, 0, "dry-run", NULL, NULL, NULL, "print the commands, run none",
+     SETS(dry_run)},
+
+    {"Queue", 0, 0, "debounce", "DUR", DURATIONS, NULL,
+     "run a key when it was not added again for DUR",
+     TAKES(DURATION, debounce_ns)},
+    {NULL, 0, 0, "debounce-max", "DUR", DURATIONS, NULL,
+     "... but no later than DUR after its first add",
+     TAKES(DURATION, debounce_max_ns)},
+    {NULL, 0, 0, "after", "DUR", DURATIONS, NULL, "delay every key by DUR",
+     TAKES(DURATION, after_ns)},
+    {NULL, 0, 0, "priority", "N", "a whole number; higher runs first", NULL,
+     "default priority of keys (0); higher runs first",
+     READS(priority, read_priority, "is not a priority")},
+    {NULL, 0, 0, "queue", "URL", "mem:", "mem:", "where keys are kept: mem:",
+     .kind = VALUE, .read = read_queue,
+     .wrong = "is not supported: keys can only be kept in memory"},
+    {NULL, 0, 0, "name", "Q", "any text", NULL,
+     "name of the queue in metrics and WQ_QUEUE (run)", TAKES(STRING, name)},
+
+    {"Retry", 0, 0, "retries", "N", "0, 1, 2, ... or inf", "inf",
+     "retry a failed key N times (5; inf: for ever)",
+     READS(retries, read_retries, "is not a number of retries")},
+    {NULL, 0, 0, "backoff", "B[,MAX[,F]]",
+     "BASE[,MAX[,FACTOR]] such as 1s,5m,2", NULL,
+     "retry after up to B, then F times longer (1s,5m,2)",
+     READS(backoff, value_backoff, "is not a backoff")},
+    {NULL, 0, 0, "no-retry-codes", "LIST",
+     "exit codes from 1 to 255 such as 65,66,70-78", NULL,
+     "exit codes that are not retried: 65,70-78",
+     READS(no_retry, value_codes, "is not a list of exit codes")},
+    {NULL, 0, 0, "rate", "N/s[:BURST]",
+     "N/s, N/m, N/h or N/d, and :BURST, such as 10/s or 100/m:20", NULL,
+     "start at most N runs per second (/m, /h)",
+     READS(rate, value_rate, "is not a rate")},
+
+    {"Ending", 0, 0, "halt", "WHEN",
+     "never, or {now|soon},{fail|success|done}={N|P%}",
+     "never now,fail=1 soon,fail=1 now,success=1 soon,success=1",
+     "stop early: now,fail=1 soon,fail=10% now,success=1",
+     READS(halt, value_halt, "is not a condition")},
+    {NULL, 0, 0, "drain-timeout", "DUR", DURATIONS, NULL,
+     "when stopping: give runs at most DUR to finish",
+     TAKES(DURATION, drain_timeout_ns)},
+    {NULL, 0, 0, "pending-file", "FILE", NULL, "<file>",
+     "write keys that are left to FILE, NUL-separated",
+     TAKES(STRING, pending_file)},
+    {NULL, 0, 0, "resume", NULL, NULL, NULL,
+     "skip keys that are in the --joblog", SETS(resume)},
+    {NULL, 0, 0, "resume-failed", NULL, NULL, NULL,
+     "skip keys that the --joblog records as succeeded", SETS(resume_failed)},
+
+    {"Output", 0, 0, "group", NULL, NULL, NULL,
+     "print the output of a run in one piece (default)",
+     SETS_TO(grouping, GROUP_RUN)},
+    {NULL, 0, 0, "line-buffer", NULL, NULL, NULL, "print output line by line",
+     SETS_TO(grouping, GROUP_LINE)},
+    {NULL, 0, 0, "ungroup", NULL, NULL, NULL,
+     "let runs write to stdout and stderr directly",
+     SETS_TO(grouping, GROUP_NONE)},
+    {NULL, 0, 0, "tag", "[=FMT]", NULL, NULL,
+     "begin each line with the key and a tab, or FMT", MAY_TAKE(tag, tagged)},
+    {NULL, 0, 0, "results", "DIR", NULL, "<dir>",
+     "keep the output of each run below DIR", TAKES(STRING, results)},
+    {NULL, 0, 0, "joblog", "FILE", NULL, "<file>",
+     "log each run in the format of GNU parallel", TAKES(STRING, joblog)},
+    {NULL, 0, 0, "json", "[=FILE]", NULL, "<file>",
+     "write events as JSON lines to stdout or FILE", MAY_TAKE(json_file, json)},
+    {NULL, 0, 0, "progress", "WHEN", "auto, always, never", "auto always never",
+     "show progress on stderr (auto: if it is a terminal)",
+     CHOOSES(progress, "is not a choice")},
+    {NULL, 'q', 0, "quiet", NULL, NULL, NULL,
+     "no progress, no summary, no messages about keys", SETS(quiet)},
+    {NULL, 0, 0, "summary", NULL, NULL, NULL,
+     "print the summary even with --quiet", SETS(summary)},
+    {NULL, 0, 0, "listen", "ADDR", "127.0.0.1:PORT, [::1]:PORT, unix:PATH",
+     "127.0.0.1: unix:", "serve a page and /metrics: 127.0.0.1:PORT, unix:PATH",
+     TAKES(ADDRESS, listen)},
+
+    {"Help", 'h', 0, "help", NULL, NULL, NULL, "print this text", .kind = HELP},
+    {NULL, 0, 0, "version", NULL, NULL, NULL, "print the version",
+     .kind = VERSION},
+    {NULL, 0, 0, "completion", "SHELL", "bash, zsh, fish", "bash zsh fish",
+     "print completions for bash, zsh, fish", .kind = COMPLETION,
+     .wrong = "is not a known shell"},
+};
+
+const struct row *const options_end =
+    options_table + sizeof options_table / sizeof *options_table;
+
+_Static_assert(sizeof options_table / sizeof *options_table <= OPTIONS_MAX,
+               "arrays of OPTIONS_MAX must have space for all rows");

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* sha256.c: what is the SHA-256 of some bytes?
+ *
+ * FIPS 180-4. With a weaker hash, keys with equal names could be made on purpose.
+ */
+#include "output/sha256.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The first 32 bits of the fractional parts of the cube roots of the first 64
+ * primes (FIPS 180-4, 4.2.2). */
+static const uint32_t constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
+    0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3,
+    0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
+    0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
+    0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+    0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
+    0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+    0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t
+rotate(uint32_t x, unsigned by)
+{
+    return x >> by | x << (32 - by);
+}
+
+static void
+expand(uint32_t w[64], const unsigned char block[64])
+{
+    for (size_t i = 0; i < 16; i++)
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (size_t i = 16; i < 64; i++) {
+        const uint32_t a = w[i - 15], b = w[i - 2];
+        w[i] = w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + w[i - 7] +
+               (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+    }
+}
+
+static void
+take_block(uint32_t sum[8], const unsigned char block[64])
+{
+    uint32_t w[64], v[8];
+
+    expand(w, block);
+    (void)memcpy(v, sum, sizeof v);
+    for (size_t i = 0; i < 64; i++) {
+        const uint32_t one =
+            v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) +
+            ((v[4] & v[5]) ^ (~v[4] & v[6])) + constants[i] + w[i];
+        const uint32_t two =
+            (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) +
+            ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+        (void)memmove(v + 1, v, 7 * sizeof *v);
+        v[4] += one;
+        v[0] = one + two;
+    }
+    for (size_t i = 0; i < 8; i++)
+        sum[i] += v[i];
+}
+
+void
+sha256_hex(const void *data, size_t len, char out[65])
+{
+    const unsigned char *s = data;
+    uint32_t      sum[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    unsigned char last[128] = {0}; /* the rest, a bit, zeros, the length */
+    size_t        rest = len;
+
+    for (; rest >= 64; s += 64, rest -= 64)
+        take_block(sum, s);
+    if (rest > 0)
+        (void)memcpy(last, s, rest);
+    last[rest] = 0x80;
+    const size_t blocks = rest < 56 ? 1 : 2;
+    for (size_t i = 0; i < 8; i++)
+        last[64 * blocks - 1 - i] = (unsigned char)((uint64_t)len * 8 >> 8 * i);
+    for (size_t i = 0; i < blocks; i++)
+        take_block(sum, last + 64 * i);
+    for (size_t i = 0; i < 8; i++)
+        (void)snprintf(out + 8 * i, 9, "%08x", (unsigned)sum[i]);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* command.c: which arguments and environment does COMMAND get for a key? */
+#include "process/command.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "process/child.h"
+
+/* The variables of a run; the user chooses the name of the first. */
+enum variable {
+    KEY,
+    QUEUE,
+    ATTEMPT,
+    FENCE,
+    PRIORITY,
+    SLOT,
+    DEADLINE,
+    RESULT_FD,
+    VARIABLES,
+};
+
+static const char *const names[VARIABLES] = {
+    [QUEUE] = "WQ_QUEUE",         [ATTEMPT] = "WQ_ATTEMPT",
+    [FENCE] = "WQ_FENCE",         [PRIORITY] = "WQ_PRIORITY",
+    [SLOT] = "WQ_SLOT",           [DEADLINE] = "WQ_DEADLINE",
+    [RESULT_FD] = "WQ_RESULT_FD",
+};
+
+struct command {
+    const struct options *options;
+    char                 *path;    /* NULL: it depends on the key */
+    char                 *found;   /* the path for the last key, if it does */
+    size_t                n;       /* arguments, without an appended key */
+    bool                  append;  /* append the key as last argument */
+    size_t               *times;   /* how often each argument names the key */
+    size_t                replace; /* length of options->replace */
+    char **env;   /* inherited ones, then the variables, then NULL */
+    size_t n_env; /* inherited ones */
+    char **plain; /* inherited ones, then NULL; part of `env` */
+    char  *queue; /* "WQ_QUEUE=..." */
+    char   numbers[VARIABLES][48]; /* "WQ_SLOT=1" and so on */
+};
+
+static size_t
+count(const char *text, const char *what)
+{
+    size_t n = 0;
+
+    while ((text = strstr(text, what))) {
+        text += strlen(what);
+        n++;
+    }
+    return n;
+}
+
+/* -------------------------------------------------------------- creating -- */
+
+/* Is "NAME=..." one of the variables? */
+static bool
+is_ours(const struct options *options, const char *variable)
+{
+    for (int i = 0; i < VARIABLES; i++) {
+        const char  *name = i == KEY ? options->env_key : names[i];
+        const size_t len = strlen(name);
+        if (strncmp(variable, name, len) == 0 && variable[len] == '=')
+            return true;
+    }
+    return false;
+}
+
+static bool
+copy_env(struct command *command)
+{
+    size_t n = 0;
+
+    while (environ[n])
+        n++;
+    command->env = calloc(2 * n + VARIABLES + 2, sizeof *command->env);
+    if (!command->env)
+        return false;
+    command->plain = command->env + n + VARIABLES + 1;
+    for (size_t i = 0; i < n; i++)
+        if (!is_ours(command->options, environ[i])) {
+            command->plain[command->n_env] = environ[i];
+            command->env[command->n_env++] = environ[i];
+        }
+    return asprintf(&command->queue, "%s=%s", names[QUEUE],
+                    command->options->name) >= 0;
+}
+
+static bool
+count_arguments(struct command *command)
+{
+    char *const *argv = command->options->command;
+    size_t       named = 0;
+
+    while (argv[command->n])
+        command->n++;
+    command->times = calloc(command->n, sizeof *command->times);
+    if (!command->times)
+        return false;
+    command->replace = strlen(command->options->replace);
+    for (size_t i = 0; i < command->n; i++) {
+        command->times[i] = count(argv[i], command->options->replace);
+        named += command->times[i];
+    }
+    command->append = named == 0;
+    return true;
+}
+
+/* False: reported. */
+static bool
+find(struct command *command, int *status)
+{
+    const char *name = command->options->command[0];
+
+    if (command->times[0] > 0)
+        return true;
+    command->path = child_find(name);
+    if (command->path)
+        return true;
+    *status = errno == ENOENT || errno == ENOTDIR ? STATUS_NOT_FOUND
+                                                  : STATUS_CANNOT_RUN;
+    report_errno("cannot run '%s'", name);
+    return false;
+}
+
+bool
+command_create(const struct options *options, struct command **out, int *status)
+{
+    struct command *command = calloc(1, sizeof *command);
+
+    *status = STATUS_ERROR;
+    if (command)
+        command->options = options;
+    if (!command || !copy_env(command) || !count_arguments(command))
+        report_errno("cannot prepare '%s'", options->command[0]);
+    else if (find(command, status)) {
+        *out = command;
+        return true;
+    }
+    command_destroy(command);
+    return false;
+}
+
+void
+command_destroy(struct command *command)
+{
+    if (!command)
+        return;
+    free(command->path);
+    free(command->found);
+    free(command->times);
+    free(command->env);
+    free(command->queue);
+    free(command);
+}
+
+bool
+command_is_fixed(const struct command *command)
+{
+    return command->path != NULL;
+}
+
+char **
+command_plain_env(const struct command *command)
+{
+    return command->plain;
+}
+
+/* ------------------------------------------------------------- for a key -- */
+
+/* The number of bytes of all strings in the block. */
+static size_t
+measure(const struct command *command, const struct run *run)
+{
+    char *const *argv = command->options->command;
+    size_t       size = strlen(command->options->env_key) + run->key.len + 2;
+
+    for (size_t i = 0; i < command->n; i++)
+        if (command->times[i] > 0)
+            size += strlen(argv[i]) + command->times[i] * run->key.len + 1;
+    return size;
+}
+
+/* Writes `from` with the key in it to `to`; returns the end. */
+static char *
+put_in(char *to, const struct command *command, const char *from, wq_key key)
+{
+    const char *at;
+
+    while ((at = strstr(from, command->options->replace))) {
+        to = mempcpy(to, from, (size_t)(at - from));
+        to = mempcpy(to, key.data, key.len);
+        from = at + command->replace;
+    }
+    return stpcpy(to, from) + 1;
+}
+
+static bool
+reserve(struct arguments *arguments, size_t size)
+{
+    if (size > arguments->size) {
+        free(arguments->block); /* the old content is not needed */
+        arguments->block = malloc(size);
+        arguments->size = arguments->block ? size : 0;
+    }
+    return arguments->size >= size;
+}
+
+/* The block: the array argv, "WQ_KEY=key", arguments that contain the key. An
+ * argument that is only the key points into "WQ_KEY=key". Returns that string;
+ * NULL: out of memory. */
+static char *
+make_arguments(const struct command *command, struct run *run,
+               struct arguments *arguments)
+{
+    char *const *from = command->options->command;
+    const size_t pointers = (command->n + 2) * sizeof(char *);
+
+    if (!reserve(arguments, pointers + measure(command, run)))
+        return NULL;
+    char **argv = (char **)(void *)arguments->block; /* aligned by malloc() */
+    char  *variable = arguments->block + pointers;
+    char  *key = stpcpy(stpcpy(variable, command->options->env_key), "=");
+    char  *end = mempcpy(key, run->key.data, run->key.len);
+    *end++ = '\0';
+
+    for (size_t i = 0; i < command->n; i++)
+        if (command->times[i] == 0) {
+            argv[i] = from[i];
+        } else if (strcmp(from[i], command->options->replace) == 0) {
+            argv[i] = key;
+        } else {
+            argv[i] = end;
+            end = put_in(end, command, from[i], run->key);
+        }
+    argv[command->n] = command->append ? key : NULL;
+    argv[command->n + 1] = NULL;
+    run->argv = argv;
+    return variable;
+}
+
+static char *
+number(struct command *command, enum variable which, int64_t n)
+{
+    char *text = command->numbers[which];
+
+    (void)snprintf(text, sizeof command->numbers[which], "%s=%" PRId64,
+                   names[which], n);
+    return text;
+}
+
+/* The sum in seconds; in nanoseconds it may overflow. */
+static int64_t
+seconds(int64_t a_ns, int64_t b_ns)
+{
+    const int64_t second = 1000000000;
+
+    return a_ns / second + b_ns / second +
+           (a_ns % second + b_ns % second) / second;
+}
+
+static void
+make_env(struct command *command, const struct run *run, int result_fd,
+         char *key)
+{
+    char **env = command->env + command->n_env;
+
+    *env++ = key;
+    *env++ = command->queue;
+    *env++ = number(command, ATTEMPT, run->attempt);
+    *env++ = number(command, FENCE, (int64_t)run->item->fence);
+    *env++ = number(command, PRIORITY, run->priority);
+    *env++ = number(command, SLOT, run->slot);
+    *env++ = number(command, RESULT_FD, result_fd);
+    if (command->options->timeout_ns)
+        *env++ =
+            number(command, DEADLINE,
+                   seconds(run->started_wall_ns, command->options->timeout_ns));
+    *env = NULL;
+}
+
+bool
+command_prepare(struct command *command, struct run *run,
+                struct arguments *arguments, int result_fd, const char **path,
+                char ***envp)
+{
+    char *key = make_arguments(command, run, arguments);
+
+    if (!key)
+        return false;
+    make_env(command, run, result_fd, key);
+    *envp = command->env;
+    *path = command->path;
+    if (!command->path) {
+        free(command->found);
+        command->found = child_find(run->argv[0]);
+        /* If it was not found, exec reports why. */
+        *path = command->found ? command->found : run->argv[0];
+    }
+    return true;
+}
+
+void
+arguments_fini(struct arguments *arguments)
+{
+    free(arguments->block);
+    *arguments = (struct arguments){0};
+}
+
+/* --------------------------------------------------------------- quoting -- */
+
+void
+command_print(struct wq__text *text, char *const *argv)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_@%+=:,./-";
+
+    for (size_t i = 0; argv[i]; i++) {
+        const char *arg = argv[i];
+        if (i > 0)
+            wq__text_char(text, ' ');
+        if (*arg && arg[strspn(arg, plain)] == '\0') {
+            wq__text_str(text, arg);
+            continue;
+        }
+        wq__text_char(text, '\'');
+        for (const char *quote; (quote = strchr(arg, '\'')); arg = quote + 1) {
+            wq__text_add(text, arg, (size_t)(quote - arg));
+            wq__text_str(text, "'\\''");
+        }
+        wq__text_str(text, arg);
+        wq__text_char(text, '\'');
+    }
+}

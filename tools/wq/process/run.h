@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h: what is known about one run, an execution of COMMAND for a key? */
+#ifndef WQ_TOOL_RUN_H
+#define WQ_TOOL_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <wq/wq.h>
+
+#include "base/loop.h"
+#include "process/result.h"
+
+/* How it ended. */
+enum outcome {
+    OUTCOME_RUNNING, /* not over */
+    OUTCOME_OK,      /* exit 0 */
+    OUTCOME_REQUEUE, /* exit 0, and the key runs again after retry_in_ns */
+    OUTCOME_RETRY,   /* it failed, and the key is retried after retry_in_ns */
+    OUTCOME_FAILED,  /* it failed for good */
+    OUTCOME_STOPPED, /* wq stopped it (2nd signal, --halt=now, drain timeout):
+                        the key is left */
+};
+
+struct capture; /* internal to the room output */
+
+struct run {
+    wq_item *item;     /* HELD until the run is over */
+    wq_key   key;      /* item->key; not terminated */
+    uint64_t number;   /* 1, 2, ... in order of starts; Seq of the joblog */
+    unsigned slot;     /* from 1; no other run has it at the same time */
+    unsigned attempt;  /* 1: the first since the key was last settled */
+    int      priority; /* of the item */
+    char   **argv;     /* COMMAND with the key in it; ends with NULL. Valid
+                          until the run is released */
+    pid_t    pid;      /* also its process group; 0: not started */
+
+    int64_t started_ns;      /* CLOCK_MONOTONIC */
+    int64_t started_wall_ns; /* since 1970 */
+    int64_t ended_ns;        /* CLOCK_MONOTONIC; 0: not over */
+
+    /* Set when it is over: */
+    int          exit_code; /* if signal is 0 */
+    int          signal;    /* that killed it; 0: it exited */
+    bool         timed_out; /* stopped by --timeout */
+    bool         for_good;  /* a retry would not help */
+    enum outcome outcome;
+    int64_t      retry_in_ns; /* RETRY, REQUEUE: the key waits so long */
+
+    struct capture *capture;   /* NULL: none */
+    uint64_t        out_bytes; /* written to stdout; set by output_finish() */
+    struct result   result;    /* what it wrote to $WQ_RESULT_FD */
+
+    bool         stopping; /* stop_signal was sent to its group */
+    bool         killed;   /* SIGKILL was sent */
+    struct timer limit;    /* first for stop_signal, then for SIGKILL */
+};
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* ending.c: when does `wq run` stop, and how?
+ *
+ *     RUNNING ──► FINISHING          the input has ended: run the keys that are left
+ *        │            │
+ *        └──────┬─────┘
+ *               ▼    signal, --halt, exit 255, COMMAND cannot be started
+ *            DRAINING                start nothing more, let runs finish
+ *               │    2nd signal, --halt=now, --drain-timeout, stdout is closed
+ *               ▼
+ *            STOPPING                the stop signal to all process groups
+ *               │    3rd signal, --kill-after
+ *               ▼
+ *            KILLING                 SIGKILL to all process groups
+ *
+ * When no run is left, the program ends; keys still in the queue are left.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include <wq/inspect.h>
+
+#include "options/values.h"
+#include "process/child.h"
+#include "run/runner.h"
+
+/* --------------------------------------------------------------- phases -- */
+
+static void
+enter(struct runner *runner, enum phase phase, const char *why)
+{
+    runner->phase = phase;
+    events_phase(&runner->events, phase, why);
+}
+
+static void
+kill_run(struct runner *runner, struct run *run)
+{
+    loop_timer_clear(runner->loop, &run->limit);
+    run->killed = true;
+    child_signal(run->pid, SIGKILL);
+}
+
+static void
+on_kill_after(void *ctx)
+{
+    struct run *run = ctx;
+
+    run->killed = true;
+    child_signal(run->pid, SIGKILL);
+}
+
+void
+ending_stop_run(struct runner *runner, struct run *run)
+{
+    if (run->stopping)
+        return;
+    run->stopping = true;
+    child_signal(run->pid, runner->options->stop_signal);
+    child_signal(run->pid, SIGCONT); /* a stopped process does not receive it */
+    loop_timer_set(runner->loop, &run->limit,
+                   loop_now(runner->loop) + runner->options->kill_after_ns,
+                   on_kill_after, run);
+}
+
+static void
+close_inputs(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->n_inputs; i++) {
+        input_close(runner->inputs[i]);
+        runner->inputs[i] = NULL;
+    }
+    list_close(runner->list);
+    runner->list = NULL;
+}
+
+static void
+stop(struct runner *runner, const char *why)
+{
+    if (runner->phase >= PHASE_STOPPING)
+        return;
+    enter(runner, PHASE_STOPPING, why);
+    slots_each(runner, ending_stop_run);
+}
+
+static void
+kill_all(struct runner *runner, const char *why)
+{
+    enter(runner, PHASE_KILLING, why);
+    slots_each(runner, kill_run);
+}
+
+static void
+on_overdue(void *ctx)
+{
+    struct runner *runner = ctx;
+
+    runner->overdue = true;
+    stop(runner, "drain timeout");
+}
+
+void
+ending_drain(struct runner *runner, const char *why)
+{
+    if (runner->phase >= PHASE_DRAINING)
+        return;
+    enter(runner, PHASE_DRAINING, why);
+    close_inputs(runner);
+    if (runner->options->drain_timeout_ns)
+        loop_timer_set(runner->loop, &runner->drain_limit,
+                       loop_now(runner->loop) +
+                           runner->options->drain_timeout_ns,
+                       on_overdue, runner);
+}
+
+void
+ending_fatal(struct runner *runner, int status)
+{
+    if (!runner->fatal)
+        runner->fatal = status;
+    ending_drain(runner, "error");
+}
+
+/* ------------------------------------------------------------------ halt -- */
+
+/* With P%, at least so many keys: the first failure is 100% of all. */
+#define PERCENT_OF_LEAST 3
+
+static bool
+halt_is_met(const struct runner *runner, const struct halt *halt)
+{
+    const uint64_t settled = runner->counts.ok + runner->counts.failed;
+    const uint64_t counted = halt->what == HALT_FAIL ? runner->counts.failed
+                             : halt->what == HALT_SUCCESS ? runner->counts.ok
+                                                          : settled;
+
+    if (halt->count)
+        return counted >= halt->count;
+    uint64_t all = settled;
+    if (halt->what == HALT_DONE) { /* keys that are not settled count, too */
+        wq_stats stats = {.size = sizeof stats};
+        if (runner->open > 0 || wq_read_stats(runner->q, &stats) != WQ_OK)
+            return false;
+        all += stats.known;
+    }
+    return counted >= PERCENT_OF_LEAST &&
+           (double)counted * 100 >= halt->percent * (double)all;
+}
+
+void
+ending_check_halt(struct runner *runner)
+{
+    const struct halt *halt = &runner->options->halt;
+
+    if (halt->when == HALT_NEVER || runner->halted ||
+        !halt_is_met(runner, halt))
+        return;
+    runner->halted = true;
+    ending_drain(runner, "halt");
+    if (halt->when == HALT_NOW)
+        stop(runner, "halt");
+}
+
+/* --------------------------------------------------------------- signals -- */
+
+static void
+stop_process(struct runner *runner, struct run *run)
+{
+    (void)runner;
+    child_signal(run->pid, SIGTSTP);
+}
+
+static void
+continue_process(struct runner *runner, struct run *run)
+{
+    (void)runner;
+    child_signal(run->pid, SIGCONT);
+}
+
+/* Hides the display, stops the runs, then ourselves. The time during which runs
+ * are stopped does not count for their timeouts. */
+static void
+suspend(struct runner *runner)
+{
+    const int64_t before = loop_refresh(runner->loop);
+
+    progress_suspend(runner->progress);
+    slots_each(runner, stop_process);
+    child_signal(list_pid(runner->list), SIGTSTP);
+    (void)kill(getpid(), SIGSTOP);
+
+    const int64_t pause = loop_refresh(runner->loop) - before;
+    for (size_t i = 0; i < runner->n_slots; i++) {
+        struct timer *limit = &runner->slots[i].slot->run.limit;
+        if (runner->slots[i].pid > 0 && limit->set)
+            loop_timer_set(runner->loop, limit, limit->at_ns + pause,
+                           limit->due, limit->ctx);
+    }
+    progress_resume(runner->progress);
+}
+
+static void
+resume(struct runner *runner)
+{
+    slots_each(runner, continue_process);
+    child_signal(list_pid(runner->list), SIGCONT);
+}
+
+void
+ending_signal(struct runner *runner, int number)
+{
+    if (number == SIGTSTP) {
+        suspend(runner);
+    } else if (number == SIGCONT) {
+        resume(runner);
+    } else {
+        const char *name = value_signal_name(number);
+        if (!runner->signal)
+            runner->signal = number;
+        if (runner->phase < PHASE_DRAINING)
+            ending_drain(runner, name);
+        else if (runner->phase == PHASE_DRAINING)
+            stop(runner, name);
+        else
+            kill_all(runner, name);
+    }
+}
+
+/* ------------------------------------------------------------------- end -- */
+
+static bool
+queue_is_empty(struct runner *runner)
+{
+    wq_stats stats = {.size = sizeof stats};
+
+    return wq_read_stats(runner->q, &stats) == WQ_OK && stats.known == 0;
+}
+
+bool
+ending_is_over(struct runner *runner)
+{
+    const struct options *options = runner->options;
+
+    if (output_failed(runner->output) || joblog_failed(&runner->joblog) ||
+        events_failed(&runner->events))
+        ending_fatal(runner, STATUS_ERROR);
+    if (output_broken(runner->output) && runner->phase < PHASE_STOPPING) {
+        ending_drain(runner, "stdout was closed");
+        stop(runner, "stdout was closed");
+    }
+    if (runner->phase == PHASE_RUNNING && runner->open == 0 && !options->follow)
+        enter(runner, PHASE_FINISHING, "end of input");
+    if (runner->running > 0)
+        return false;
+    if (runner->phase == PHASE_FINISHING && !queue_is_empty(runner))
+        return false;
+    /* The output of finished runs is written even if its reader is slow, until
+     * the last signal or the drain timeout. */
+    return runner->phase != PHASE_RUNNING &&
+           (output_idle(runner->output) || output_broken(runner->output) ||
+            runner->phase == PHASE_KILLING || runner->overdue);
+}
+
+int
+ending_status(struct runner *runner)
+{
+    const bool cut = runner->open > 0 || !queue_is_empty(runner);
+
+    if (runner->fatal)
+        return runner->fatal;
+    if (output_broken(runner->output))
+        return -SIGPIPE;
+    if (runner->overdue)
+        return STATUS_STOPPED;
+    if (runner->signal)
+        return -runner->signal;
+    if (runner->halted && cut)
+        return STATUS_STOPPED;
+    if (runner->input_failed)
+        return STATUS_ERROR;
+    return runner->counts.failed > 0 ? STATUS_FAILED : STATUS_OK;
+}

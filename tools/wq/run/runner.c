@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* runner.c: which key starts next, and how do the parts of the program begin and
+ * end?
+ *
+ * One thread. wq_fd() is not needed: only this thread adds keys, and before each
+ * sleep it gets keys until there are none, and reads the next deadline. That
+ * saves the system calls that keep the descriptor up to date.
+ */
+#include "run/runner.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include <wq/inspect.h>
+
+#include "base/report.h"
+#include "display/summary.h"
+#include "log/pending.h"
+#include "process/child.h"
+
+/* Open descriptors, for the limit of child_setup(). FILES_PER_RUN: our ends of
+ * a run's pipes and, while it starts, the child's ends. OTHER_FILES: everything
+ * else, including some clients of --listen. */
+enum { FILES_PER_RUN = 4, OTHER_FILES = 64 };
+
+/* ------------------------------------------------------- which is next? -- */
+
+static void
+on_wake(void *ctx)
+{
+    (void)ctx; /* before_sleep() does the work */
+}
+
+/* Set the timer to now + wait_ns; INT64_MAX if the sum would overflow. */
+static void
+wake_after(struct runner *runner, int64_t wait_ns)
+{
+    const int64_t now_ns = loop_refresh(runner->loop);
+
+    loop_timer_set(runner->loop, &runner->wake,
+                   wait_ns < INT64_MAX - now_ns ? now_ns + wait_ns : INT64_MAX,
+                   on_wake, runner);
+}
+
+/* Is there a token for --rate? If not, a timer wakes us up when there is. */
+static bool
+has_token(struct runner *runner)
+{
+    runner->rate_limited = false;
+    if (!runner->bucket || runner->token)
+        return true;
+    if (!runner->reserved)
+        runner->reserved =
+            wq_bucket_reserve(runner->bucket, &runner->reservation) == WQ_OK;
+    const int64_t wait_ns = wq_reservation_delay(&runner->reservation);
+    if (wait_ns > 0) {
+        runner->rate_limited = true;
+        wake_after(runner, wait_ns);
+        return false;
+    }
+    runner->reserved = false;
+    runner->token = true;
+    return true;
+}
+
+/* Starts the next key. False: none is READY, or none may start now. */
+static bool
+start_next(struct runner *runner)
+{
+    wq_item *item;
+
+    if (runner->running >= runner->max_running ||
+        runner->phase >= PHASE_DRAINING || output_congested(runner->output))
+        return false;
+    if (runner->bucket && (wq_len(runner->q) == 0 || !has_token(runner)))
+        return false;
+    const wq_err err = wq_get_within(runner->q, 0, &item);
+    if (err == WQ_ETIMEDOUT)
+        return false;
+    struct slot *slot = err ? NULL : slot_take(runner);
+    if (!slot) {
+        report("cannot get a key: %s", wq_strerror(err ? err : WQ_ENOMEM));
+        /* Return the key to the queue: DIRTY now, READY after done. */
+        if (!err && wq_add(runner->q, item->key) == WQ_OK)
+            (void)wq_done(runner->q, item);
+        ending_fatal(runner, STATUS_ERROR);
+        return false;
+    }
+    runner->token = false;
+    if (runner->options->dry_run)
+        start_dry_run(runner, slot, item);
+    else
+        start_run(runner, slot, item);
+    return true;
+}
+
+/* Sets a timer for the next deadline, if a run may start then. wq_read_stats()
+ * makes keys READY whose deadlines have passed since the last get. If a key is
+ * READY, the timer is set to now. */
+static void
+wake_when_due(struct runner *runner)
+{
+    wq_stats stats = {.size = sizeof stats};
+    int64_t  in_ns = WQ_FOREVER;
+
+    if (runner->rate_limited || runner->running >= runner->max_running ||
+        runner->phase >= PHASE_DRAINING || output_congested(runner->output))
+        return;
+    if (wq_read_stats(runner->q, &stats) == WQ_OK)
+        in_ns = stats.ready ? 0 : stats.next_ns;
+    if (in_ns < WQ_FOREVER)
+        wake_after(runner, in_ns);
+    else
+        loop_timer_clear(runner->loop, &runner->wake);
+}
+
+static void
+before_sleep(void *ctx)
+{
+    struct runner *runner = ctx;
+
+    /* add.c only sets `fatal`: a drain closes the inputs, and the input that
+     * calls add.c must not be closed then. Begin the drain here. */
+    if (runner->fatal)
+        ending_fatal(runner, runner->fatal);
+    runner->rate_limited = false;
+    while (start_next(runner))
+        ;
+    if (ending_is_over(runner))
+        loop_stop(runner->loop);
+    else
+        wake_when_due(runner);
+}
+
+/* --------------------------------------------------------------- signals -- */
+
+static const int caught[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,
+                             SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+
+static void
+on_signal(void *ctx, int number)
+{
+    struct runner *runner = ctx;
+
+    switch (number) {
+    case SIGCHLD:
+        finish_reaped(runner);
+        break;
+    case SIGUSR1:
+        runner->max_running++;
+        break;
+    case SIGUSR2:
+        if (runner->max_running > 1)
+            runner->max_running--;
+        break;
+    default:
+        ending_signal(runner, number);
+    }
+}
+
+/* ------------------------------------------------------- start and end -- */
+
+static bool
+refuse(const char *what)
+{
+    report_errno("%s", what);
+    return false;
+}
+
+static bool
+refuse_queue(void)
+{
+    report("cannot create the queue: %s", wq_last_error());
+    return false;
+}
+
+/* The limiter that delays failed keys. A base of 0 is no delay; in the options
+ * of the limiter it would be the default. */
+static wq_limiter *
+create_backoff(const struct backoff *how)
+{
+    if (how->base_ns == 0)
+        return wq_limiter_fast_slow(0, 0, 0);
+    return wq_limiter_exponential_with(
+        WQ_EXPONENTIAL(.base_ns = how->base_ns, .max_ns = how->max_ns,
+                       .factor = how->factor, .jitter = WQ_JITTER_FULL));
+}
+
+static bool
+open_queue(struct runner *runner)
+{
+    const struct options *options = runner->options;
+
+    if (wq_registry_create(&runner->registry) != WQ_OK)
+        return refuse_queue();
+    runner->backoff = create_backoff(&options->backoff);
+    if (wq_create(WQ_CONFIG(.name = options->name,
+                            .metrics = wq_registry_sink(runner->registry),
+                            .limiter = runner->backoff),
+                  &runner->q) != WQ_OK)
+        return refuse_queue();
+    if (options->rate.per_second > 0)
+        runner->bucket = wq_bucket_create(options->rate.per_second,
+                                          options->rate.burst, NULL);
+    if (options->rate.per_second > 0 && !runner->bucket)
+        return refuse("--rate: cannot create the limiter");
+    return true;
+}
+
+static bool
+open_inputs(struct runner *runner)
+{
+    const struct options *options = runner->options;
+    static const char    *stdin_only[] = {"-"};
+    const char          **files = options->files;
+    size_t                n = options->n_files;
+
+    if (n == 0 && !options->list) {
+        files = stdin_only;
+        n = 1;
+    }
+    runner->inputs = calloc(n + 1, sizeof *runner->inputs);
+    if (!runner->inputs)
+        return refuse("cannot read input");
+    for (size_t i = 0; i < n; i++) {
+        if (!input_open(options, runner->loop, files[i], &runner->sink,
+                        &runner->inputs[i]))
+            return false;
+        runner->n_inputs++;
+        runner->open++;
+    }
+    if (!options->list)
+        return true;
+    runner->open++;
+    return list_open(options, runner->loop, command_plain_env(runner->command),
+                     &runner->sink, &runner->list);
+}
+
+/* Creates everything that can fail. COMMAND and the pending file are checked
+ * early, before files are opened. */
+static bool
+begin(struct runner *runner, int *status)
+{
+    const struct options *options = runner->options;
+
+    *status = STATUS_ERROR;
+    runner->result_fd =
+        child_setup(OTHER_FILES + FILES_PER_RUN * (uint64_t)options->slots);
+    runner->loop = runner->result_fd < 0 ? NULL : loop_create();
+    if (!runner->loop)
+        return refuse("cannot start");
+    if (!command_create(options, &runner->command, status))
+        return false;
+    *status = STATUS_ERROR;
+    if (options->pending_file && !pending_check(options->pending_file))
+        return false;
+    if (!loop_signals(runner->loop, caught, sizeof caught / sizeof *caught,
+                      on_signal, runner))
+        return refuse("cannot catch signals");
+    loop_before_sleep(runner->loop, before_sleep, runner);
+    return open_queue(runner) &&
+           output_create(options, runner->loop, on_wake, runner,
+                         &runner->output) &&
+           joblog_open(&runner->joblog, options) &&
+           events_open(&runner->events, options, runner->output) &&
+           open_inputs(runner) &&
+           progress_create(options, runner->loop, runner, &runner->progress) &&
+           listen_create(options, runner->loop, runner, &runner->listener);
+}
+
+static void
+close_all(struct runner *runner)
+{
+    listen_destroy(runner->listener);
+    progress_destroy(runner->progress);
+    for (size_t i = 0; i < runner->n_inputs; i++)
+        input_close(runner->inputs[i]);
+    list_close(runner->list);
+    events_close(&runner->events);
+    joblog_close(&runner->joblog);
+    output_destroy(runner->output);
+    wq_destroy(runner->q);
+    wq_bucket_destroy(runner->bucket);
+    wq_registry_destroy(runner->registry);
+    command_destroy(runner->command);
+    slots_free(runner);
+    free(runner->inputs);
+    loop_destroy(runner->loop);
+}
+
+/* Writes the pending file, the last event and the summary. */
+static int
+conclude(struct runner *runner, int status)
+{
+    const struct options *options = runner->options;
+    struct view           view;
+    char                  line[256];
+
+    if (options->pending_file &&
+        !pending_write(options->pending_file, runner->q))
+        status = STATUS_ERROR;
+    view_take(runner, &view);
+    events_summary(&runner->events, &view, status < 0 ? 128 - status : status);
+    progress_destroy(runner->progress);
+    runner->progress = NULL;
+    const bool quiet = options->quiet || options->dry_run || status == -SIGPIPE;
+    if (options->summary || !quiet)
+        report("%s", summary_line(&view, line, sizeof line));
+    return status;
+}
+
+/* The reader of the last event may be slow. Nothing is left to start, so the
+ * loop ends when everything is written. */
+static int
+wait_for_output(struct runner *runner, int status)
+{
+    (void)loop_run(runner->loop);
+    return status == STATUS_OK ? ending_status(runner) : status;
+}
+
+int
+runner_main(const struct options *options)
+{
+    struct runner runner = {
+        .options = options,
+        .events.fd = -1,
+        .joblog.fd = -1,
+        .max_running = options->slots,
+    };
+    int status;
+
+    add_connect(&runner);
+    if (begin(&runner, &status)) {
+        runner.started_ns = loop_now(runner.loop);
+        runner.number = joblog_last(&runner.joblog);
+        if (loop_run(runner.loop)) {
+            status = conclude(&runner, ending_status(&runner));
+            status = wait_for_output(&runner, status);
+        } else {
+            report_errno("cannot wait for events");
+            status = STATUS_ERROR;
+        }
+    }
+    close_all(&runner);
+    return status;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* runner.h: which key runs when, and what happens then?
+ *
+ *                     add             slot, token            exit
+ *     input, list ────────► queue ──────────────────► run ─────────► outcome
+ *                             ▲                        │                │
+ *                             │ add=                   │                │
+ *                             ├────────────────────────┘                │
+ *                             └─────────────────────────────────────────┘
+ *                               retry, requeue-after, added meanwhile
+ *
+ * runner.c creates everything and decides what starts next; add.c, start.c and
+ * finish.c are the arrows of the picture; slots.c keeps the runs; ending.c
+ * decides when the program stops. They share the struct below. Files in other
+ * directories of tools/wq include only view.h.
+ */
+#ifndef WQ_TOOL_RUNNER_H
+#define WQ_TOOL_RUNNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <wq/limiter.h>
+#include <wq/metrics.h>
+#include <wq/wq.h>
+
+#include "base/loop.h"
+#include "display/progress.h"
+#include "http/listen.h"
+#include "input/input.h"
+#include "input/list.h"
+#include "log/events.h"
+#include "log/joblog.h"
+#include "options/options.h"
+#include "output/output.h"
+#include "process/command.h"
+#include "process/run.h"
+#include "run/view.h"
+
+/* One run at a time executes in a slot. */
+struct slot {
+    struct run       run;
+    struct arguments arguments; /* the memory of run.argv */
+};
+
+/* A slot, and what searches need of it. */
+struct slot_entry {
+    pid_t        pid;  /* of its run; 0: the slot is free */
+    struct slot *slot; /* allocated when first needed, then reused; owned */
+};
+
+/* Pointers are owned unless a comment says otherwise. */
+struct runner {
+    const struct options *options; /* not owned */
+    struct loop          *loop;
+    wq_registry          *registry;
+    wq_queue             *q;
+    wq_limiter           *backoff; /* owned by q: counts failures of keys */
+    wq_bucket            *bucket;  /* --rate; NULL: none */
+    struct command       *command;
+    struct output        *output;
+    struct joblog         joblog;
+    struct events         events;
+    struct progress      *progress;
+    struct listener      *listener;
+
+    /* Input. */
+    struct input_sink sink;
+    struct input    **inputs; /* one for each file, or stdin */
+    size_t            n_inputs;
+    struct list      *list;
+    size_t            open;         /* sources that have not ended */
+    bool              input_failed; /* a source ended by an error */
+
+    /* Runs. Slot number n is at index n - 1. */
+    struct slot_entry *slots;
+    struct run       **listed;      /* the result of view_runs() */
+    size_t             n_slots;     /* used in both arrays */
+    size_t             capacity;    /* of both arrays */
+    size_t             free_from;   /* no slot below is free */
+    size_t             running;     /* runs */
+    size_t             max_running; /* --max-procs, SIGUSR1, SIGUSR2 */
+    struct result_sink result_sink;
+    /* The descriptor number of the result pipe in every child; this process
+     * keeps it reserved. */
+    int result_fd;
+
+    struct timer   wake;         /* for the next deadline or token */
+    bool           token;        /* taken from the bucket, not used yet */
+    bool           reserved;     /* `reservation` is valid */
+    wq_reservation reservation;  /* of the next token */
+    bool           rate_limited; /* a key is READY, and there is no token */
+
+    /* Ending. */
+    enum phase   phase;
+    int          signal;      /* the first stop signal received; 0: none */
+    bool         halted;      /* --halt was met, or a run exited with 255 */
+    bool         overdue;     /* --drain-timeout has passed */
+    int          fatal;       /* exit status of a fatal error; 0: none */
+    struct timer drain_limit; /* --drain-timeout */
+
+    /* Since the start. */
+    int64_t       started_ns;
+    struct counts counts;
+    size_t        retrying; /* see struct view */
+    uint64_t      number;   /* of the last run */
+};
+
+/* Run all keys. Returns the exit status (0 or more). A negative value -N means:
+ * end the program with signal N, so that the parent process sees that signal.
+ */
+int runner_main(const struct options *options);
+
+/* ---- add.c: keys come in ------------------------------------------------- */
+
+/* Set `sink` and `result_sink`: keys of input, --list and `add=` are added. */
+void add_connect(struct runner *runner);
+
+/* ---- slots.c: where runs are kept ---------------------------------------- */
+
+/* The free slot with the lowest number; NULL: out of memory. */
+struct slot *slot_take(struct runner *runner);
+/* The run in it is over. */
+void slot_release(struct runner *runner, const struct run *run);
+/* The run with this process id; NULL: none. */
+struct run *slot_find(struct runner *runner, pid_t pid);
+/* Call `f` for each run whose process has started. */
+void slots_each(struct runner *runner,
+                void (*f)(struct runner *runner, struct run *run));
+void slots_free(struct runner *runner);
+
+/* ---- start.c: a run begins ----------------------------------------------- */
+
+/* Run COMMAND for the item in the slot. */
+void start_run(struct runner *runner, struct slot *slot, wq_item *item);
+/* --dry-run: print the command; the key has succeeded. */
+void start_dry_run(struct runner *runner, struct slot *slot, wq_item *item);
+
+/* ---- finish.c: a run is over --------------------------------------------- */
+
+/* The run is over, or could not be started: decide what happens to its key. */
+void finish_run(struct runner *runner, struct run *run);
+/* SIGCHLD: finish all runs whose process has ended. */
+void finish_reaped(struct runner *runner);
+
+/* ---- ending.c: when the program stops ------------------------------------ */
+
+/* Start nothing more, let runs finish. `why` is for events. */
+void ending_drain(struct runner *runner, const char *why);
+/* A fatal error: likewise, and exit with `status`. */
+void ending_fatal(struct runner *runner, int status);
+/* A key was settled: is the condition of --halt met? */
+void ending_check_halt(struct runner *runner);
+/* Stop a run; kill it after --kill-after. */
+void ending_stop_run(struct runner *runner, struct run *run);
+/* INT, TERM, HUP, TSTP, CONT. */
+void ending_signal(struct runner *runner, int number);
+/* Is everything over? */
+bool ending_is_over(struct runner *runner);
+/* The exit status, as of runner_main(). */
+int ending_status(struct runner *runner);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* slots.c: where are the runs kept?
+ *
+ * WQ_SLOT is the number of the slot; the lowest free one is used first. Finding
+ * a slot or a run costs O(slots).
+ */
+#include <stdlib.h>
+
+#include "run/runner.h"
+
+/* Makes space for one more slot. */
+static bool
+grow(struct runner *runner)
+{
+    if (runner->n_slots < runner->capacity)
+        return true;
+    const size_t       capacity = runner->capacity ? 2 * runner->capacity : 8;
+    struct slot_entry *slots =
+        realloc(runner->slots, capacity * sizeof *runner->slots);
+    if (!slots)
+        return false;
+    runner->slots = slots;
+    struct run **listed =
+        realloc(runner->listed, capacity * sizeof *runner->listed);
+    if (!listed)
+        return false;
+    runner->listed = listed;
+    runner->capacity = capacity;
+    return true;
+}
+
+struct slot *
+slot_take(struct runner *runner)
+{
+    size_t i = runner->free_from;
+
+    while (i < runner->n_slots && runner->slots[i].pid)
+        i++;
+    if (i == runner->n_slots) {
+        struct slot *slot = grow(runner) ? calloc(1, sizeof *slot) : NULL;
+        if (!slot)
+            return NULL;
+        runner->slots[i] = (struct slot_entry){.slot = slot};
+        runner->n_slots++;
+    }
+    runner->free_from = i + 1;
+    runner->slots[i].slot->run = (struct run){.slot = (unsigned)i + 1};
+    return runner->slots[i].slot;
+}
+
+void
+slot_release(struct runner *runner, const struct run *run)
+{
+    const size_t i = run->slot - 1;
+
+    runner->slots[i].pid = 0;
+    if (i < runner->free_from)
+        runner->free_from = i;
+}
+
+struct run *
+slot_find(struct runner *runner, pid_t pid)
+{
+    for (size_t i = 0; i < runner->n_slots; i++)
+        if (runner->slots[i].pid == pid)
+            return &runner->slots[i].slot->run;
+    return NULL;
+}
+
+void
+slots_each(struct runner *runner,
+           void (*f)(struct runner *runner, struct run *run))
+{
+    for (size_t i = 0; i < runner->n_slots; i++)
+        if (runner->slots[i].pid > 0)
+            f(runner, &runner->slots[i].slot->run);
+}
+
+void
+slots_free(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->n_slots; i++) {
+        arguments_fini(&runner->slots[i].slot->arguments);
+        free(runner->slots[i].slot);
+    }
+    free(runner->slots);
+    free(runner->listed);
+}
