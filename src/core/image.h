@@ -27,8 +27,8 @@
 
 #include "core/core.h"
 
-/* All that a core knows of one key. A field is 0 if the key does not have the
- * states that are named before it. */
+/* All that a core knows of one key. A field is 0 if the key has none of the
+ * states that the comment of the field names. */
 struct wq__image {
     /* READY, HELD, DIRTY, WAITING, BACKOFF, COVERS_ADD, DEBOUNCED and COOLDOWN
      * of enum wq__flag; 0: the core does not know the key. */
@@ -40,9 +40,12 @@ struct wq__image {
     int      held_priority; /* HELD: of the hand-out */
     uint64_t fence;         /* HELD: of the hand-out */
     int64_t  held_ns;       /* HELD: since when, if ages are kept */
-    uint32_t holder;        /* HELD: as wq__core_note_holder() */
+    /* HELD: what wq__core_note_holder() noted; undefined before that call. */
+    uint32_t holder;
 
-    int64_t  at_ns;         /* WAITING: the deadline; COOLDOWN: its end */
+    /* WAITING: the deadline. COOLDOWN: its end; WQ_FOREVER while the run that
+     * it follows is pending. */
+    int64_t  at_ns;
     uint64_t arrival;       /* WAITING, COOLDOWN: breaks ties of at_ns (L4) */
     int      wait_priority; /* WAITING: of the run at the deadline */
 

@@ -110,6 +110,7 @@ retry_import(struct world *w, int n, const struct wq__image *image)
     wq__core_export(&w->core, prop_key(n), prop_hash(w, n), &now);
     prop_equal(w, "states without memory", 0, now.states);
     counting_heal(&w->mem);
+    w->mem.refused = 0; /* the next operation has memory */
     prop_equal(w, "import with memory", WQ_OK,
                wq__core_import(&w->core, prop_key(n), prop_hash(w, n), image,
                                &w->items[n]));

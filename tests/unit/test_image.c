@@ -504,7 +504,7 @@ use_once(int cycle)
 
     for (int i = 0; i < SOME; i++) {
         struct wq__image image = lives[(cycle + i) % (int)LEN(lives)].image;
-        (void)snprintf(names[i], sizeof names[i], "key %d", SOME * cycle + i);
+        (void)snprintf(names[i], sizeof names[i], "key %06d", SOME * cycle + i);
         image.priority += cycle % 1000;
         image.wait_priority -= image.wait_priority < 0 ? cycle % 1000 : 0;
         image.arrival += (uint64_t)cycle;
