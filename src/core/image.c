@@ -16,12 +16,13 @@ enum {
     ENTRY_FLAGS = WQ__BACKOFF | WQ__DEBOUNCED | WQ__COOLDOWN | WQ__COVERS_ADD,
 };
 
-/* Can images say all that this core knows? */
-static bool
-fits_images(const struct wq__core *c)
+/* The core has nothing that images cannot express. */
+static void
+assert_fits_images(const struct wq__core *c)
 {
-    return !(c->ready.special & (WQ__PLUG_IN | WQ__GROUPED | WQ__AGEING)) &&
-           !wq__flush_is_under_way(&c->flush);
+    assert(!(c->ready.special & (WQ__PLUG_IN | WQ__GROUPED | WQ__AGEING)));
+    assert(!wq__flush_is_under_way(&c->flush));
+    (void)c;
 }
 
 /* ---- export ------------------------------------------------------------- */
@@ -60,7 +61,7 @@ wq__core_export(const struct wq__core *c, wq_key key, uint32_t hash,
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
 
-    assert(fits_images(c));
+    assert_fits_images(c);
     *out = (struct wq__image){0};
     if (!ref)
         return;
@@ -244,7 +245,8 @@ wq__core_import(struct wq__core *c, wq_key key, uint32_t hash,
     struct parts parts = {0};
     wq_item     *loaned = NULL;
 
-    assert(fits_images(c) && wq__image_is_possible(image));
+    assert_fits_images(c);
+    assert(wq__image_is_possible(image));
     if (image->states) {
         const wq_err err = reserve(c, key, hash, image, &parts);
         if (err)
@@ -281,7 +283,7 @@ wq__core_expel(struct wq__core *c, wq_key key, uint32_t hash)
 {
     const wq__ref ref = wq__index_find(&c->index, key, hash);
 
-    assert(fits_images(c));
+    assert_fits_images(c);
     if (!ref)
         return;
     const struct wq__rec *rec = wq__core_rec(c, ref);
