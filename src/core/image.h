@@ -91,9 +91,9 @@ void wq__core_export(const struct wq__core *c, wq_key key, uint32_t hash,
  * others by at_ns and arrival. Fence and arrival number of the core are at
  * least those of the image afterwards.
  *
- * Counts nothing in `tally`, and ignores the bounds of the queue. *item, which
- * may be NULL: the item of a HELD key, else NULL. The loan has no
- * wq__core_latency(). WQ_ENOMEM: nothing has changed. */
+ * Counts nothing in `tally`, and ignores the bounds of the queue. `item` may be
+ * NULL; *item: the item of a HELD key, else NULL. Its wq__core_latency() is 0.
+ * WQ_ENOMEM: nothing has changed. */
 wq_err wq__core_import(struct wq__core *c, wq_key key, uint32_t hash,
                        const struct wq__image *image, wq_item **item);
 
