@@ -27,7 +27,8 @@
  *
  * core.c implements the picture above; add.c adds with options; capacity.c what
  * they do in a full queue; due.c deadlines and cooldowns; view.c statistics and
- * key info; audit.c the check of all laws. */
+ * key info; audit.c the check of all laws. image.h is about keys that come from
+ * a store and go back there. */
 #ifndef WQ_CORE_CORE_H
 #define WQ_CORE_CORE_H
 
@@ -80,6 +81,9 @@ struct wq__core {
     struct wq__flush flush;     /* which flushes have begun */
     uint64_t         fence;     /* the last one handed out */
     struct wq__tally tally;
+    /* Pending runs and loans that imports have brought, less those that expels
+     * have taken away (image.h), modulo 2^64: `tally` does not count them. */
+    uint64_t imported_runs, imported_loans;
 };
 
 /* `order` and `mem` may be NULL. Cannot fail: memory is allocated when needed.
