@@ -188,7 +188,8 @@ struct place {
     uint64_t dev, ino;
 };
 
-/* Its size is reserved: a write to a mapped hole of a full disk is a SIGBUS. */
+/* Its size is reserved: a write to a mapped hole of a full disk is a SIGBUS. A
+ * file that was too short is not valid. */
 static wq_err
 map(struct wq__side *s)
 {
@@ -197,14 +198,16 @@ map(struct wq__side *s)
 
     if (fstat(s->state_fd, &st) != 0)
         return fail_to("read", s->file, "check the disk");
-    if (st.st_size < size &&
-        (errno = posix_fallocate(s->state_fd, 0, size)) != 0)
+    const bool is_short = st.st_size < size;
+    if (is_short && (errno = posix_fallocate(s->state_fd, 0, size)) != 0)
         return fail_to("make", s->file, "it needs 512 KiB of disk space");
     void *at = mmap(NULL, sizeof *s->m, PROT_READ | PROT_WRITE, MAP_SHARED,
                     s->state_fd, 0);
     if (at == MAP_FAILED)
         return fail_to("map", s->file, "put the database on a local disk");
     s->m = at;
+    if (is_short)
+        atomic_store_explicit(&s->m->magic, 0, memory_order_seq_cst);
     return WQ_OK;
 }
 
