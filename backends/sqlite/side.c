@@ -188,6 +188,27 @@ struct place {
     uint64_t dev, ino;
 };
 
+/* A mapping keeps its file description open, also in children of fork(), which
+ * only close descriptors. So it has one of its own, without locks. */
+static void *
+map_apart(struct wq__side *s)
+{
+    const int fd = openat(s->dir_fd, "state", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return MAP_FAILED;
+
+    struct stat st;
+    void       *at = MAP_FAILED;
+    errno = ENOENT;
+    if (fstat(fd, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
+        at =
+            mmap(NULL, sizeof *s->m, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const int cause = errno;
+    (void)close(fd);
+    errno = cause;
+    return at;
+}
+
 /* Its size is reserved: a write to a mapped hole of a full disk is a SIGBUS. A
  * file that was too short is not valid. */
 static wq_err
@@ -201,8 +222,7 @@ map(struct wq__side *s)
     const bool is_short = st.st_size < size;
     if (is_short && (errno = posix_fallocate(s->state_fd, 0, size)) != 0)
         return fail_to("make", s->file, "it needs 512 KiB of disk space");
-    void *at = mmap(NULL, sizeof *s->m, PROT_READ | PROT_WRITE, MAP_SHARED,
-                    s->state_fd, 0);
+    void *at = map_apart(s);
     if (at == MAP_FAILED)
         return fail_to("map", s->file, "put the database on a local disk");
     s->m = at;
