@@ -98,13 +98,13 @@ wq__side_read_process(const struct wq__side *s, int i, struct wq__process *out)
     const struct wq__side_slot *slot = wq__side_slot(s, i);
     const int64_t id = atomic_load_explicit(&slot->id, memory_order_acquire);
 
-    out->pid = atomic_load_explicit(&slot->pid, memory_order_relaxed);
-    out->start = atomic_load_explicit(&slot->start, memory_order_relaxed);
-    out->pid_ns = atomic_load_explicit(&slot->pid_ns, memory_order_relaxed);
-    out->time_ns = atomic_load_explicit(&slot->time_ns, memory_order_relaxed);
-    /* The fields are read before the id is read again; pairs with the release
-     * fence in occupy(). */
-    atomic_thread_fence(memory_order_acquire);
+    /* Acquire, which pairs with the release in occupy(): a reader that sees a
+     * field of the next session also sees that the id is not this one any
+     * more. */
+    out->pid = atomic_load_explicit(&slot->pid, memory_order_acquire);
+    out->start = atomic_load_explicit(&slot->start, memory_order_acquire);
+    out->pid_ns = atomic_load_explicit(&slot->pid_ns, memory_order_acquire);
+    out->time_ns = atomic_load_explicit(&slot->time_ns, memory_order_acquire);
     return atomic_load_explicit(&slot->id, memory_order_relaxed) == id ? id : 0;
 }
 
@@ -385,13 +385,11 @@ occupy(struct wq__side *s, int i, int64_t id, uint32_t queue, int64_t until_ns)
     const struct wq__process p = s->self;
     struct wq__side_slot    *slot = wq__side_slot(s, i);
 
-    /* Readers without the lock that see a field of this session also see that
-     * the id before is gone; pairs with the fence in wq__side_read_process(). */
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&slot->pid, p.pid, memory_order_relaxed);
-    atomic_store_explicit(&slot->start, p.start, memory_order_relaxed);
-    atomic_store_explicit(&slot->pid_ns, p.pid_ns, memory_order_relaxed);
-    atomic_store_explicit(&slot->time_ns, p.time_ns, memory_order_relaxed);
+    /* Release: wq__side_read_process(). */
+    atomic_store_explicit(&slot->pid, p.pid, memory_order_release);
+    atomic_store_explicit(&slot->start, p.start, memory_order_release);
+    atomic_store_explicit(&slot->pid_ns, p.pid_ns, memory_order_release);
+    atomic_store_explicit(&slot->time_ns, p.time_ns, memory_order_release);
     atomic_store_explicit(&slot->queue, queue, memory_order_relaxed);
     atomic_store_explicit(&slot->sleeping, WQ__AWAKE, memory_order_relaxed);
     atomic_store_explicit(&slot->until, until_ns, memory_order_seq_cst);
@@ -446,8 +444,8 @@ wq_err
 wq__side_begin(struct wq__side *s, uint32_t queue, int64_t until_ns,
                int64_t *id)
 {
-    int     slot;
-    int64_t new_id;
+    int     slot = -1;
+    int64_t new_id = 0;
 
     give_up_session(s);
     wq_err err = find_place(s, &slot, &new_id);
