@@ -117,8 +117,9 @@ void wq__side_end(struct wq__side *s);
  * word decides, for all processes. */
 bool wq__side_renew(struct wq__side *s, int64_t now_ns, int64_t until_ns);
 
-/* Has the own session ended by time, or was it declared dead? */
-bool wq__side_is_ended(const struct wq__side *s, int64_t now_ns);
+/* Has the own session ended by time, or was it declared dead? Then it is ended
+ * for good: no renewal by another thread can follow. */
+bool wq__side_is_ended(struct wq__side *s, int64_t now_ns);
 
 /* With the lock: does the session `id` live? Unknown ids do not. Asks the kernel.
  * A session that does not live is ended for good, as by find_ended(). */
@@ -144,6 +145,9 @@ int64_t wq__side_next_end(struct wq__side *s, uint32_t queue);
 
 /* How many sessions of `queue` were not found ended (with the lock). */
 size_t wq__side_sessions(struct wq__side *s, uint32_t queue);
+
+/* The same, of all queues. */
+size_t wq__side_all_sessions(struct wq__side *s);
 
 /* ---- waking up each other ------------------------------------------------ */
 

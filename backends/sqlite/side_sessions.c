@@ -98,13 +98,13 @@ wq__side_read_process(const struct wq__side *s, int i, struct wq__process *out)
     const struct wq__side_slot *slot = wq__side_slot(s, i);
     const int64_t id = atomic_load_explicit(&slot->id, memory_order_acquire);
 
-    /* Acquire, which pairs with the release in occupy(): a reader that sees a
-     * field of the next session also sees that the id is not this one any
-     * more. */
-    out->pid = atomic_load_explicit(&slot->pid, memory_order_acquire);
-    out->start = atomic_load_explicit(&slot->start, memory_order_acquire);
-    out->pid_ns = atomic_load_explicit(&slot->pid_ns, memory_order_acquire);
-    out->time_ns = atomic_load_explicit(&slot->time_ns, memory_order_acquire);
+    out->pid = atomic_load_explicit(&slot->pid, memory_order_relaxed);
+    out->start = atomic_load_explicit(&slot->start, memory_order_relaxed);
+    out->pid_ns = atomic_load_explicit(&slot->pid_ns, memory_order_relaxed);
+    out->time_ns = atomic_load_explicit(&slot->time_ns, memory_order_relaxed);
+    /* The fields are read before the id is read again; pairs with the release
+     * fence in occupy(). */
+    atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(&slot->id, memory_order_relaxed) == id ? id : 0;
 }
 
@@ -143,7 +143,7 @@ settle(struct wq__side *s, int i, int64_t now_ns, bool probe)
                               memory_order_seq_cst);
         return true;
     }
-    while (!over && until <= now_ns)
+    while (!over && until <= now_ns && until != WQ_FOREVER)
         over = until == WQ__SIDE_ENDED ||
                atomic_compare_exchange_strong_explicit(
                    &slot->until, &until, WQ__SIDE_ENDED, memory_order_seq_cst,
@@ -173,15 +173,12 @@ wq__side_renew(struct wq__side *s, int64_t now_ns, int64_t until_ns)
 }
 
 bool
-wq__side_is_ended(const struct wq__side *s, int64_t now_ns)
+wq__side_is_ended(struct wq__side *s, int64_t now_ns)
 {
-    /* No side is defined const; only the lock in it is written. */
-    struct wq__lock *lock = &((struct wq__side *)(uintptr_t)s)->lock;
-
-    wq__lock_take(lock);
+    wq__lock_take(&s->lock);
     const bool ended = s->slot < 0 || id_of(s, s->slot) != s->id ||
-                       until_of(s, s->slot) <= now_ns;
-    wq__lock_release(lock);
+                       settle(s, s->slot, now_ns, false);
+    wq__lock_release(&s->lock);
     return ended;
 }
 
@@ -266,6 +263,16 @@ wq__side_sessions(struct wq__side *s, uint32_t queue)
 
     for (int i = 0; i < top(s); i++)
         n += wq__side_is_of(s, i, queue) && until_of(s, i) != WQ__SIDE_ENDED;
+    return n;
+}
+
+size_t
+wq__side_all_sessions(struct wq__side *s)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < top(s); i++)
+        n += id_of(s, i) != 0 && until_of(s, i) != WQ__SIDE_ENDED;
     return n;
 }
 
@@ -385,11 +392,13 @@ occupy(struct wq__side *s, int i, int64_t id, uint32_t queue, int64_t until_ns)
     const struct wq__process p = s->self;
     struct wq__side_slot    *slot = wq__side_slot(s, i);
 
-    /* Release: wq__side_read_process(). */
-    atomic_store_explicit(&slot->pid, p.pid, memory_order_release);
-    atomic_store_explicit(&slot->start, p.start, memory_order_release);
-    atomic_store_explicit(&slot->pid_ns, p.pid_ns, memory_order_release);
-    atomic_store_explicit(&slot->time_ns, p.time_ns, memory_order_release);
+    /* Readers without the lock that see a field of this session also see that
+     * the id before is gone; pairs with the fence in wq__side_read_process(). */
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&slot->pid, p.pid, memory_order_relaxed);
+    atomic_store_explicit(&slot->start, p.start, memory_order_relaxed);
+    atomic_store_explicit(&slot->pid_ns, p.pid_ns, memory_order_relaxed);
+    atomic_store_explicit(&slot->time_ns, p.time_ns, memory_order_relaxed);
     atomic_store_explicit(&slot->queue, queue, memory_order_relaxed);
     atomic_store_explicit(&slot->sleeping, WQ__AWAKE, memory_order_relaxed);
     atomic_store_explicit(&slot->until, until_ns, memory_order_seq_cst);
@@ -444,8 +453,8 @@ wq_err
 wq__side_begin(struct wq__side *s, uint32_t queue, int64_t until_ns,
                int64_t *id)
 {
-    int     slot = -1;
-    int64_t new_id = 0;
+    int     slot;
+    int64_t new_id;
 
     give_up_session(s);
     wq_err err = find_place(s, &slot, &new_id);

@@ -48,6 +48,7 @@ set_timer(struct wq__side *s, wq_clock *clock, int64_t until_ns)
         if (until_ns == WQ_FOREVER || wq__beacon_init(&s->beacon, clock->timer))
             return;
         s->watch.beacon = &s->beacon;
+        s->watch.sleeps = true;
         s->clock = clock;
     }
     clock->watch(clock, &s->watch, until_ns);
