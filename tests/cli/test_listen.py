@@ -215,12 +215,14 @@ class View(Listening):
         self.assertAlmostEqual(waiting["due"], 7200, delta=TIMEOUT)
         self.assertEqual(rows[-1]["key"], "low")
         self.assertEqual(rows[-1]["priority"], -1)
-        for state, n in (("running", 2), ("retrying", 1), ("waiting", 1),
-                         ("ready", 2)):
-            found = view(url, "?show=" + state)["keys"]
+        for name, n in (("running", 2), ("retrying", 1), ("waiting", 1),
+                        ("ready", 2)):
+            found = view(url, "?show=" + name)["keys"]
             self.assertEqual([row["state"] for row in found["rows"]],
-                             [state] * n)
-            self.assertEqual((found["show"], found["matched"]), (state, n))
+                             [name] * n)
+            self.assertEqual((found["show"], found["matched"]), (name, n))
+        for everything in ("", "?show=", "?show=all"):
+            self.assertEqual(view(url, everything)["keys"]["matched"], 6)
 
     def test_search_finds_keys_in_any_state(self):
         program = self.start("-P1", keys=["Alpha/One", "beta/one", "gamma"])

@@ -183,8 +183,8 @@ static enum MHD_Result
 refuse_query(struct MHD_Connection *client)
 {
     return send_line(client, MHD_HTTP_BAD_REQUEST,
-                     "q has at most 1024 bytes; show is running, retrying, "
-                     "waiting or ready\n");
+                     "q has at most 1024 bytes; show is all, running, "
+                     "retrying, waiting or ready\n");
 }
 
 bool
