@@ -506,6 +506,14 @@ class Addresses(Listening):
         port = program.url().rsplit(":", 1)[1]
         self.assertEqual(get("http://127.0.0.1:%s/healthz" % port)[0], 200)
 
+    def test_port_without_its_address_is_refused(self):
+        for address in ("public:9109", "public::9109", ":9109"):
+            self.assertIn("public:0.0.0.0:9109", self.refused(address))
+
+    def test_name_other_than_localhost_is_refused(self):
+        for address in ("example.com:80", "public:example.com:80"):
+            self.assertIn("nor localhost", self.refused(address))
+
     def test_invalid_address_is_refused(self):
         for address in ("", "x", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x",
                         "127.0.0.1:65536", "127.0.0.1:-1", "::1:80",
