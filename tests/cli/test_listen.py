@@ -427,6 +427,17 @@ class Crowds(Listening):
                     crowd[i] = self.connect(b"GET /")
             self.assert_healthy()
 
+    def test_oldest_client_makes_room(self):
+        before = self.descriptors()
+        crowd = [self.connect(b"GET /healthz HT") for _ in range(128)]
+        until(lambda: self.descriptors() == before + 128, "a full house")
+        self.assert_healthy()
+        crowd[0].settimeout(SOON)
+        self.assertEqual(crowd[0].recv(1), b"")
+        for client in (crowd[1], crowd[127]):
+            client.sendall(b"TP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertTrue(client.recv(4096).startswith(b"HTTP/1.1 200 "))
+
     def test_request_must_arrive_in_time(self):
         client = self.connect(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = b""
