@@ -451,7 +451,7 @@ wq__sqlite_join(struct wq__sqlite *e, bool fresh)
     e->now_ns = e->base.clock->now(e->base.clock);
     if (!err && !e->counts.valid)
         err = wq__sqlite_recount(e);
-    if (!err && fresh)
+    if (!err) /* `fresh` is for the first handle of the file, not of the queue */
         err = wq__sqlite_adopt_orphans(e);
     if (err)
         return abandon(e, err);
