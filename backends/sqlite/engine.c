@@ -456,12 +456,12 @@ wq__sqlite_join(struct wq__sqlite *e, bool fresh)
         err = wq__sqlite_adopt_orphans(e);
     if (err)
         return abandon(e, err);
+    *wq__side_last_number(e->side) = e->number; /* while nobody gives out more */
     err = end(e);
     if (!err)
         err = wq__side_lock(e->side);
     if (err)
         return err;
-    *wq__side_last_number(e->side) = e->number;
     err = begin_session(e);
     if (e->base.lease_ns)
         wq__side_publish(e->side, e->queue, WQ__NEWS_OTHER, 0);
