@@ -169,6 +169,7 @@ forget_key(struct wq__sqlite *e, wq_key key)
 struct moment {
     struct wq__side_counts counts;
     struct wq__tally       tally;
+    uint64_t               imported_runs, imported_loans;
     size_t                 made_ready;
     bool                   stale_next, has_bucket, bucket_moved;
     double                 bucket_tokens;
@@ -181,6 +182,8 @@ remember(const struct wq__sqlite *e)
     return (struct moment){
         .counts = e->counts,
         .tally = e->scratch.tally,
+        .imported_runs = e->scratch.imported_runs,
+        .imported_loans = e->scratch.imported_loans,
         .made_ready = e->made_ready,
         .stale_next = e->stale_next,
         .has_bucket = e->has_bucket,
@@ -195,6 +198,8 @@ put_back(struct wq__sqlite *e, const struct moment *m)
 {
     e->counts = m->counts;
     e->scratch.tally = m->tally;
+    e->scratch.imported_runs = m->imported_runs;
+    e->scratch.imported_loans = m->imported_loans;
     e->made_ready = m->made_ready;
     e->stale_next = m->stale_next;
     e->has_bucket = m->has_bucket;
