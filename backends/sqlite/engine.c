@@ -267,7 +267,13 @@ static wq_err
 begin_session(struct wq__sqlite *e)
 {
     e->session = 0;
-    return wq__side_begin(e->side, e->queue, end_of_lease(e), &e->session);
+    const wq_err err =
+        wq__side_begin(e->side, e->queue, end_of_lease(e), &e->session);
+    e->holder = e->session;
+    return !err && e->holder_pid
+               ? wq__side_begin_for(e->side, e->queue, (uint32_t)e->holder_pid,
+                                    &e->holder)
+               : err;
 }
 
 /* The own session has ended, or the shell has not heard of it: its keys are
@@ -456,7 +462,8 @@ wq__sqlite_join(struct wq__sqlite *e, bool fresh)
         err = wq__sqlite_adopt_orphans(e);
     if (err)
         return abandon(e, err);
-    *wq__side_last_number(e->side) = e->number; /* while nobody gives out more */
+    *wq__side_last_number(e->side) =
+        e->number; /* while nobody gives out more */
     err = end(e);
     if (!err)
         err = wq__side_lock(e->side);

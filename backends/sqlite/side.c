@@ -126,8 +126,7 @@ with_entry(mode_t mode)
 static wq_err
 fail_to(const char *verb, const char *file, const char *advice)
 {
-    const bool is_refused =
-        errno == EACCES || errno == EPERM || errno == EROFS;
+    const bool is_refused = errno == EACCES || errno == EPERM || errno == EROFS;
 
     return wq_fail(is_refused ? WQ_EAWAY : WQ_EIO, "cannot %s '%s': %s; %s",
                    verb, file, strerror(errno), advice);
