@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_power.c: which keys are there after a power loss?
+/* test_power.c: which keys are there after a power loss? [S-15]
  *
  * A round is a process: it opens what the last loss has left, checks it, and
  * uses it with several handles and threads until the disk (crash_vfs.h) loses
@@ -12,7 +12,7 @@
  *   - A second queue of the same file has keys with one user, whose state after
  *     a finish is known exactly.
  *
- * WQ_POWER_LOSSES sets how many losses a test has; 100 without it.
+ * WQ_POWER_LOSSES sets how many losses a test has.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
@@ -37,9 +37,17 @@
 #include "sqlite/ledger.h"
 #include "sqlite/place.h"
 
+/* Without WQ_POWER_LOSSES; fewer in a build that is slow already. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { LOSSES = 20 };
+#else
+enum { LOSSES = 100 };
+#endif
+
 enum {
     KEYS = 64,
-    EXACT = 16,       /* keys of the second queue */
+    KINDS = 6,        /* of them: see finish_exact(), add_and_remove() */
+    EXACT = 24,       /* keys of the second queue */
     SYNC_US = 500,    /* longest sync: a small SSD's */
     MAX_CHANGES = 250 /* of a round, until the loss */
 };
@@ -51,6 +59,7 @@ enum { ROUND_CHECKED = 0, ROUND_FAILED = 1, ROUND_LOST_KEYS = 2 };
 enum expected {
     EXPECT_ANYTHING, /* a call about it is in progress, or promises nothing */
     EXPECT_DEAD,
+    EXPECT_READY, /* it may have been handed out since */
     EXPECT_WAITING,
     EXPECT_FAILURES, /* at least `failures` */
     EXPECT_GONE,
@@ -198,6 +207,8 @@ is_as_expected(const struct exact *e, const wq_key_info *info)
         return true;
     case EXPECT_DEAD:
         return info->states == WQ_STATE_DEAD;
+    case EXPECT_READY:
+        return info->states == WQ_STATE_READY;
     case EXPECT_WAITING:
         return info->states == WQ_STATE_WAITING;
     case EXPECT_FAILURES:
@@ -386,7 +397,7 @@ finish_exact(wq_item *item)
 
     atomic_store(&e->expected, EXPECT_ANYTHING);
     atomic_store(&e->failures, wq_num_requeues(r.exact, item->key) + 1);
-    switch (i % 4) {
+    switch (i % KINDS) {
     case 0:
         expect_ok("bury", wq_finish(r.exact, item, wq_result_bury()));
         atomic_store(&e->expected, EXPECT_DEAD);
@@ -407,6 +418,31 @@ finish_exact(wq_item *item)
     }
 }
 
+/* Keys that are added only to be removed. */
+static void
+add_and_remove(unsigned i, wq_key key)
+{
+    expect_ok("add exact", i % KINDS == 4
+                               ? wq_add(r.exact, key)
+                               : wq_add_after(r.exact, key, WQ_SECONDS(3600)));
+    expect_ok("remove", i % KINDS == 4 ? wq_remove(r.exact, key)
+                                       : wq_cancel_after(r.exact, key));
+    atomic_store(&shared->exact[i].expected, EXPECT_GONE);
+}
+
+static void
+add_or_revive(unsigned i, wq_key key)
+{
+    const wq_err err = wq_revive(r.exact, key);
+
+    if (err == WQ_ENOTFOUND) {
+        expect_ok("add exact", wq_add(r.exact, key));
+        return;
+    }
+    expect_ok("revive", err);
+    atomic_store(&shared->exact[i].expected, EXPECT_READY);
+}
+
 static void *
 work_exactly(void *arg)
 {
@@ -414,18 +450,18 @@ work_exactly(void *arg)
 
     (void)arg;
     for (;;) {
-        char text[16];
+        char     text[16];
+        wq_item *item;
 
         random = mix(random + 1);
         const unsigned i = (unsigned)(random % EXACT);
         const wq_key   key = name_key(text, "e", i);
         atomic_store(&shared->exact[i].expected, EXPECT_ANYTHING);
-        const wq_err err = wq_revive(r.exact, key);
-        if (err != WQ_ENOTFOUND)
-            expect_ok("revive", err);
-        else
-            expect_ok("add exact", wq_add(r.exact, key));
-        wq_item *item;
+        if (i % KINDS >= 4) {
+            add_and_remove(i, key);
+            continue;
+        }
+        add_or_revive(i, key);
         expect_ok("get exact", wq_get_within(r.exact, WQ_SECONDS(5), &item));
         finish_exact(item);
     }
@@ -465,9 +501,12 @@ use_until_loss(void)
     start(work_exactly, NULL);
     if (r.seed % 3 == 0)
         start(checkpoint, NULL);
-    sleep_us(5000000);
-    (void)fprintf(stderr, "round %llu: only %ld changes in 5 s\n",
-                  (unsigned long long)r.seed, crash_vfs_changes());
+    for (long before = -1; crash_vfs_changes() != before;) {
+        before = crash_vfs_changes();
+        sleep_us(10000000);
+    }
+    (void)fprintf(stderr, "round %llu: no change in 10 s\n",
+                  (unsigned long long)r.seed);
     _exit(ROUND_FAILED);
 }
 
@@ -540,7 +579,7 @@ losses_wanted(void)
     const char *text = getenv("WQ_POWER_LOSSES");
     const long  n = text ? atol(text) : 0;
 
-    return n > 0 ? n : 100;
+    return n > 0 ? n : LOSSES;
 }
 
 static void
