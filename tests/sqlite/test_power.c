@@ -46,10 +46,12 @@ enum { LOSSES = 100 };
 
 enum {
     KEYS = 64,
-    KINDS = 6,        /* of them: see finish_exact(), add_and_remove() */
-    EXACT = 24,       /* keys of the second queue */
-    SYNC_US = 500,    /* longest sync: a small SSD's */
-    MAX_CHANGES = 250 /* of a round, until the loss */
+    FILLS = 14,           /* calls that fill most of the log */
+    KINDS = 6,            /* of them: see finish_exact(), add_and_remove() */
+    EXACT = 24,           /* keys of the second queue */
+    SYNC_US = 500,        /* longest sync: a small SSD's */
+    FILL_CHANGES = 16000, /* the same; half of them are of the checkpoint */
+    MAX_CHANGES = 250     /* of a round, until the loss */
 };
 
 /* Exit status of a round, besides CRASH_VFS_LOST. */
@@ -84,7 +86,8 @@ static struct shared {
 /* One process's round. */
 static struct round {
     wq_sqlite_sync sync;
-    bool           lies; /* the disk ignores syncs of the log */
+    bool           fills; /* the log, until the queue itself empties it */
+    bool           lies;  /* the disk ignores syncs of the log */
     uint64_t       seed;
     struct place   at;
     struct place   to;      /* what the loss leaves */
@@ -482,6 +485,32 @@ checkpoint(void *arg)
     return NULL;
 }
 
+/* Long keys: some hundred pages of the log for each call. */
+static void
+add_long_keys(unsigned call)
+{
+    enum { MANY = 32 };
+    static char bytes[MANY][WQ_KEY_MAX];
+    wq_key      keys[MANY];
+
+    for (unsigned i = 0; i < MANY; i++) {
+        memset(bytes[i], 'x', sizeof bytes[i]);
+        (void)snprintf(bytes[i], 32, "%u/%u", call, i);
+        keys[i] = wq_bytes(bytes[i], sizeof bytes[i]);
+    }
+    expect_ok("add long keys",
+              wq_add_with(r.exact, WQ_ADD(.priority = -1), keys, MANY));
+}
+
+static void *
+fill(void *arg)
+{
+    (void)arg;
+    for (unsigned i = FILLS;; i++)
+        add_long_keys(i);
+    return NULL;
+}
+
 static void
 start(void *(*run)(void *), void *arg)
 {
@@ -498,7 +527,7 @@ use_until_loss(void)
     start(add_batches, NULL);
     start(work, r.a);
     start(work, r.b);
-    start(work_exactly, NULL);
+    start(r.fills ? fill : work_exactly, NULL);
     if (r.seed % 3 == 0)
         start(checkpoint, NULL);
     for (long before = -1; crash_vfs_changes() != before;) {
@@ -530,23 +559,26 @@ static _Noreturn void
 run_round(bool is_last)
 {
     const uint64_t random = mix(r.seed * 2 + 1);
-    const long     nth = 1 + (long)(random % MAX_CHANGES);
+    const long     nth =
+        1 + (long)(random % (r.fills ? FILL_CHANGES : MAX_CHANGES));
 
     crash_vfs_install();
     crash_vfs_set_sync_time(SYNC_US);
     if (r.lies)
         crash_vfs_ignore_log_syncs();
     /* Every fourth loss may hit the recovery, too. */
-    if (!is_last && r.seed % 4 == 3)
+    if (!is_last && !r.fills && r.seed % 4 == 3)
         crash_vfs_lose_power_at(1 + nth / 8, random >> 8, r.to.dir);
     open_all();
     check_all();
     if (is_last)
         _exit(ROUND_CHECKED);
-    if (r.seed % 4 != 3)
+    for (unsigned i = 0; r.fills && i < FILLS; i++)
+        add_long_keys(i);
+    if (r.fills || r.seed % 4 != 3)
         crash_vfs_lose_power_at(nth, random >> 8, r.to.dir);
     /* The last handle that is closed moves the log into the database. */
-    if (r.seed % 5 == 0) {
+    if (r.seed % 5 == 0 && !r.fills) {
         close_all();
         open_all();
     }
@@ -653,6 +685,30 @@ TEST(file_survives_power_losses_with_sync_lazy)
     lose_often(WQ_SQLITE_SYNC_LAZY, "lazy", losses_wanted() / 4);
 }
 
+/* The log is full: the queue moves it into the database, and begins it anew. */
+TEST(acknowledged_adds_survive_losses_in_a_checkpoint)
+{
+    const struct place parent = place_make();
+    const long         losses = losses_wanted() / 20;
+    long               checked = 0;
+
+    for (long i = 1; i <= losses; i++) {
+        begin(WQ_SQLITE_SYNC_ADDS, &parent);
+        r.fills = true;
+        name_next(&parent, i);
+        assert_int_equal(in_child(false), CRASH_VFS_LOST);
+        move_on();
+        assert_int_equal(in_child(true), ROUND_CHECKED);
+        place_remove(&r.at);
+        assert_int_equal(shared->lost, 0);
+        checked += shared->checked;
+    }
+    print_message("%ld losses, %ld keys owed after a loss, 0 lost\n", losses,
+                  checked);
+    place_remove(&parent);
+    assert_true(checked > 0);
+}
+
 /* A test of the test: a disk that does not sync must be noticed. A file that a
  * checkpoint has broken then is as good as lost keys. */
 TEST(test_notices_a_log_that_is_not_synced)
@@ -700,4 +756,5 @@ drop_shared(void **state)
 WQ_TESTS(POWER_TEST(acknowledged_adds_survive_power_losses),
          POWER_TEST(every_change_survives_power_losses_with_sync_all),
          POWER_TEST(file_survives_power_losses_with_sync_lazy),
+         POWER_TEST(acknowledged_adds_survive_losses_in_a_checkpoint),
          POWER_TEST(test_notices_a_log_that_is_not_synced));
