@@ -221,6 +221,14 @@ wq__db_count_frames(struct wq__db *db, int *frames)
     (void)sqlite3_wal_hook(db->sqlite, remember_frames, frames);
 }
 
+int64_t
+wq__db_pages(struct wq__db *db)
+{
+    int64_t pages = 0;
+
+    return read_number(db, "PRAGMA page_count", &pages) ? 0 : pages;
+}
+
 wq_err
 wq__db_open(struct wq__db *db, const char *path, bool create, int64_t busy_ns)
 {
