@@ -18,9 +18,9 @@
  * there, under the lock. ADDS syncs it here, after the lock is released, and only
  * if an operation of the batch has promised something. An add that finds its key
  * READY promises what another process may have committed but not synced: so a
- * promise is kept when all commits so far are synced. `commits` numbers them, and
- * `synced` is how far they are on disk, for all processes: who finds it far
- * enough need not sync.
+ * promise is kept when all commits so far are synced, also with ALL. `commits`
+ * numbers them, and `synced` is how far they are on disk, for all processes: who
+ * finds it far enough need not sync.
  *
  * Errors before COMMIT: nothing has happened, WQ_EAWAY. From COMMIT on it may
  * have: WQ_EIO, and the shell reconciles.
@@ -143,6 +143,8 @@ commit_writes(struct wq__sqlite *e)
         wq__fail_restore(&said);
         return WQ_EIO;
     }
+    if (e->sync == WQ_SQLITE_SYNC_ALL) /* SQLite has synced all so far */
+        wq__side_raise_synced(e->side, *wq__side_commits(e->side));
     *counts = e->counts;
     counts->valid = 1;
     return WQ_OK;
@@ -212,7 +214,7 @@ sync_wal(struct wq__sqlite *e)
 static wq_err
 make_durable(struct wq__sqlite *e, uint64_t commits)
 {
-    if (!e->must_sync || e->sync != WQ_SQLITE_SYNC_ADDS ||
+    if (!e->must_sync || e->sync == WQ_SQLITE_SYNC_LAZY ||
         wq__side_synced(e->side) >= commits)
         return WQ_OK;
     const wq_err err = sync_wal(e);
@@ -286,7 +288,13 @@ static wq_err
 begin_session(struct wq__sqlite *e)
 {
     e->session = 0;
-    return wq__side_begin(e->side, e->queue, end_of_lease(e), &e->session);
+    const wq_err err =
+        wq__side_begin(e->side, e->queue, end_of_lease(e), &e->session);
+    e->holder = e->session;
+    return !err && e->holder_pid
+               ? wq__side_begin_for(e->side, e->queue, (uint32_t)e->holder_pid,
+                                    &e->holder)
+               : err;
 }
 
 /* The own session has ended, or the shell has not heard of it: its keys are
@@ -475,7 +483,8 @@ wq__sqlite_join(struct wq__sqlite *e, bool fresh)
         err = wq__sqlite_adopt_orphans(e);
     if (err)
         return abandon(e, err);
-    *wq__side_last_number(e->side) = e->number; /* while nobody gives out more */
+    *wq__side_last_number(e->side) =
+        e->number; /* while nobody gives out more */
     err = end(e);
     if (!err)
         err = wq__side_lock(e->side);

@@ -342,7 +342,7 @@ hand_out_imported(struct wq__sqlite *e, const struct wq__op *op,
     if (err)
         return err;
     (void)wq__core_get(&e->scratch, e->now_ns, &item); /* prepared */
-    row->owner = e->session;
+    row->owner = e->holder;
     return WQ_OK;
 }
 
@@ -390,6 +390,29 @@ get(struct wq__sqlite *e, struct wq__op *op)
     if (!is_answer(err))
         return err;
     return err == WQ_ENOTFOUND || op->as.get.n ? WQ_OK : err;
+}
+
+/* Lend a key that the holder has already. WQ_ENOTFOUND: it has not. */
+static wq_err
+resume(struct wq__sqlite *e, struct wq__op *op)
+{
+    struct wq__row row;
+    const wq_err   err = wq__row_find(e, op->as.get.key, &row);
+
+    op->as.get.n = 0;
+    if (err)
+        return err;
+    if (!(row.image.states & WQ__HELD) || row.owner != e->holder)
+        return WQ_ENOTFOUND;
+    const struct wq__handed handed = {
+        .key = op->as.get.key,
+        .priority = row.image.held_priority,
+        .fence = row.image.fence,
+        .requeues = wq__sqlite_requeues(e, &row),
+    };
+    const wq_err taken = op->as.get.take(op->as.get.ctx, &handed);
+    op->as.get.n = !taken;
+    return taken;
 }
 
 /* ---- finishes ------------------------------------------------------------- */
@@ -537,7 +560,7 @@ static bool
 is_held_by_us(const struct wq__sqlite *e, const struct wq__row *row,
               uint64_t fence)
 {
-    return row->image.states & WQ__HELD && row->owner == e->session &&
+    return row->image.states & WQ__HELD && row->owner == e->holder &&
            row->image.fence == fence;
 }
 
@@ -726,6 +749,8 @@ dispatch(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
         return add(e, op, did);
     case WQ__OP_GET:
         return get(e, op);
+    case WQ__OP_RESUME:
+        return resume(e, op);
     case WQ__OP_FINISH:
         return finish(e, op, did);
     case WQ__OP_REMOVE:

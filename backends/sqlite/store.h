@@ -181,6 +181,8 @@ struct wq__sqlite {
     uint64_t                random;  /* state of the random numbers of jitter */
 
     int64_t session; /* the own one; 0: none */
+    int64_t holder;  /* the session that holds keys: the own one, or that of
+                        holder_pid */
     /* It began in a batch that the shell has not heard of. Written by run() and
      * reconcile(), read by renew(): sequentially consistent, it is rare. */
     atomic_bool unreported;
@@ -222,8 +224,8 @@ int64_t wq__db_pages(struct wq__db *db);
  * only. */
 wq_err wq__db_check(struct wq__db *db, bool *empty);
 
-/* Make the tables of an empty file; then it is durable. */
-wq_err wq__db_make(struct wq__db *db);
+/* Make the tables of an empty file; then it is durable, unless LAZY. */
+wq_err wq__db_make(struct wq__db *db, wq_sqlite_sync sync);
 
 /* Set the connection up: WAL, no automatic checkpoints, and so on. */
 wq_err wq__db_set_up(struct wq__db *db, wq_sqlite_sync sync);
