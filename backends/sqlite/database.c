@@ -71,8 +71,7 @@ static const char schema[] =
     "CREATE INDEX key_due ON key(queue, due, arrival) WHERE due IS NOT NULL;"
     "CREATE INDEX key_cool ON key(queue, cool) WHERE cool IS NOT NULL;"
     "CREATE INDEX key_bucket ON key(queue, tokens_ns)"
-    " WHERE tokens_ns IS NOT NULL;"
-    "CREATE INDEX key_dead ON key(queue, seq) WHERE st=4;";
+    " WHERE tokens_ns IS NOT NULL;";
 
 /* ---- errors --------------------------------------------------------------- */
 
