@@ -108,6 +108,16 @@ sync_name(wq_sqlite_sync sync)
                                         : "adds";
 }
 
+const char *
+bench_program(void)
+{
+    static char   path[PATH_BYTES];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    must(n > 0, "/proc/self/exe");
+    return path;
+}
+
 /* ---- measuring ------------------------------------------------------------- */
 
 double

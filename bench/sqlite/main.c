@@ -12,6 +12,8 @@
  *     --litequeue CMD   likewise: bench/peers/litequeue.py
  *     --cycles N        only add and next N times with one thread and sync=lazy,
  *                       to count instructions and system calls
+ *     --batches N       only add, get and finish N keys by 64, likewise
+ *     --memory FILE     only use the queue in FILE, and print the MB that took
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +28,10 @@ enum { KEYS = 20000 };
 bool sqlite_quick;
 
 struct options {
-    size_t      rounds, cycles;
+    size_t      rounds, cycles, batches;
     const char *dir, *goqite, *litequeue;
-    const char *only; /* NULL: all parts */
+    const char *only;   /* NULL: all parts */
+    const char *memory; /* NULL, or a file: see size.c */
     bool        check;
 };
 
@@ -50,8 +53,12 @@ read_options(int argc, char **argv, struct options *o)
             o->rounds = strtoul(value, NULL, 10);
         else if (!strcmp(name, "--cycles"))
             o->cycles = strtoul(value, NULL, 10);
+        else if (!strcmp(name, "--batches"))
+            o->batches = strtoul(value, NULL, 10);
         else if (!strcmp(name, "--only"))
             o->only = value;
+        else if (!strcmp(name, "--memory"))
+            o->memory = value;
         else if (!strcmp(name, "--dir"))
             o->dir = value;
         else if (!strcmp(name, "--goqite"))
@@ -124,16 +131,23 @@ main(int argc, char **argv)
         (void)fprintf(
             stderr,
             "usage: %s [--rounds N] [--quick] [--only PARTS] [--check] "
-            "[--dir DIR] [--goqite CMD] [--litequeue CMD] [--cycles N]\n",
+            "[--dir DIR] [--goqite CMD] [--litequeue CMD] [--cycles N] "
+            "[--batches N] [--memory FILE]\n",
             argv[0]);
         return 2;
     }
-    files_begin(o.dir);
-    bench_make_keys(KEYS);
-    if (o.cycles) {
-        cycles_run(WQ_SQLITE_SYNC_LAZY, o.cycles);
+    if (o.memory) {
+        size_run_memory(o.memory);
         return 0;
     }
+    files_begin(o.dir);
+    bench_make_keys(KEYS);
+    if (o.cycles)
+        cycles_run(WQ_SQLITE_SYNC_LAZY, o.cycles);
+    if (o.batches)
+        verbs_run_batches(o.batches);
+    if (o.cycles || o.batches)
+        return 0;
     run(&o);
     const bool reached = demands_print();
     (void)putchar('\n');

@@ -18,6 +18,9 @@ enum { MOST_ROUNDS = 101, SYNCS = 3, THREAD_COUNTS = 3, MOST_THREADS = 64 };
 /* Measure for a short time only. */
 extern bool sqlite_quick;
 
+/* The path of this program. */
+const char *bench_program(void);
+
 /* How long a measurement takes that takes as long as it is given. */
 double span_ns(void);
 /* `n`; a fiftieth of it with --quick. */
@@ -74,10 +77,14 @@ void cycles_run(wq_sqlite_sync sync, size_t n);
 
 void verbs_measure(size_t round);
 void verbs_print(size_t rounds);
+/* Only batches of 64, about `n` keys, likewise. */
+void verbs_run_batches(size_t n);
 
 /* ---- size.c, processes.c, wakeups.c ---------------------------------------- */
 
 void size_print(size_t rounds);
+/* Only use the queue at `path`, and print by how many MB this process grew. */
+void size_run_memory(const char *path);
 void processes_print(size_t rounds);
 void wakeups_print(size_t rounds);
 void idle_print(size_t rounds);

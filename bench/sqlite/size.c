@@ -7,11 +7,7 @@
  * part of the figures.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -121,35 +117,38 @@ resident_mb(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE) / MB;
 }
 
-/* In a process of its own, so that nothing else has grown. */
-static double
-measure_memory(struct stock *s)
+void
+size_run_memory(const char *path)
 {
+    enum { TURNS = 5 };
     static wq_item *items[STEPS];
-    double         *mb = mmap(NULL, sizeof *mb, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int             status = -1;
+    const double    before = resident_mb();
+    struct stock    s = {.next = (size_t)LARGE * 2}; /* keys that are new */
 
-    must(mb != MAP_FAILED, "mmap");
-    (void)fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        const double before = resident_mb();
-        s->queue = files_open(s->path, WQ_SQLITE_SYNC_LAZY);
-        for (int i = 0; i < 5; i++) {
-            for (enum verb v = 0; v < VERBS; v++)
-                run_verb(s, v, items, scaled(STEPS));
-            s->next += STEPS;
-        }
-        *mb = resident_mb() - before;
-        wq_destroy(s->queue);
-        _exit(0);
+    s.queue = files_open(path, WQ_SQLITE_SYNC_LAZY);
+    for (int i = 0; i < TURNS; i++) {
+        for (enum verb v = 0; v < VERBS; v++)
+            run_verb(&s, v, items, scaled(STEPS));
+        s.next += STEPS;
     }
-    must(child > 0 && waitpid(child, &status, 0) == child && status == 0,
+    printf("%f\n", resident_mb() - before);
+    wq_destroy(s.queue);
+}
+
+/* In a new process: one that has filled a queue before would have memory left
+ * over from that. */
+static double
+measure_memory(const struct stock *s)
+{
+    char   command[600];
+    double mb = 0;
+
+    (void)snprintf(command, sizeof command, "'%s' %s --memory '%s'",
+                   bench_program(), sqlite_quick ? "--quick" : "", s->path);
+    FILE *pipe = popen(command, "re");
+    must(pipe && fscanf(pipe, "%lf", &mb) == 1 && pclose(pipe) == 0,
          "process that measures memory");
-    const double out = *mb;
-    (void)munmap(mb, sizeof *mb);
-    return out;
+    return mb;
 }
 
 /* ---- opening --------------------------------------------------------------- */
@@ -199,22 +198,21 @@ print_verbs(struct stock *both, size_t rounds, size_t large)
 }
 
 static void
-print_file(struct stock *large, double fill_us)
+print_file(const struct stock *s, size_t keys, double fill_us)
 {
     struct stat  st;
-    const double ms = median_open_ms(large, false);
-    const double anew_ms = median_open_ms(large, true);
-    const double mb = measure_memory(large);
+    const double ms = median_open_ms(s, false);
+    const double anew_ms = median_open_ms(s, true);
+    const double mb = measure_memory(s);
 
-    must(stat(large->path, &st) == 0, "stat");
+    must(stat(s->path, &st) == 0, "stat");
     printf("\n| %zu keys | |\n|---|--:|\n"
            "| open, `PATH-wq` exists, ms | %.1f |\n"
            "| open, `PATH-wq` is missing: counts the keys, ms | %.0f |\n"
            "| memory, MB | %.1f |\n"
            "| file, bytes for each key | %.0f |\n"
            "| filling it by 500 keys a call, us for each key | %.1f |\n",
-           large->next, ms, anew_ms, mb,
-           (double)st.st_size / (double)large->next, fill_us);
+           keys, ms, anew_ms, mb, (double)st.st_size / (double)keys, fill_us);
     demand_at_most(10, ms, " ms", "1 M keys: open");
     demand_at_most(CACHE_MB + 10, mb, " MB", "1 M keys: memory");
 }
@@ -232,7 +230,7 @@ size_print(size_t rounds)
     print_verbs(both, rounds, large);
     for (size_t i = 0; i < 2; i++)
         wq_destroy(both[i].queue);
-    print_file(&both[1], fill_us);
+    print_file(&both[1], large, fill_us);
     files_delete(both[0].path);
     files_delete(both[1].path);
 }

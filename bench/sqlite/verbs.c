@@ -77,8 +77,9 @@ run_floor(size_t n)
                              SQLITE_OPEN_NOMUTEX,
                          NULL) == SQLITE_OK,
          "sqlite3_open_v2");
-    execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                "PRAGMA wal_autocheckpoint=8192; PRAGMA cache_size=-16384;"
+    execute(db, "PRAGMA page_size=2048; PRAGMA journal_mode=WAL;"
+                "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=1024;"
+                "PRAGMA cache_size=-16384;"
                 "CREATE TABLE t(id INTEGER PRIMARY KEY, key BLOB) STRICT");
     sqlite3_stmt *insert = prepare(db, "INSERT INTO t(key) VALUES(?1)");
     sqlite3_stmt *delete = prepare(db, "DELETE FROM t WHERE id=?1");
@@ -188,6 +189,21 @@ run_done_many(wq_queue *q, wq_item **items, size_t n)
         must_ok(wq_finish_many(q, &items[i], results, NULL, MANY),
                 "wq_finish_many");
     return cpu_ns() - begin;
+}
+
+void
+verbs_run_batches(size_t n)
+{
+    static wq_item *items[KEYS];
+    const char     *path = files_new();
+    wq_queue       *q = files_open(path, WQ_SQLITE_SYNC_LAZY);
+
+    for (size_t i = 0; i < n; i += KEYS) {
+        (void)run_add_many(q, KEYS);
+        (void)run_get_many(q, items, KEYS);
+        (void)run_done_many(q, items, KEYS);
+    }
+    wq_destroy(q);
 }
 
 /* ---- tables ---------------------------------------------------------------- */
