@@ -70,10 +70,13 @@ bench-sqlite: build ## compare queues in SQLite files with SQLite and other queu
 	$(Q)scripts/deps.sh bench
 	$(Q)scripts/bench-sqlite.sh $(ARGS)
 
-soak: ## run the stress tests of the queue for SOAK_SECONDS
+soak: ## run the stress tests of the queues for SOAK_SECONDS each
 	$(Q)scripts/deps.sh build test
 	$(build) release -DWQ_TESTS=ON
 	$(Q)WQ_STRESS_SECONDS=$(SOAK_SECONDS) build/release/tests/stress_queue
+	$(Q)WQ_POWER_LOSSES=1000 build/release/tests/sqlite_power
+	$(Q)build/release/tests/sqlite_chaos process $(SOAK_SECONDS)
+	$(Q)build/release/tests/sqlite_chaos lease $(SOAK_SECONDS)
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS
 	$(Q)scripts/deps.sh build fuzz
