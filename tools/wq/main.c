@@ -37,14 +37,21 @@ print_status(void)
 }
 
 static int
-run(int argc, char **argv)
+act(const struct options *options)
+{
+    return runner_main(options);
+}
+
+/* `argv[0]` is the verb. */
+static int
+run(enum verb verb, int argc, char **argv)
 {
     struct options options;
     int            status = STATUS_ERROR;
 
-    switch (options_parse(&options, argc, argv)) {
+    switch (options_parse(&options, verb, argc, argv)) {
     case ACTION_RUN:
-        status = runner_main(&options);
+        status = act(&options);
         break;
     case ACTION_EXIT:
         status = print_status();
@@ -59,20 +66,21 @@ run(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-    const char *verb = argc > 1 ? argv[1] : "";
+    const char     *word = argc > 1 ? argv[1] : "";
+    const enum verb verb = verb_named(word);
 
-    if (strcmp(verb, "run") == 0)
-        return run(argc - 1, argv + 1);
-    if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0 ||
-        strcmp(verb, "-h") == 0) {
-        options_help(stdout);
+    if (verb < VERBS)
+        return run(verb, argc - 1, argv + 1);
+    if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 ||
+        strcmp(word, "-h") == 0) {
+        options_help(stdout, VERB_RUN);
         return print_status();
     }
-    if (strcmp(verb, "--version") == 0 ||
-        strncmp(verb, "--completion", strlen("--completion")) == 0)
-        return run(argc, argv);
-    if (*verb)
-        report("unknown verb '%s'; accepted: run, help", verb);
+    if (strcmp(word, "--version") == 0 ||
+        strncmp(word, "--completion", strlen("--completion")) == 0)
+        return run(VERB_RUN, argc, argv);
+    if (*word)
+        report("unknown verb '%s'; accepted: run, help", word);
     else
         report("no verb given; usage: wq run [OPTION]... [--] COMMAND "
                "[ARG]...; wq "

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* options.h: what does the command line say?
  *
- * table.c has one row for each option; parsing (options.c), --help (help.c) and
- * shell completions (completion.c) are made from it.
+ * verbs.c has one row for each verb, table.c one for each option; parsing
+ * (options.c), --help (help.c) and shell completions (completion.c) are made
+ * from them.
  */
 #ifndef WQ_TOOL_OPTIONS_H
 #define WQ_TOOL_OPTIONS_H
@@ -14,6 +15,7 @@
 #include <stdio.h>
 
 #include "options/values.h"
+#include "options/verbs.h"
 
 /* Exit statuses: those of xargs where it has one, else of timeout and env. */
 enum status {
@@ -39,6 +41,8 @@ enum show { SHOW_AUTO, SHOW_ALWAYS, SHOW_NEVER };
 #define RETRIES_FOREVER UINT_MAX
 
 struct options {
+    enum verb verb;
+
     /* Input. */
     int          delimiter; /* the byte that ends a key; '\n' */
     int          format;    /* enum input_format */
@@ -94,7 +98,9 @@ struct options {
     bool        summary;   /* print the summary even with `quiet` */
     const char *listen;    /* "127.0.0.1:PORT" or "unix:PATH"; NULL: no */
 
-    char **command; /* ends with NULL; at least one element */
+    /* All end with NULL. */
+    char **command;  /* at least one element; NULL if the verb runs none */
+    char **operands; /* of a verb that runs no COMMAND; else NULL */
 };
 
 /* What to do after parsing. */
@@ -104,13 +110,14 @@ enum action {
     ACTION_REFUSE, /* reported on stderr: exit with STATUS_ERROR */
 };
 
-/* Read `wq run` and its options: argv[0] is "run". Fills in all of *out, which
+/* Read the options of a verb: argv[0] is the verb. Fills in all of *out, which
  * points into argv; options_fini() frees what was allocated. */
-enum action options_parse(struct options *out, int argc, char **argv);
+enum action options_parse(struct options *out, enum verb verb, int argc,
+                          char **argv);
 void        options_fini(struct options *options);
 
-/* Print what `wq run --help` prints. */
-void options_help(FILE *to);
+/* Print what `wq VERB --help` prints. */
+void options_help(FILE *to, enum verb verb);
 /* Print the completion for a shell; false: it is not bash, zsh or fish. */
 bool options_completion(FILE *to, const char *shell);
 

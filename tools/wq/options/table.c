@@ -205,8 +205,39 @@ const struct row options_table[] = {
      .wrong = "is not a known shell"},
 };
 
-const struct row *const options_end =
+static const struct row *const options_end =
     options_table + sizeof options_table / sizeof *options_table;
 
 _Static_assert(sizeof options_table / sizeof *options_table <= OPTIONS_MAX,
                "arrays of OPTIONS_MAX must have space for all rows");
+
+/* ------------------------------------------------------------------ rows -- */
+
+static const struct row *
+from(const struct row *row, enum verb verb)
+{
+    for (; row < options_end; row++)
+        if (row->verbs ? row->verbs & VERB(verb) : verbs_table[verb].runs)
+            return row;
+    return NULL;
+}
+
+const struct row *
+row_first(enum verb verb)
+{
+    return from(options_table, verb);
+}
+
+const struct row *
+row_next(const struct row *row, enum verb verb)
+{
+    return from(row + 1, verb);
+}
+
+const char *
+row_group(const struct row *row)
+{
+    while (!row->group)
+        row--;
+    return row->group;
+}
