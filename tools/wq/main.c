@@ -10,6 +10,7 @@
 #include "base/report.h"
 #include "options/options.h"
 #include "run/runner.h"
+#include "verbs/verbs.h"
 
 /* The parent must see that a signal ended us: a shell then ends its loop and
  * sets the status 128 + N. */
@@ -39,7 +40,8 @@ print_status(void)
 static int
 act(const struct options *options)
 {
-    return runner_main(options);
+    return verbs_table[options->verb].runs ? runner_main(options)
+                                           : verbs_main(options);
 }
 
 /* `argv[0]` is the verb. */
@@ -63,6 +65,23 @@ run(enum verb verb, int argc, char **argv)
     return status < 0 ? die_by(-status) : status;
 }
 
+/* `wq help`, `wq help VERB`. */
+static int
+help(const char *word)
+{
+    const enum verb verb = word ? verb_named(word) : VERBS;
+
+    if (word && verb == VERBS) {
+        report("unknown verb '%s'; see wq help", word);
+        return STATUS_ERROR;
+    }
+    if (verb < VERBS)
+        options_help(stdout, verb);
+    else
+        options_help_all(stdout);
+    return print_status();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -72,18 +91,14 @@ main(int argc, char **argv)
     if (verb < VERBS)
         return run(verb, argc - 1, argv + 1);
     if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 ||
-        strcmp(word, "-h") == 0) {
-        options_help(stdout, VERB_RUN);
-        return print_status();
-    }
+        strcmp(word, "-h") == 0)
+        return help(argc > 2 ? argv[2] : NULL);
     if (strcmp(word, "--version") == 0 ||
         strncmp(word, "--completion", strlen("--completion")) == 0)
         return run(VERB_RUN, argc, argv);
     if (*word)
-        report("unknown verb '%s'; accepted: run, help", word);
+        report("unknown verb '%s'; see wq help", word);
     else
-        report("no verb given; usage: wq run [OPTION]... [--] COMMAND "
-               "[ARG]...; wq "
-               "help");
+        report("no verb given; usage: wq VERB [OPTION]...; see wq help");
     return STATUS_ERROR;
 }

@@ -207,7 +207,7 @@ print_zsh_verb(FILE *to, enum verb verb)
     fprintf(to, "        %s ;;\n",
             verbs_table[verb].runs
                 ? "'(-):command:_command_names -e' '*::arguments:_normal'"
-                : "'*:key: '");
+                : "'*:key:()'");
 }
 
 static void

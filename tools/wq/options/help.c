@@ -39,3 +39,17 @@ options_help(FILE *to, enum verb verb)
         fprintf(to, " %s\n", row->help);
     }
 }
+
+void
+options_help_all(FILE *to)
+{
+    fputs("Usage: wq VERB [OPTION]... [OPERAND]...\n", to);
+    for (enum verb verb = 0; verb < VERBS; verb++)
+        fprintf(to, "  %-8s %s\n", verbs_table[verb].name,
+                verbs_table[verb].summary);
+    fputs("  help     print this text, or that of a verb: wq help add\n"
+          "wq --version prints the version, wq --completion=SHELL the "
+          "completions for bash,\nzsh or fish. --queue=URL or $WQ_QUEUE names "
+          "a shared queue: sqlite:PATH\n",
+          to);
+}

@@ -18,6 +18,7 @@
 #include "options/address.h"
 #include "options/check.h"
 #include "options/table.h"
+#include "options/url.h"
 
 /* --------------------------------------------------- rows and getopt_long -- */
 
@@ -80,6 +81,8 @@ title(const struct row *row)
 static enum action
 refuse(const struct row *row, const char *value, const char *wrong)
 {
+    if (row->kind == URL)
+        value = url_shown(value);
     if (row->accepted)
         report("%s: '%s' %s; accepted: %s", title(row), value, wrong,
                row->accepted);
@@ -169,6 +172,9 @@ store(struct options *o, const struct row *row, const char *value)
     case ADDRESS:
         *(const char **)field = value;
         return address_read(value, &address, why, sizeof why) ? NULL : why;
+    case URL:
+        *(const char **)field = value;
+        return url_is(value) ? NULL : "is not the URL of a queue";
     case APPEND:
         return append_file(o, value);
     default: /* STRING */
@@ -204,7 +210,10 @@ check(struct options *o)
 
     if (!wrong)
         return ACTION_RUN;
-    report("%s", wrong);
+    if (o->verb == VERB_RUN)
+        report("%s", wrong);
+    else
+        report("%s: %s", verbs_table[o->verb].name, wrong);
     return ACTION_REFUSE;
 }
 
@@ -224,7 +233,9 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
         .kill_after_ns = 10000000000,
         .stop_signal = SIGTERM,
         .env_key = "WQ_KEY",
-        .name = "run",
+        .wait_ns = INT64_MAX,
+        .again_ns = -1,
+        .count = 1,
         .retries = 5,
         .backoff = {.base_ns = 1000000000, .max_ns = 300000000000, .factor = 2},
     };
@@ -245,7 +256,6 @@ options_fini(struct options *options)
 {
     free(options->files);
     free(options->tag_text);
-    options->tag_text = NULL;
-    options->files = NULL;
-    options->n_files = 0;
+    free(options->name_text);
+    free(options->queue_text);
 }

@@ -24,6 +24,7 @@ enum kind {
     STRING,   /* a const char *, not empty */
     OPTIONAL, /* a const char *, NULL if not given; the bool `flag` is set */
     ADDRESS,  /* a const char *, see address.h */
+    URL,      /* a const char *, see url.h */
     APPEND,   /* one more file */
     HELP,
     VERSION,

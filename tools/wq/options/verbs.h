@@ -11,12 +11,24 @@
 
 enum verb {
     VERB_RUN,
+    /* On a shared queue: */
+    VERB_WORK,
+    VERB_ADD,
+    VERB_GET,
+    VERB_DONE,
+    VERB_STATUS,
+    VERB_LIST,
+    VERB_SHOW,
+    VERB_REMOVE,
+    VERB_RETRY,
+    VERB_DRAIN,
+    VERB_FSCK,
     VERBS, /* how many */
 };
 
 struct verb_row {
     const char *name;
-    const char *operands; /* for usage; "": none */
+    const char *operands; /* for usage; "": none; "KEY...": at least one */
     bool        runs;     /* the operands are COMMAND: options end there */
     const char *summary;  /* a line, for the list of verbs */
     const char *about;    /* lines, for --help */
