@@ -328,6 +328,10 @@ lost-batch     src/shared/combine.c  shared_races           /^lead(/,/^}/{/^    
 finish-trips   src/shared/finish.c   shared_races           /^finish_many(/,/^}/s/^    if (n > AT_HAND)$/    for (; !errs \&\& n > 1; n--) (void)finish_all(s, items + n - 1, results, all, NULL, at_hand, 1); &/
 shared-conn    src/shared/view.c     shared_handles         s/out->connects = s->session + 1;/out->connects = 1;/
 shared-said    src/shared/combine.c  shared_combine         s/^        repeat_sentence(s, self.err);/        (void)repeat_sentence;/
+image-arrival  src/core/image.c      unit_image             s/image->at_ns, image->arrival/image->at_ns, c->waiting.seq + 1/
+image-release  src/core/image.c      fault_core_images      /^reserve(/,/^}/s/^        release(c, parts);/        (void)release;/
+image-cooldown src/core/image.c      model_model            s/^        \.next_cooldown = image->next_cooldown_ns,/        .next_cooldown = 0,/
+image-loan     src/core/image.c      unit_image             /^expel_loan(/,/^}/s/^    wq__loans_end(.*/    c->loans.live--;/
 finish-stale   src/memory/finish.c   behaviour_finish       s/if (!wq__core_may_be_lent(\*item)) {/if (0) {/
 '
 

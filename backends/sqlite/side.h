@@ -36,6 +36,17 @@ enum {
     WQ__SIDE_QUEUES = 4096,   /* of one database; ids are 1 .. QUEUES */
 };
 
+/* How long wait() sleeps at most, of real time. Three things can be missed: a
+ * wake-up that died with the session that got it, the death of a session in
+ * another pid namespace or beyond those that a session watches, and a wake-up
+ * that could not be sent for lack of descriptors. One look a second finds them,
+ * and costs nothing that can be measured. */
+#define WQ__SIDE_LOOK_NS INT64_C(1000000000)
+
+/* How often find_ended() asks the kernel which sessions live, if nobody
+ * requests it: as often as an idle handle looks. */
+#define WQ__SIDE_PROBE_NS WQ__SIDE_LOOK_NS
+
 struct wq__side;
 
 /* How many keys of a queue are in which state. In the mapped file, under the
@@ -49,9 +60,12 @@ struct wq__side_counts {
 };
 
 /* Open, or make, the directory of the database at `path`, which exists. Errors
- * have a sentence: WQ_EIO, WQ_EAWAY, WQ_ENOTSUP (a file system without the
- * locks). *fresh: it was empty, or is of an earlier boot of the machine, or of
- * another file: nothing in it was used, so there is no live session. */
+ * have a sentence: WQ_EIO, WQ_ENOMEM; WQ_EAWAY (processes use a file that was
+ * at `path` before); WQ_ENOTSUP (a file system without the locks, no /proc, or
+ * another machine uses the directory); WQ_EVERSION (processes of another release
+ * use it). *fresh: it was empty, or is of an earlier boot of the machine, or of
+ * another file: nothing in it was used, so there was no live session. Another
+ * process may have begun one since: ask is_live() with the lock. */
 wq_err wq__side_open(const char *path, struct wq__side **out, bool *fresh);
 
 /* Close it. The session, if there is one, must have ended, or dies with this:
@@ -62,8 +76,8 @@ void wq__side_close(struct wq__side *s, bool forked);
 /* ---- the writer lock ----------------------------------------------------- */
 
 /* One handle at a time writes to the database. Fair: blocks in the kernel, which
- * serves first come, first served. WQ_EAWAY: the file is gone or was replaced.
- */
+ * serves first come, first served. WQ_EAWAY: the file is gone or was replaced;
+ * WQ_EIO. Both have a sentence. */
 wq_err wq__side_lock(struct wq__side *s);
 void   wq__side_unlock(struct wq__side *s);
 
@@ -83,12 +97,19 @@ void      wq__side_raise_synced(struct wq__side *s, uint64_t to);
 
 /* With the lock: begin a session of `queue`. *id: random, not 0, never the same
  * again, at most INT64_MAX. `until_ns`: it ends then, unless renewed;
- * WQ_FOREVER: it ends with the process, or by wq__side_end(). WQ_EFULL, WQ_EIO.
- */
+ * WQ_FOREVER: it ends with the process, or by wq__side_end(). WQ_EFULL, WQ_EIO,
+ * with a sentence.
+ *
+ * If the handle still has a session, that one ends here, as if by time:
+ * find_ended() returns it, unless it was buried. If all slots are in use,
+ * begin() frees those of dead sessions of queues that no live session uses: a
+ * handle that opens a queue must treat owners that is_live() does not know as
+ * ended. */
 wq_err wq__side_begin(struct wq__side *s, uint32_t queue, int64_t until_ns,
                       int64_t *id);
 
-/* With the lock: end the own session. Its slot is free at once. */
+/* With the lock: end the own session, if there is one. Its slot is free at once.
+ */
 void wq__side_end(struct wq__side *s);
 
 /* Without the lock: the own session lives until `until_ns`, unless it has ended
@@ -96,30 +117,37 @@ void wq__side_end(struct wq__side *s);
  * word decides, for all processes. */
 bool wq__side_renew(struct wq__side *s, int64_t now_ns, int64_t until_ns);
 
-/* Has the own session ended by time, or was it declared dead? */
-bool wq__side_is_ended(const struct wq__side *s, int64_t now_ns);
+/* Has the own session ended by time, or was it declared dead? Then it is ended
+ * for good: no renewal by another thread can follow. */
+bool wq__side_is_ended(struct wq__side *s, int64_t now_ns);
 
-/* With the lock: does the session `id` live? Unknown ids do not. */
+/* With the lock: does the session `id` live? Unknown ids do not. Asks the kernel.
+ * A session that does not live is ended for good, as by find_ended(). */
 bool wq__side_is_live(struct wq__side *s, int64_t id, int64_t now_ns);
 
 /* With the lock: the next session of `queue` that has ended but still has its
  * slot: its process has died (its byte is not locked, or its process id now
  * belongs to nobody or to a later process), or its time is over. It is ended
- * for good by this call. 0: none. Cost: cheap as long as nobody died: looks at
- * the slots in use, and asks the kernel at most every `WQ__SIDE_PROBE_NS`
- * unless `probe`. */
+ * for good by this call, which returns it again until it is buried. May be the
+ * own session, if its time is over. 0: none. Cost: cheap as long as nobody died:
+ * looks at the slots in use, and asks the kernel at most every WQ__SIDE_PROBE_NS
+ * unless `probe`, or wait() or fd() has seen a process die. */
 int64_t wq__side_find_ended(struct wq__side *s, uint32_t queue, int64_t now_ns,
                             bool probe);
 
-/* With the lock: nothing is left to do for the ended session: free its slot. */
+/* With the lock: nothing is left to do for the ended session: free its slot. The
+ * own session: as wq__side_end(). */
 void wq__side_bury(struct wq__side *s, int64_t id);
 
 /* With the lock: when the first other session of `queue` ends by time, unless it
  * is renewed; WQ_FOREVER: none does. */
 int64_t wq__side_next_end(struct wq__side *s, uint32_t queue);
 
-/* How many sessions of `queue` live (with the lock). */
+/* How many sessions of `queue` were not found ended (with the lock). */
 size_t wq__side_sessions(struct wq__side *s, uint32_t queue);
+
+/* The same, of all queues. */
+size_t wq__side_all_sessions(struct wq__side *s);
 
 /* ---- waking up each other ------------------------------------------------ */
 
@@ -131,7 +159,8 @@ enum wq__side_news {
 
 /* With the lock, after the commit: the own session has changed `queue`. Wakes
  * other sessions of it that sleep: with OTHER all of them, else as many as keys
- * became READY. Those that do not sleep notice by themselves (wait()). */
+ * became READY. Those that do not sleep notice by themselves (wait()). What the
+ * own session publishes it knows. */
 void wq__side_publish(struct wq__side *s, uint32_t queue, unsigned news,
                       size_t n_ready);
 
@@ -139,10 +168,10 @@ void wq__side_publish(struct wq__side *s, uint32_t queue, unsigned news,
 void wq__side_catch_up(struct wq__side *s, uint32_t queue);
 
 /* Sleep until another session has published since the last catch_up(), another
- * session of the queue has died, `until_ns` on `clock`, or kick(). Also returns
- * after WQ__SIDE_LOOK_NS at the latest, because a wake-up can die with the
- * process that got it. No other CPU use while it sleeps. `clock` may be a fake
- * one: uses clock->watch(). */
+ * session of the queue has died, the own one was found ended, `until_ns` on
+ * `clock`, or kick(). Also returns after WQ__SIDE_LOOK_NS at the latest. No other
+ * CPU use while it sleeps. `clock` may be a fake one: uses clock->watch(). It is
+ * the same one in each call. One thread at a time. */
 void wq__side_wait(struct wq__side *s, uint32_t queue, wq_clock *clock,
                    int64_t until_ns);
 
@@ -150,7 +179,8 @@ void wq__side_wait(struct wq__side *s, uint32_t queue, wq_clock *clock,
 void wq__side_kick(struct wq__side *s);
 
 /* A descriptor for wq_fd(): readable when another session has published since
- * the last catch_up(), or has died. From the first call on, the session counts
+ * the last catch_up(), or has died, until the next find_ended() and catch_up().
+ * The same for the life of the side. From the first call on, the session counts
  * as one that sleeps. -1: there is none (errno). May be called at any time. */
 int wq__side_fd(struct wq__side *s);
 

@@ -126,6 +126,7 @@ typedef struct wq_backend {
     int64_t (*hold_left)(wq_queue *q, const wq_item *item); /* NULL: forever */
     wq_err (*renew)(wq_queue *q);                           /* NULL: WQ_OK */
     wq_err (*revive)(wq_queue *q, wq_key key);
+    wq_err (*check)(wq_queue *q, wq_problem problem, void *ctx);
 } wq_backend;
 
 /* The part of a queue that the library sees. First member of a backend's own

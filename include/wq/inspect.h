@@ -182,6 +182,26 @@ typedef bool (*wq_visit)(void *ctx, wq_key key, const wq_key_info *info);
  */
 WQ_API wq_err wq_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
 
+/* ---------------------------------------------------------------- check -- */
+
+/* A callback that wq_check() calls for each problem: a sentence, valid until it
+ * returns. It is called without a lock. */
+typedef void (*wq_problem)(void *ctx, const char *text);
+
+/* Check that all that the queue knows agrees: the states of every key, orders,
+ * counts; of a shared queue the whole store (`wq fsck` prints it). A problem is
+ * a defect of wq, or damage done to the store from outside. Changes nothing.
+ *
+ * Returns WQ_OK      the check was made; problem(ctx, ...) was called for each
+ *                    problem, so never if there is none;
+ *         WQ_EINVAL  NULL queue or problem;
+ *         WQ_ENOMEM  out of memory; shared queues: WQ_EIO, WQ_EAWAY;
+ *         WQ_ENOTSUP not supported by the backend.
+ * Threads: any.  Blocks: other calls, for as long as it takes.  Cost: O(n).
+ * Since: 0.1.  [O-36]
+ */
+WQ_API wq_err wq_check(wq_queue *q, wq_problem problem, void *ctx);
+
 /* A callback that writes `len` bytes of text, and returns WQ_OK or an error
  * (for example WQ_EIO). */
 typedef wq_err (*wq_write)(void *ctx, const char *text, size_t len);

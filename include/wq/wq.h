@@ -122,6 +122,9 @@
 #define WQ_API
 #define WQ_NODISCARD
 #endif
+/* Internal: functions of libwq that the libraries of stores use, such as
+ * libwq-sqlite. They must be of the same release. */
+#define WQ__STORE_API WQ_API
 
 #ifdef __cplusplus
 extern "C" {

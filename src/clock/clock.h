@@ -15,13 +15,15 @@
 #include "port/beacon.h"
 #include "port/park.h"
 
-/* A deadline at which a clock lights a beacon. All but `beacon` is private to
- * the clock; zeroed: no deadline. */
+/* A deadline at which a clock lights a beacon. All but `beacon` and
+ * `sleeps` is private to the clock; zeroed: no deadline. */
 struct wq__watch {
     struct wq__beacon *beacon; /* the queue's; created with the clock's timer */
     struct wq__watch  *prev, *next;
     int64_t            deadline_ns;
     bool               listed;
+    bool sleeps; /* set by the caller, once: a thread sleeps until the beacon is
+                    lit, so it counts as a sleeper of a fake clock */
 };
 
 struct wq_clock {

@@ -80,6 +80,8 @@ count_sleepers(const struct fake *f)
 
     for (const struct waiter *w = f->sleepers; w; w = w->next)
         n += !wq__parker_is_woken(w->parker);
+    for (const struct wq__watch *w = f->watches; w; w = w->next)
+        n += w->sleeps && w->deadline_ns > f->now_ns;
     return n;
 }
 
@@ -193,6 +195,7 @@ fake_watch(wq_clock *clock, struct wq__watch *w, int64_t deadline_ns)
     w->deadline_ns = deadline_ns;
     set_listed(f, w, deadline_ns != WQ_FOREVER);
     show_time(f, w);
+    alarm_observers(f);
     wq__lock_release(&f->lock);
 }
 

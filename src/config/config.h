@@ -16,7 +16,8 @@ struct wq__config {
 
 /* NULL: all defaults. WQ_EINVAL, WQ_ENOTSUP: wq_last_error() names the field.
  * Do not move `out` afterwards. */
-wq_err wq__config_read(const wq_config *config, struct wq__config *out);
+WQ__STORE_API wq_err wq__config_read(const wq_config   *config,
+                                     struct wq__config *out);
 
 /* A field that some queues do not support. */
 struct wq__unsupported {
@@ -36,6 +37,6 @@ wq_err wq__config_check_for_layer(const wq_config *config);
 /* The limiter of a config that was not checked, for a function that takes it
  * over even if the rest is wrong. NULL: none, or the config is too short to
  * have one. */
-wq_limiter *wq__config_limiter(const wq_config *config);
+WQ__STORE_API wq_limiter *wq__config_limiter(const wq_config *config);
 
 #endif

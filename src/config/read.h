@@ -12,8 +12,8 @@
 /* Read `from`, which is a `type` and not NULL, into `out` of `known` bytes. The
  * sentence of WQ_EINVAL names `macro` ("WQ_CONFIG()"), which fills in the size;
  * NULL: there is none. */
-wq_err wq__read_sized(const void *from, const char *type, const char *macro,
-                      size_t known, void *out);
+WQ__STORE_API wq_err wq__read_sized(const void *from, const char *type,
+                                    const char *macro, size_t known, void *out);
 
 /* Read an allocator, which must have both functions. NULL: malloc() and
  * free(). */

@@ -278,16 +278,16 @@ check_holders(const struct wq__core *c)
     return wq__levels_check(l);
 }
 
-/* Every key that was added has left, or is here. */
+/* Every key that was added, or imported, has left, or is here. */
 static const char *
 check_tally(const struct wq__core *c)
 {
     const struct wq__tally *t = &c->tally;
 
-    if (t->adds != t->gets + t->removed + t->displaced + t->deferred +
-                       c->ready.len + c->dirty)
+    if (t->adds + c->imported_runs != t->gets + t->removed + t->displaced +
+                                          t->deferred + c->ready.len + c->dirty)
         return "L3: keys that were added got lost, or came twice";
-    if (t->gets != t->dones + c->loans.live)
+    if (t->gets + c->imported_loans != t->dones + c->loans.live)
         return "hand-outs and dones do not agree with what is HELD";
     return NULL;
 }

@@ -52,10 +52,11 @@ wq__hash_key_of(const uint64_t random[2])
 
 struct wq__hasher wq__hasher_of(struct wq__hash_key secret);
 
-uint32_t wq__hash(const struct wq__hasher *h, wq_key key);
+WQ__STORE_API uint32_t wq__hash(const struct wq__hasher *h, wq_key key);
 
 /* The whole 64 bits of SipHash-1-3, for the test that compares with an
  * independent computation. */
-uint64_t wq__siphash13(uint64_t k0, uint64_t k1, const void *data, size_t len);
+WQ__STORE_API uint64_t wq__siphash13(uint64_t k0, uint64_t k1, const void *data,
+                                     size_t len);
 
 #endif

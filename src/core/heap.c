@@ -155,12 +155,19 @@ wq__heap_release_reserved(struct wq__heap *h)
 }
 
 void
-wq__heap_push(struct wq__heap *h, wq__ref ref, int64_t at)
+wq__heap_restore(struct wq__heap *h, wq__ref ref, int64_t at, uint64_t seq)
 {
     assert(h->len < h->cap && record(h, ref)->wait == 0);
     h->reserved -= h->reserved != 0;
-    sift_up(h, h->len++,
-            (struct wq__wait){.at = at, .seq = ++h->seq, .ref = ref});
+    if (h->seq < seq)
+        h->seq = seq;
+    sift_up(h, h->len++, (struct wq__wait){.at = at, .seq = seq, .ref = ref});
+}
+
+void
+wq__heap_push(struct wq__heap *h, wq__ref ref, int64_t at)
+{
+    wq__heap_restore(h, ref, at, h->seq + 1);
 }
 
 void

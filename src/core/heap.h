@@ -54,6 +54,10 @@ void   wq__heap_release_reserved(struct wq__heap *h);
  * level and throttle are 0. */
 void wq__heap_push(struct wq__heap *h, wq__ref ref, int64_t at);
 
+/* The same for an entry that already has its arrival number. */
+void wq__heap_restore(struct wq__heap *h, wq__ref ref, int64_t at,
+                      uint64_t seq);
+
 /* Move the entry of a record to `at`, behind entries with the same time. */
 void wq__heap_change(struct wq__heap *h, wq__ref ref, int64_t at);
 

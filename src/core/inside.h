@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* inside.h: what do the files of the core share about records?
  *
- * Small functions that core.c, add.c, capacity.c, due.c, view.c and audit.c
- * use. Besides them only tests include this.
+ * Small functions that core.c, add.c, capacity.c, due.c, image.c, view.c and
+ * audit.c use. Besides them only tests include this.
  */
 #ifndef WQ_CORE_INSIDE_H
 #define WQ_CORE_INSIDE_H

@@ -26,7 +26,7 @@ unsigned wq__fail_count(void);
 
 /* Save the thread's sentence before a callback whose failure must not replace
  * it, and restore it after. A restored sentence gets a new number. */
-struct wq__sentence wq__fail_save(void);
-void                wq__fail_restore(const struct wq__sentence *saved);
+WQ__STORE_API struct wq__sentence wq__fail_save(void);
+WQ__STORE_API void wq__fail_restore(const struct wq__sentence *saved);
 
 #endif

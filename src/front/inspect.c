@@ -67,6 +67,14 @@ wq_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
 }
 
 wq_err
+wq_check(wq_queue *q, wq_problem problem, void *ctx)
+{
+    if (!q || !problem)
+        return WQ_EINVAL;
+    return WQ__CALL(q, check, (q, problem, ctx));
+}
+
+wq_err
 wq_write_file(void *file, const char *text, size_t len)
 {
     const int  state = wq__cancel_off();

@@ -266,6 +266,7 @@ static const wq_backend delaying_backend = {
     .hold_left = delaying_hold_left,
     .renew = delaying_renew,
     .revive = delaying_revive,
+    .check = wq__delaying_check,
     .pause = delaying_pause,
     .resume = delaying_resume,
 };

@@ -166,6 +166,7 @@ wq_err wq__delaying_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
 wq_err wq__delaying_key_info(wq_queue *q, wq_key key, wq_key_info *out);
 wq_err wq__delaying_each(wq_queue *q, unsigned states, wq_visit visit,
                          void *ctx);
+wq_err wq__delaying_check(wq_queue *q, wq_problem problem, void *ctx);
 int    wq__delaying_fd(wq_queue *q);
 void   wq__delaying_close_fd(struct wq__delaying *d);
 

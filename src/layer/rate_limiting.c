@@ -358,6 +358,12 @@ limiting_renew(wq_queue *q)
 }
 
 static wq_err
+limiting_check(wq_queue *q, wq_problem problem, void *ctx)
+{
+    return wq_check(inner(q), problem, ctx);
+}
+
+static wq_err
 limiting_revive(wq_queue *q, wq_key key)
 {
     return wq_revive(inner(q), key);
@@ -473,6 +479,7 @@ static const wq_backend limiting_backend = {
     .hold_left = limiting_hold_left,
     .renew = limiting_renew,
     .revive = limiting_revive,
+    .check = limiting_check,
     .pause = limiting_pause,
     .resume = limiting_resume,
 };

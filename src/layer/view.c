@@ -55,6 +55,19 @@ read_own(struct wq__delaying *d)
     return own;
 }
 
+wq_err
+wq__delaying_check(wq_queue *q, wq_problem problem, void *ctx)
+{
+    struct wq__delaying *d = wq__delaying_begin(q);
+
+    wq__delaying_enter(d);
+    const char *broken = wq__core_check(&d->core);
+    wq__delaying_leave(d);
+    if (broken)
+        problem(ctx, broken);
+    return wq__delaying_end(d, wq_check(d->inner, problem, ctx));
+}
+
 /* A key that is deferred leaves the inner queue by a remove. The layer counts
  * it after that, and is read first: so `removed` does not fall below 0. */
 static wq_err

@@ -40,7 +40,7 @@ wq__bucket_create(const wq_allocator *mem, double limit, int64_t burst,
         .last_event_ns = INT64_MIN,
     };
     wq__lock_init(&b->lock);
-    b->level = wq__level_full(&b->rate);
+    b->level = wq__fill_full(&b->rate);
     return b;
 }
 
@@ -71,7 +71,7 @@ wq__bucket_take(wq_bucket *b, int64_t now, int64_t n, int64_t max_wait,
 
     wq__lock_assert_taken(&b->lock);
     switch (
-        wq__level_take(&b->rate, &b->level, now, n, max_wait, &time_to_act)) {
+        wq__fill_take(&b->rate, &b->level, now, n, max_wait, &time_to_act)) {
     case WQ__TAKE_TOO_MANY:
         return WQ_EINVAL;
     case WQ__TAKE_TOO_LATE:
@@ -99,7 +99,7 @@ restorable(const wq_bucket *b, const wq_reservation *r)
 void
 wq__bucket_cancel(wq_bucket *b, wq_reservation *r, int64_t now)
 {
-    const int64_t time = wq__level_time(&b->level, now);
+    const int64_t time = wq__fill_time(&b->level, now);
 
     wq__lock_assert_taken(&b->lock);
     if (b->rate.limit == WQ_RATE_INF || r->n == 0 || r->time_to_act_ns < time)
@@ -110,7 +110,7 @@ wq__bucket_cancel(wq_bucket *b, wq_reservation *r, int64_t now)
     if (tokens <= 0)
         return;
 
-    wq__level_give(&b->rate, &b->level, now, tokens);
+    wq__fill_give(&b->rate, &b->level, now, tokens);
     if (r->time_to_act_ns == b->last_event_ns) {
         /* The last reservation is cancelled: the one before is the last again,
          * if its time has not come. */
@@ -255,7 +255,7 @@ set(wq_bucket *b, const int64_t *now_ns, const double *limit,
         return WQ_EINVAL;
 
     wq__lock_take(&b->lock);
-    wq__level_settle(&b->rate, &b->level, time_at(b, now_ns));
+    wq__fill_settle(&b->rate, &b->level, time_at(b, now_ns));
     if (limit)
         b->rate.limit = *limit;
     if (burst)
@@ -317,7 +317,7 @@ tokens(wq_bucket *b, const int64_t *now_ns)
     if (!b)
         return 0;
     wq__lock_take(&b->lock);
-    const double n = wq__level_at(&b->rate, &b->level, time_at(b, now_ns));
+    const double n = wq__fill_at(&b->rate, &b->level, time_at(b, now_ns));
     wq__lock_release(&b->lock);
     return n;
 }

@@ -12,11 +12,11 @@
 struct wq__waiter; /* a thread that sleeps; see wait.c */
 
 struct wq_bucket {
-    wq_allocator     mem;   /* the allocator it was created with */
-    wq_clock        *clock; /* never NULL; not owned; never changes */
-    struct wq__lock  lock;  /* guards what follows */
-    struct wq__rate  rate;
-    struct wq__level level;
+    wq_allocator    mem;   /* the allocator it was created with */
+    wq_clock       *clock; /* never NULL; not owned; never changes */
+    struct wq__lock lock;  /* guards what follows */
+    struct wq__rate rate;
+    struct wq__fill level;
     /* The time to act of the last reservation that was not cancelled. */
     int64_t            last_event_ns;
     struct wq__waiter *waiters;     /* the threads that sleep; NULL: none */

@@ -30,13 +30,13 @@ struct buckets {
 };
 
 struct one_bucket {
-    struct buckets   all; /* first */
-    struct wq__level level;
+    struct buckets  all; /* first */
+    struct wq__fill level;
 };
 
 struct item_buckets {
     struct buckets   all;  /* first */
-    struct wq__table keys; /* values: struct wq__level; keys.hasher never
+    struct wq__table keys; /* values: struct wq__fill; keys.hasher never
                               changes and is read without the lock */
 };
 
@@ -44,11 +44,11 @@ struct item_buckets {
 
 /* With the lock: take one token, and say how long until it is there. */
 static int64_t
-take(const struct buckets *b, struct wq__level *level, int64_t now)
+take(const struct buckets *b, struct wq__fill *level, int64_t now)
 {
     int64_t time_to_act = WQ_FOREVER;
 
-    (void)wq__level_take(&b->rate, level, now, 1, WQ_FOREVER, &time_to_act);
+    (void)wq__fill_take(&b->rate, level, now, 1, WQ_FOREVER, &time_to_act);
     return time_to_act == WQ_FOREVER ? WQ_FOREVER
                                      : wq__span_sub(time_to_act, now);
 }
@@ -56,9 +56,9 @@ take(const struct buckets *b, struct wq__level *level, int64_t now)
 /* With the lock: put the token back. The next add gets it, even if others came
  * in between: in the long run as many leave as should. */
 static void
-give(const struct buckets *b, struct wq__level *level)
+give(const struct buckets *b, struct wq__fill *level)
 {
-    wq__level_give(&b->rate, level, wq__timeline_now(&b->time), 1);
+    wq__fill_give(&b->rate, level, wq__timeline_now(&b->time), 1);
 }
 
 static void
@@ -125,7 +125,7 @@ wq__limiter_bucket(const wq_allocator *mem, double per_second, unsigned burst)
 
     wq__lock_init(&o->all.lock);
     o->all.rate = (struct wq__rate){per_second, burst};
-    o->level = wq__level_full(&o->all.rate);
+    o->level = wq__fill_full(&o->all.rate);
     o->all.base.spec.parts = WQ_PART_BUCKET;
     o->all.base.spec.rate = per_second;
     o->all.base.spec.burst = burst;
@@ -147,11 +147,11 @@ static void
 drop_full(struct item_buckets *i, int64_t now)
 {
     for (int n = 0; n < LOOKS && i->keys.oldest; n++) {
-        const wq__ref           entry = i->keys.oldest;
-        const struct wq__level *level = wq__table_value(&i->keys, entry);
-        const struct wq__rate  *rate = &i->all.rate;
+        const wq__ref          entry = i->keys.oldest;
+        const struct wq__fill *level = wq__table_value(&i->keys, entry);
+        const struct wq__rate *rate = &i->all.rate;
 
-        if (wq__level_at(rate, level, now) >= (double)rate->burst)
+        if (wq__fill_at(rate, level, now) >= (double)rate->burst)
             wq__table_drop_oldest(&i->keys);
         else
             wq__table_touch(&i->keys, entry);
@@ -159,7 +159,7 @@ drop_full(struct item_buckets *i, int64_t now)
 }
 
 /* The level of `key`, a full one if it is new. NULL: out of memory. */
-static struct wq__level *
+static struct wq__fill *
 level_of(struct item_buckets *i, wq_key key, uint32_t hash)
 {
     const uint32_t before = i->keys.len;
@@ -167,9 +167,9 @@ level_of(struct item_buckets *i, wq_key key, uint32_t hash)
     if (!entry)
         return NULL;
 
-    struct wq__level *level = wq__table_value(&i->keys, entry);
+    struct wq__fill *level = wq__table_value(&i->keys, entry);
     if (i->keys.len != before)
-        *level = wq__level_full(&i->all.rate);
+        *level = wq__fill_full(&i->all.rate);
     return level;
 }
 
@@ -179,7 +179,7 @@ when_locked(struct item_buckets *i, wq_key key, uint32_t hash)
     const int64_t now = wq__timeline_now(&i->all.time);
 
     drop_full(i, now);
-    struct wq__level *level = level_of(i, key, hash);
+    struct wq__fill *level = level_of(i, key, hash);
     return level ? take(&i->all, level, now)
                  : wq__rate_duration(i->all.rate.limit, 1);
 }
@@ -262,7 +262,7 @@ wq__limiter_item_bucket(const wq_allocator *mem, double per_second,
 
     wq__lock_init(&i->all.lock);
     i->all.rate = (struct wq__rate){per_second, burst};
-    wq__table_init(&i->keys, &i->all.base.mem, secret, sizeof(struct wq__level),
+    wq__table_init(&i->keys, &i->all.base.mem, secret, sizeof(struct wq__fill),
                    true);
     i->all.base.spec.parts = WQ_PART_ITEM_BUCKET;
     i->all.base.spec.item_rate = per_second;

@@ -2,6 +2,7 @@
 /* counting.c: limiters that count failures; see counting.h. */
 #include "limit/counting.h"
 
+#include "limit/draw.h"
 #include "limit/failures.h"
 #include "limit/spec.h"
 #include "port/random.h"
@@ -14,17 +15,12 @@ struct counting {
                                    relaxed */
 };
 
-/* The next random number: SplitMix64 (Steele, Lea and Flood). */
 static uint64_t
 draw(struct counting *c)
 {
-    const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t       z = step + atomic_fetch_add_explicit(&c->random, step,
-                                                        memory_order_relaxed);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return wq__draw_from(WQ__DRAW_STEP +
+                         atomic_fetch_add_explicit(&c->random, WQ__DRAW_STEP,
+                                                   memory_order_relaxed));
 }
 
 static struct wq__failures *

@@ -50,23 +50,23 @@ wq_rate_every(int64_t interval_ns)
     return interval_ns <= 0 ? WQ_RATE_INF : 1 / wq__seconds(interval_ns);
 }
 
-struct wq__level
-wq__level_full(const struct wq__rate *rate)
+struct wq__fill
+wq__fill_full(const struct wq__rate *rate)
 {
-    return (struct wq__level){(double)rate->burst, INT64_MIN};
+    return (struct wq__fill){(double)rate->burst, INT64_MIN};
 }
 
 int64_t
-wq__level_time(const struct wq__level *level, int64_t now)
+wq__fill_time(const struct wq__fill *level, int64_t now)
 {
     return now > level->last_ns ? now : level->last_ns;
 }
 
 double
-wq__level_at(const struct wq__rate *rate, const struct wq__level *level,
-             int64_t now)
+wq__fill_at(const struct wq__rate *rate, const struct wq__fill *level,
+            int64_t now)
 {
-    const int64_t time = wq__level_time(level, now);
+    const int64_t time = wq__fill_time(level, now);
     const int64_t elapsed = wq__span_sub(time, level->last_ns);
     const double  gained = wq__rate_tokens(rate->limit, elapsed);
     const double  tokens = level->tokens + gained;
@@ -76,31 +76,31 @@ wq__level_at(const struct wq__rate *rate, const struct wq__level *level,
 }
 
 void
-wq__level_settle(const struct wq__rate *rate, struct wq__level *level,
-                 int64_t now)
+wq__fill_settle(const struct wq__rate *rate, struct wq__fill *level,
+                int64_t now)
 {
-    level->tokens = wq__level_at(rate, level, now);
-    level->last_ns = wq__level_time(level, now);
+    level->tokens = wq__fill_at(rate, level, now);
+    level->last_ns = wq__fill_time(level, now);
 }
 
 enum wq__take
-wq__level_take(const struct wq__rate *rate, struct wq__level *level,
-               int64_t now, int64_t n, int64_t max_wait, int64_t *time_to_act)
+wq__fill_take(const struct wq__rate *rate, struct wq__fill *level, int64_t now,
+              int64_t n, int64_t max_wait, int64_t *time_to_act)
 {
     if (rate->limit == WQ_RATE_INF) {
         *time_to_act = now;
         return WQ__TAKE_OK;
     }
 
-    const int64_t time = wq__level_time(level, now);
-    const double  left = wq__level_at(rate, level, now) - (double)n;
+    const int64_t time = wq__fill_time(level, now);
+    const double  left = wq__fill_at(rate, level, now) - (double)n;
     const int64_t wait = left < 0 ? wq__rate_duration(rate->limit, -left) : 0;
     if (n > rate->burst)
         return WQ__TAKE_TOO_MANY;
     if (wait > max_wait)
         return WQ__TAKE_TOO_LATE;
 
-    *level = (struct wq__level){left, time};
+    *level = (struct wq__fill){left, time};
     *time_to_act = wq__span_add(time, wait);
     /* The sum above is less than WQ_FOREVER on a clock with negative times. */
     if (wait == WQ_FOREVER)
@@ -109,9 +109,9 @@ wq__level_take(const struct wq__rate *rate, struct wq__level *level,
 }
 
 void
-wq__level_give(const struct wq__rate *rate, struct wq__level *level,
-               int64_t now, double tokens)
+wq__fill_give(const struct wq__rate *rate, struct wq__fill *level, int64_t now,
+              double tokens)
 {
-    level->tokens = wq__level_at(rate, level, now) + tokens;
-    level->last_ns = wq__level_time(level, now);
+    level->tokens = wq__fill_at(rate, level, now) + tokens;
+    level->last_ns = wq__fill_time(level, now);
 }

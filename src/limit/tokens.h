@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <wq/wq.h>
+
 /* How fast tokens come, and how many there can be. */
 struct wq__rate {
     double  limit; /* tokens a second; 0 or less: none. WQ_RATE_INF */
@@ -26,7 +28,7 @@ struct wq__rate {
 };
 
 /* How many there are. */
-struct wq__level {
+struct wq__fill {
     /* At `last_ns`; below 0: reserved ahead; above the burst: counts as the
      * burst. */
     double  tokens;
@@ -45,20 +47,20 @@ double  wq__rate_tokens(double limit, int64_t ns);
 int64_t wq__rate_duration(double limit, double tokens);
 
 /* A full bucket. */
-struct wq__level wq__level_full(const struct wq__rate *rate);
+WQ__STORE_API struct wq__fill wq__fill_full(const struct wq__rate *rate);
 
 /* `now`, or the level's last change if that is later. */
-int64_t wq__level_time(const struct wq__level *level, int64_t now);
+int64_t wq__fill_time(const struct wq__fill *level, int64_t now);
 
 /* The tokens at `now`. */
-double wq__level_at(const struct wq__rate *rate, const struct wq__level *level,
-                    int64_t now);
+WQ__STORE_API double wq__fill_at(const struct wq__rate *rate,
+                                 const struct wq__fill *level, int64_t now);
 
 /* Store the tokens at `now`. To be called before the rate changes. */
-void wq__level_settle(const struct wq__rate *rate, struct wq__level *level,
-                      int64_t now);
+void wq__fill_settle(const struct wq__rate *rate, struct wq__fill *level,
+                     int64_t now);
 
-/* The result of wq__level_take(). */
+/* The result of wq__fill_take(). */
 enum wq__take {
     WQ__TAKE_OK,
     WQ__TAKE_TOO_MANY, /* more than the bucket ever holds */
@@ -68,12 +70,13 @@ enum wq__take {
 /* Take `n` tokens, not negative, that are available after at most `max_wait`.
  * On success `*time_to_act` is when they are: at `now` or later. Otherwise
  * nothing changes. At WQ_RATE_INF nothing ever changes. */
-enum wq__take wq__level_take(const struct wq__rate *rate,
-                             struct wq__level *level, int64_t now, int64_t n,
-                             int64_t max_wait, int64_t *time_to_act);
+WQ__STORE_API enum wq__take wq__fill_take(const struct wq__rate *rate,
+                                          struct wq__fill *level, int64_t now,
+                                          int64_t n, int64_t max_wait,
+                                          int64_t *time_to_act);
 
 /* Put `tokens` back; those that exceed the burst are lost. */
-void wq__level_give(const struct wq__rate *rate, struct wq__level *level,
-                    int64_t now, double tokens);
+void wq__fill_give(const struct wq__rate *rate, struct wq__fill *level,
+                   int64_t now, double tokens);
 
 #endif

@@ -82,6 +82,7 @@ static const wq_backend memory_backend = {
     .depths = wq__memory_depths,
     .key_info = wq__memory_key_info,
     .each = wq__memory_each,
+    .check = wq__memory_check,
     .queue_name = wq__memory_name,
 };
 

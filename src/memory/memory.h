@@ -221,6 +221,7 @@ wq_err wq__memory_stats(wq_queue *q, wq_stats *out);
 wq_err wq__memory_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
 wq_err wq__memory_key_info(wq_queue *q, wq_key key, wq_key_info *out);
 wq_err wq__memory_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
+wq_err wq__memory_check(wq_queue *q, wq_problem problem, void *ctx);
 int    wq__memory_fd(wq_queue *q);
 const char *wq__memory_name(wq_queue *q);
 

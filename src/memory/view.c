@@ -58,6 +58,20 @@ wq__memory_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
     return WQ_OK;
 }
 
+wq_err
+wq__memory_check(wq_queue *q, wq_problem problem, void *ctx)
+{
+    struct wq__memory *m = wq__memory_of(q);
+
+    wq__gate_enter(m);
+    (void)wq__gate_catch_up(m);
+    const char *broken = wq__core_check(&m->core);
+    wq__gate_leave_query(m);
+    if (broken)
+        problem(ctx, broken);
+    return WQ_OK;
+}
+
 /* The group of a key; NULL: the queue has none. Without the lock. */
 static wq_key
 group_of(struct wq__memory *m, wq_key key)

@@ -69,11 +69,12 @@ struct wq__beacon {
 
 /* WQ_ENOTSUP: the system has no beacons (errno is ENOSYS). WQ_EIO: a system
  * call failed (errno says why); nothing is left open. */
-wq_err wq__beacon_init(struct wq__beacon *b, enum wq__timer timer);
-void   wq__beacon_fini(struct wq__beacon *b);
+WQ__STORE_API wq_err wq__beacon_init(struct wq__beacon *b,
+                                     enum wq__timer     timer);
+WQ__STORE_API void   wq__beacon_fini(struct wq__beacon *b);
 
 /* The descriptor; -1: there is no beacon. */
-int wq__beacon_fd(const struct wq__beacon *b);
+WQ__STORE_API int wq__beacon_fd(const struct wq__beacon *b);
 
 /* The beacon is also readable while `fd`, for example that of another beacon,
  * is, until `fd` is closed. WQ_EIO: the system call failed (errno says why). */
@@ -84,6 +85,6 @@ void wq__beacon_dim(struct wq__beacon *b, enum wq__lit reason);
 
 /* Set the timer to `deadline_ns`; WQ_FOREVER stops it. A new deadline resets an
  * expired timer. */
-void wq__beacon_arm(struct wq__beacon *b, int64_t deadline_ns);
+WQ__STORE_API void wq__beacon_arm(struct wq__beacon *b, int64_t deadline_ns);
 
 #endif

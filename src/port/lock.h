@@ -66,8 +66,8 @@ struct wq__lock {
         .kind = WQ__LOCK_MUTEX, .mutex = PTHREAD_MUTEX_INITIALIZER             \
     }
 
-void wq__lock_init(struct wq__lock *l);
-void wq__lock_fini(struct wq__lock *l);
+WQ__STORE_API void wq__lock_init(struct wq__lock *l);
+WQ__STORE_API void wq__lock_fini(struct wq__lock *l);
 
 static inline bool
 wq__lock_try_word(struct wq__lock *l)
@@ -78,8 +78,8 @@ wq__lock_try_word(struct wq__lock *l)
         &l->word, &expected, 1, memory_order_acquire, memory_order_relaxed);
 }
 
-void wq__lock_take_contended(struct wq__lock *l);
-void wq__lock_wake_one(struct wq__lock *l);
+WQ__STORE_API void wq__lock_take_contended(struct wq__lock *l);
+WQ__STORE_API void wq__lock_wake_one(struct wq__lock *l);
 
 static inline void
 wq__lock_take_word(struct wq__lock *l)
@@ -96,9 +96,9 @@ wq__lock_release_word(struct wq__lock *l)
 }
 
 /* For locks that are not PLAIN. */
-bool wq__lock_try_kind(struct wq__lock *l);
-void wq__lock_take_kind(struct wq__lock *l);
-void wq__lock_release_kind(struct wq__lock *l);
+bool               wq__lock_try_kind(struct wq__lock *l);
+WQ__STORE_API void wq__lock_take_kind(struct wq__lock *l);
+WQ__STORE_API void wq__lock_release_kind(struct wq__lock *l);
 
 static inline bool
 wq__lock_try(struct wq__lock *l)

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <wq/wq.h>
+
 #include "port/futex.h"
 
 #if WQ__HAVE_FUTEX
@@ -43,7 +45,7 @@ bool wq__park(struct wq__parker *p, int64_t deadline_ns);
 
 /* The same with a deadline on CLOCK_BOOTTIME; only where
  * wq__time_has_boottime(). */
-bool wq__park_boottime(struct wq__parker *p, int64_t deadline_ns);
+WQ__STORE_API bool wq__park_boottime(struct wq__parker *p, int64_t deadline_ns);
 
 void wq__unpark(struct wq__parker *p);
 void wq__alarm(struct wq__parker *p);

@@ -9,6 +9,6 @@
 
 /* Fill `n` (at most 256) bytes with random numbers. WQ_EIO: the system has
  * none. */
-wq_err wq__random(void *out, size_t n);
+WQ__STORE_API wq_err wq__random(void *out, size_t n);
 
 #endif

@@ -15,10 +15,11 @@
 
 #include <wq/wq.h>
 
-int64_t wq__time_now(void);
-int64_t wq__time_boottime(void); /* wq__time_now() on systems without it */
-int64_t wq__time_wall(void);
-bool    wq__time_has_boottime(void);
+WQ__STORE_API int64_t wq__time_now(void);
+WQ__STORE_API int64_t
+wq__time_boottime(void); /* wq__time_now() on systems without it */
+WQ__STORE_API int64_t wq__time_wall(void);
+bool                  wq__time_has_boottime(void);
 
 /* The whole seconds of `ns`, at most what a signed integer of `bytes` bytes
  * holds: where time_t has 32 bits, a timeout of 100 years becomes one of 68. */

@@ -112,6 +112,7 @@ const wq_backend wq__shared_backend = {
     .hold_left = wq__shared_hold_left,
     .renew = wq__shared_renew,
     .revive = wq__shared_revive,
+    .check = wq__shared_check_store,
 };
 
 static void

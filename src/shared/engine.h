@@ -70,6 +70,7 @@ enum wq__op_kind {
     WQ__OP_STATS,    /* what wq_read_stats() says about the store */
     WQ__OP_DEPTHS,   /* wq_read_depths() */
     WQ__OP_WALK,     /* a part of wq_each() */
+    WQ__OP_CHECK,    /* wq_check() */
 };
 
 /* A key that is handed out. */
@@ -138,6 +139,10 @@ struct wq__op {
             bool (*found)(void *ctx, wq_key key, const wq_key_info *info);
             void *ctx;
         } walk;
+        struct {
+            void (*problem)(void *ctx, const char *text);
+            void *ctx;
+        } check;
     } as;
 };
 

@@ -161,13 +161,14 @@ struct wq__shared_options {
 
 /* WQ_ENOTSUP, WQ_EINVAL: this config cannot be that of a shared queue;
  * wq_last_error() names the field. Else *terms is what the store must know. */
-wq_err wq__shared_check(const wq_config *config, struct wq__terms *terms);
+WQ__STORE_API wq_err wq__shared_check(const wq_config  *config,
+                                      struct wq__terms *terms);
 
 /* A handle of the store behind `engine`, which it owns from then on; on error
  * the engine is still the caller's. */
-wq_err wq__shared_create(struct wq__engine               *engine,
-                         const struct wq__shared_options *options,
-                         wq_queue                       **out);
+WQ__STORE_API wq_err wq__shared_create(struct wq__engine               *engine,
+                                       const struct wq__shared_options *options,
+                                       wq_queue                       **out);
 
 /* The verbs of a shared queue. */
 extern const wq_backend wq__shared_backend;
@@ -273,6 +274,7 @@ wq_err  wq__shared_stats(wq_queue *q, wq_stats *out);
 wq_err  wq__shared_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n);
 wq_err  wq__shared_key_info(wq_queue *q, wq_key key, wq_key_info *out);
 wq_err wq__shared_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx);
+wq_err wq__shared_check_store(wq_queue *q, wq_problem problem, void *ctx);
 int    wq__shared_fd(wq_queue *q);
 const char *wq__shared_name(wq_queue *q);
 

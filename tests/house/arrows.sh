@@ -31,6 +31,8 @@ src/metrics/      | metrics/ config/read.h text/ core/ error/ port/ wq/ | c11
 src/shared/       | shared/ config/ core/ clock/ error/ limit/ metrics/ port/ wq/ | c11
 src/workers/      | workers/ config/read.h core/ clock/ error/ port/ wq/ | c11
 src/              |                                |
+backends/sqlite/include/ | wq/                     | any
+backends/sqlite/  | shared/ config/ core/ clock/ error/ limit/ port/ wq/ | any
 backends/         | wq/                            | any
 tools/wq/base/    | base/ text/ wq/                | any
 tools/wq/options/ | options/ base/ wq/             | any

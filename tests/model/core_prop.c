@@ -159,6 +159,8 @@ step(struct world *w)
     if (op->perform != refuse_memory) /* it lasts for one operation */
         heal(w);
     w->traces[(w->report->steps - 1) % PROP_TRACE] = t;
+    if (w->rebuilt)
+        prop_rebuild(w);
     prop_note_who_stays(w);
     prop_compare_numbers(w);
     prop_compare_waits(w);

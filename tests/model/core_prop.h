@@ -30,6 +30,10 @@ enum core_prop_world {
     CORE_PROP_FOUR = 3,
 
     CORE_PROP_LINE = 0, /* who orders READY keys */
+    /* A line, and after each operation all keys leave the core as images and
+     * come back. No groups, no ageing, no flush, no remove at done; but some
+     * HELD keys are given back. */
+    CORE_PROP_REBUILT = 4,
     CORE_PROP_FIFO_PLUG_IN = 8,
     CORE_PROP_LIFO_PLUG_IN = 12,
 
@@ -39,8 +43,8 @@ enum core_prop_world {
     CORE_PROP_FULL = 128,   /* the plug-in knows priorities, and gives back */
 };
 
-/* The world's third byte; of no meaning where a plug-in orders READY keys. The
- * upper four bits say after how long a key is overdue. */
+/* The world's third byte; of no meaning where a plug-in orders READY keys. Of a
+ * REBUILT world only BYTES counts. The upper four bits say after how long a key is overdue. */
 enum core_prop_special {
     CORE_PROP_NO_GROUPS = 0, /* who takes turns */
     CORE_PROP_GROUPS = 1,

@@ -59,29 +59,58 @@ held_key(const struct world *w, int i)
             return n;
 }
 
+/* The core has ended the loan of a key that was handed out at `got`. */
+static void
+end_hold(struct world *w, int n, int64_t got, int64_t work)
+{
+    prop_equal(w, "time of work", w->ages ? prop_age(got, w->now) : -1, work);
+    w->stale[w->stales++ % PROP_STALE_MAX] = w->items[n];
+    w->items[n] = NULL;
+}
+
 static wq_err
 finish(struct world *w, int n, wq_err err, int64_t work)
 {
     const int64_t got = w->model.keys[n].got;
 
     prop_compare(w, err, model_done(&w->model, n, w->now));
-    if (!err) {
-        prop_equal(w, "time of work", w->ages ? prop_age(got, w->now) : -1,
-                   work);
-        w->stale[w->stales++ % PROP_STALE_MAX] = w->items[n];
-        w->items[n] = NULL;
-    }
+    if (!err)
+        end_hold(w, n, got, work);
+    return err;
+}
+
+/* S-12 */
+static wq_err
+give_back(struct world *w, int n, int priority)
+{
+    const struct model_result result = {.outcome = MODEL_BACK,
+                                        .priority = priority};
+    const int64_t             got = w->model.keys[n].got;
+    int64_t                   work = -1;
+
+    wq_err err = wq__core_give_back(&w->core, w->items[n], priority, w->now);
+    if (prop_failed_for_memory(w, err))
+        return err;
+    prop_equal(w, "answer to giving back", WQ_OK, err);
+    prop_rebuild(w);
+    err = wq__core_done(&w->core, w->items[n], w->now, &work);
+    prop_compare(w, err, model_finish(&w->model, n, result, w->now));
+    if (!err)
+        end_hold(w, n, got, work);
     return err;
 }
 
 wq_err
 prop_done(struct world *w, const struct trace *t)
 {
+    enum { BACK = 192 }; /* from this byte on, a REBUILT world gives back */
     const int n = held_key(w, t->a);
     int64_t   work = -1;
 
     if (n < 0)
         return WQ_OK;
+    if (w->rebuilt && t->a >= BACK)
+        return give_back(w, n, t->a % 5 - 2);
     const wq_err err = wq__core_done(&w->core, w->items[n], w->now, &work);
     return finish(w, n, err, work);
 }
@@ -217,7 +246,10 @@ prop_cancel(struct world *w, const struct trace *t)
 wq_err
 prop_remove_at_done(struct world *w, const struct trace *t)
 {
-    const bool   on = t->b % 4 != 0;
+    const bool on = t->b % 4 != 0;
+
+    if (w->rebuilt)
+        return WQ_OK;
     const wq_err err = wq__core_remove_at_done(&w->core, prop_key(t->a),
                                                prop_hash(w, t->a), on);
 

@@ -36,7 +36,7 @@ prop_pass_to(struct world *w, const struct trace *t)
 wq_err
 prop_flush(struct world *w, const struct trace *t)
 {
-    const int i = model_begin_flush(&w->model);
+    const int i = w->rebuilt ? -1 : model_begin_flush(&w->model);
 
     (void)t;
     if (i >= 0)

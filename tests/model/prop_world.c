@@ -225,7 +225,7 @@ prop_read_byte(struct world *w)
     return w->next < w->end ? *w->next++ : 0;
 }
 
-/* What does not go with a plug-in. */
+/* What does not go with a plug-in, and in part not with images. */
 static void
 make_special(struct world *w, int special, int size)
 {
@@ -233,13 +233,15 @@ make_special(struct world *w, int special, int size)
 
     if (w->has_plug_in)
         return;
+    if (special & CORE_PROP_BYTES)
+        w->max_bytes = BYTES_LEAST + (size_t)size * 3;
+    if (w->rebuilt)
+        return;
     w->grouped = groups != CORE_PROP_NO_GROUPS;
     w->max_held = groups > CORE_PROP_GROUPS ? (size_t)groups - 1 : 0;
     if (special & CORE_PROP_AGEING && !w->max_held)
         w->max_ready = (1 + special / 16) * PROP_STEP_UNIT;
     w->ages |= w->max_ready != 0;
-    if (special & CORE_PROP_BYTES)
-        w->max_bytes = BYTES_LEAST + (size_t)size * 3;
 }
 
 void
@@ -262,6 +264,7 @@ prop_create(struct world *w, const uint8_t *data, size_t len,
     w->secret =
         (struct wq__hash_key){.k0 = 7, .k1 = 8, .mask = masks[kind % 4]};
     w->has_plug_in = kind / 4 % 4 >= 2;
+    w->rebuilt = kind / 4 % 4 == 1;
     w->plug_in.newest_first = kind / 4 % 4 == 3;
     w->plug_in.is_full = kind & CORE_PROP_FULL;
     w->respect = kind & CORE_PROP_RESPECT;

@@ -67,6 +67,7 @@ struct world {
     struct plug_in      plug_in;
     wq_order            order;
     bool                has_plug_in;
+    bool                rebuilt; /* CORE_PROP_REBUILT */
 
     bool         respect, ages;
     size_t       max_len, max_bytes;
@@ -170,6 +171,11 @@ wq_err prop_drop_waiting(struct world *w, const struct trace *t);
 
 /* After each operation: which flushes and errands are over. */
 void prop_compare_waits(struct world *w);
+
+/* ---- prop_images.c ------------------------------------------------------ */
+
+/* All keys leave the core as images, and come back. */
+void prop_rebuild(struct world *w);
 
 /* ---- prop_view.c: what can be seen from outside ------------------------- */
 

@@ -44,6 +44,9 @@ enum {
     STEPS_BYTES = 100000,
     STEPS_BYTES_GROUPS = 100000,
     STEPS_BYTES_AGEING = 50000,
+    STEPS_REBUILT = 40000,
+    STEPS_REBUILT_RESPECT = 40000,
+    STEPS_REBUILT_BOUNDED = 20000,
 };
 
 static struct core_prop_report report;
@@ -186,6 +189,17 @@ TEST(core_agrees_with_the_model_within_bytes)
                  STEPS_BYTES_AGEING);
 }
 
+/* S-12 */
+TEST(core_agrees_with_the_model_when_rebuilt_from_images)
+{
+    play_many(CORE_PROP_REBUILT, STEPS_REBUILT);
+    play_many(CORE_PROP_REBUILT | CORE_PROP_AGES | CORE_PROP_RESPECT,
+              STEPS_REBUILT_RESPECT);
+    play_special(CORE_PROP_REBUILT | CORE_PROP_FOUR | CORE_PROP_AGES |
+                     CORE_PROP_BOUNDED,
+                 CORE_PROP_BYTES, STEPS_REBUILT_BOUNDED);
+}
+
 /* ---- the corpus --------------------------------------------------------- */
 
 /* fuzz/corpus/core, seen from where this file lies. The compiler may know that
@@ -255,4 +269,5 @@ WQ_TESTS(test(core_agrees_with_the_model),
          test(core_agrees_with_the_model_on_serial_groups),
          test(core_agrees_with_the_model_on_overdue_keys),
          test(core_agrees_with_the_model_within_bytes),
+         test(core_agrees_with_the_model_when_rebuilt_from_images),
          test(every_kept_case_holds), test(no_bytes_at_all_are_a_life_too));

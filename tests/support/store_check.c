@@ -55,18 +55,22 @@ check_holds(const struct memory_store *store)
 }
 
 const char *
-memory_store_check(struct memory_store *store)
+store_check(const struct memory_store *store)
 {
-    const char *broken;
+    const char *broken = wq__core_check(&store->core);
 
-    wq__lock_take(&store->lock);
-    broken = wq__core_check(&store->core);
     if (!broken)
         broken = check_sessions(store);
     if (!broken)
         broken = check_holds(store);
-    if (!broken)
-        broken = store_check_dead(store);
+    return broken ? broken : store_check_dead(store);
+}
+
+const char *
+memory_store_check(struct memory_store *store)
+{
+    wq__lock_take(&store->lock);
+    const char *broken = store_check(store);
     wq__lock_release(&store->lock);
     return broken;
 }

@@ -164,6 +164,11 @@ wq_err store_return(struct memory_store *store, const struct wq__loan *loan,
 void store_carry_out(struct memory_engine *e, struct wq__op *batch, int64_t now,
                      struct wq__did *did);
 
+/* ---- store_check.c ------------------------------------------------------- */
+
+/* memory_store_check() with the lock. */
+const char *store_check(const struct memory_store *store);
+
 /* ---- store_faults.c ------------------------------------------------------ */
 
 /* What the plans do to a call. */

@@ -559,6 +559,15 @@ walk(const struct batch *b, struct wq__op *op)
     op->as.walk.ended = walk_dead(b, op);
 }
 
+static void
+check(const struct batch *b, const struct wq__op *op)
+{
+    const char *broken = store_check(b->store);
+
+    if (broken)
+        op->as.check.problem(op->as.check.ctx, broken);
+}
+
 /* ---- interface ----------------------------------------------------------- */
 
 static wq_err
@@ -599,6 +608,9 @@ carry_out(const struct batch *b, struct wq__op *op)
         return WQ_OK;
     case WQ__OP_WALK:
         walk(b, op);
+        return WQ_OK;
+    case WQ__OP_CHECK:
+        check(b, op);
         return WQ_OK;
     }
     return WQ_ENOTSUP;

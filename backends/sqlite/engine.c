@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+/* engine.c: how does a batch become a transaction, and when is it durable?
+ *
+ *     lock ─► BEGIN ─► ended sessions, deadlines, operations ─► COMMIT ─►
+ *     counts and news for others ─► unlock ─► sync ─► return
+ *
+ * The writer lock (side.h) is around every transaction and every checkpoint. It
+ * is fair, which the locks of SQLite are not: they are tried again after a
+ * while, and a process can starve. All that a batch reads is under it, too: what
+ * one process has committed, the next one sees.
+ *
+ * Counts. The numbers of READY, HELD, ... keys are in the mapped file, where
+ * reading them costs nothing. They are invalid from before a COMMIT until after
+ * it: if the process dies there, or the answer is not clear, the next one counts
+ * the rows.
+ *
+ * Durability (wq_sqlite_sync). COMMIT writes to the WAL; ALL lets SQLite sync it
+ * there, under the lock. ADDS syncs it here, after the lock is released, and only
+ * if an operation of the batch has promised something. An add that finds its key
+ * READY promises what another process may have committed but not synced: so a
+ * promise is kept when all commits so far are synced. `commits` numbers them, and
+ * `synced` is how far they are on disk, for all processes: who finds it far
+ * enough need not sync.
+ *
+ * Errors before COMMIT: nothing has happened, WQ_EAWAY. From COMMIT on it may
+ * have: WQ_EIO, and the shell reconciles.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "error/error.h"
+#include "store.h"
+
+/* Pages in the WAL from which on a batch moves them to the database: 32 MB.
+ * Fewer cost more writes when the file grows large; more take longer to read
+ * after a crash. */
+enum { CHECKPOINT_FRAMES = 8192 };
+
+static struct wq__sqlite *
+engine_of(struct wq__engine *e)
+{
+    return (struct wq__sqlite *)(void *)e;
+}
+
+/* ---- transactions --------------------------------------------------------- */
+
+/* The file that is open is the one with the name? Keys in a file that was
+ * deleted would be lost. */
+static wq_err
+check_file(struct wq__sqlite *e)
+{
+    int moved = 0;
+
+    (void)sqlite3_file_control(e->db.sqlite, "main", SQLITE_FCNTL_HAS_MOVED,
+                               &moved);
+    return moved ? wq_fail(WQ_EAWAY,
+                           "sqlite: '%s' was deleted or replaced while it was "
+                           "open; open the queue again",
+                           e->path)
+                 : WQ_OK;
+}
+
+static void
+reset(struct wq__sqlite *e)
+{
+    e->now_ns = e->base.clock->now(e->base.clock);
+    e->made_ready = 0;
+    e->wrote = e->must_sync = e->stale_next = e->more_to_do = false;
+    e->has_bucket = e->bucket_moved = false;
+    e->buries = 0;
+    e->number = *wq__side_last_number(e->side);
+    e->counts = *wq__side_counts(e->side, e->queue);
+}
+
+/* Takes the writer lock; an error releases it. */
+static wq_err
+begin(struct wq__sqlite *e)
+{
+    wq_err err = wq__side_lock(e->side);
+
+    if (err)
+        return err;
+    err = check_file(e);
+    if (!err)
+        err = wq__db_run(&e->db, WQ__SQL_BEGIN);
+    if (err) {
+        wq__side_unlock(e->side);
+        return err;
+    }
+    reset(e);
+    return WQ_OK;
+}
+
+static void
+roll_back(struct wq__sqlite *e)
+{
+    if (!sqlite3_get_autocommit(e->db.sqlite))
+        (void)wq__db_run(&e->db, WQ__SQL_ROLLBACK);
+}
+
+/* The transaction has failed, and changed nothing. Keeps the sentence. */
+static wq_err
+abandon(struct wq__sqlite *e, wq_err err)
+{
+    const struct wq__sentence said = wq__fail_save();
+
+    roll_back(e);
+    wq__side_unlock(e->side);
+    wq__fail_restore(&said);
+    return err;
+}
+
+/* What is written last. */
+static wq_err
+prepare_commit(struct wq__sqlite *e)
+{
+    wq_err err = wq__sqlite_save_bucket(e);
+
+    if (!err)
+        err = wq__sqlite_refresh_next(e); /* nothing to do after a batch */
+    return !err && e->wrote ? wq__sqlite_reserve(e) : err;
+}
+
+/* With the lock: whether it has happened is not known from now on, until it
+ * has. */
+static wq_err
+commit_writes(struct wq__sqlite *e)
+{
+    struct wq__side_counts *counts = wq__side_counts(e->side, e->queue);
+
+    counts->valid = 0;
+    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {
+        const struct wq__sentence said = wq__fail_save();
+        roll_back(e);
+        wq__fail_restore(&said);
+        return WQ_EIO;
+    }
+    *wq__side_last_number(e->side) = e->number;
+    ++*wq__side_commits(e->side);
+    *counts = e->counts;
+    counts->valid = 1;
+    return WQ_OK;
+}
+
+static wq_err
+commit(struct wq__sqlite *e)
+{
+    const wq_err err = prepare_commit(e);
+
+    if (err) {
+        roll_back(e);
+        return err;
+    }
+    if (e->wrote)
+        return commit_writes(e);
+    /* Nothing to lose: what was counted anew is right. */
+    roll_back(e);
+    *wq__side_counts(e->side, e->queue) = e->counts;
+    return WQ_OK;
+}
+
+/* ---- durability ----------------------------------------------------------- */
+
+/* With the lock: move pages from the WAL to the database, if there are many. A
+ * failure is that of a later commit. */
+static void
+checkpoint(struct wq__sqlite *e, int at_least)
+{
+    if (e->wal_frames < at_least)
+        return;
+    (void)sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL,
+                                    SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    e->wal_frames = 0;
+}
+
+static wq_err
+sync_wal(struct wq__sqlite *e)
+{
+    sqlite3_file *file = NULL;
+
+    if (sqlite3_file_control(e->db.sqlite, "main", SQLITE_FCNTL_JOURNAL_POINTER,
+                             &file) ||
+        !file || !file->pMethods ||
+        file->pMethods->xSync(file, SQLITE_SYNC_NORMAL))
+        return wq_fail(WQ_EIO, "sqlite: cannot sync '%s-wal' to the disk",
+                       e->path);
+    return WQ_OK;
+}
+
+/* Without the lock: `commits` of them are on disk when this returns. */
+static wq_err
+make_durable(struct wq__sqlite *e, uint64_t commits)
+{
+    if (!e->must_sync || e->sync != WQ_SQLITE_SYNC_ADDS ||
+        wq__side_synced(e->side) >= commits)
+        return WQ_OK;
+    const wq_err err = sync_wal(e);
+    if (!err)
+        wq__side_raise_synced(e->side, commits);
+    return err;
+}
+
+/* ---- news ----------------------------------------------------------------- */
+
+/* With the lock: wake up sessions that must know what this one has done. */
+static void
+publish(struct wq__sqlite *e, const struct wq__side_counts *before)
+{
+    const struct wq__side_counts *after = &e->counts;
+    unsigned                      news = 0;
+    const size_t                  ready =
+        e->made_ready < after->ready ? e->made_ready : (size_t)after->ready;
+
+    if (ready)
+        news |= WQ__NEWS_READY;
+    if ((before->ready && !after->ready) || (before->held && !after->held) ||
+        after->next_ns < before->next_ns)
+        news |= WQ__NEWS_OTHER;
+    if (news)
+        wq__side_publish(e->side, e->queue, news, ready);
+}
+
+/* The transaction ends well, or not: commit, tell others, unlock, sync. */
+static wq_err
+end(struct wq__sqlite *e)
+{
+    const struct wq__side_counts before = *wq__side_counts(e->side, e->queue);
+    wq_err                       err = commit(e);
+
+    if (err) {
+        wq__side_unlock(e->side);
+        return err;
+    }
+    if (e->buries)
+        wq__side_bury(e->side, e->buries);
+    wq__side_catch_up(e->side, e->queue);
+    publish(e, &before);
+    checkpoint(e, CHECKPOINT_FRAMES);
+    const uint64_t commits = *wq__side_commits(e->side);
+    wq__side_unlock(e->side);
+    return make_durable(e, commits);
+}
+
+/* ---- batches -------------------------------------------------------------- */
+
+/* All that happens before the operations of a batch. */
+static wq_err
+catch_up(struct wq__sqlite *e, struct wq__did *did)
+{
+    wq_err err = e->counts.valid ? WQ_OK : wq__sqlite_recount(e);
+
+    if (!err)
+        err = wq__sqlite_settle_others(e, did);
+    return err ? err : wq__sqlite_promote(e);
+}
+
+static int64_t
+end_of_lease(const struct wq__sqlite *e)
+{
+    return e->base.lease_ns ? e->now_ns + e->base.lease_ns : WQ_FOREVER;
+}
+
+/* With the lock. */
+static wq_err
+begin_session(struct wq__sqlite *e)
+{
+    e->session = 0;
+    return wq__side_begin(e->side, e->queue, end_of_lease(e), &e->session);
+}
+
+/* The own session has ended, or the shell has not heard of it: its keys are
+ * given back, in a transaction of their own, and another one begins. */
+static wq_err
+replace_session(struct wq__sqlite *e, bool expired)
+{
+    wq_err err = begin(e);
+
+    if (err)
+        return err;
+    if (!e->counts.valid)
+        err = wq__sqlite_recount(e);
+    if (!err && e->session)
+        err = wq__sqlite_return_own(e, expired);
+    if (err)
+        return abandon(e, err);
+    err = end(e);
+    if (err)
+        return err;
+    err = wq__side_lock(e->side);
+    if (err)
+        return err;
+    if (e->session)
+        wq__side_end(e->side);
+    err = begin_session(e);
+    if (e->base.lease_ns) /* others may have to wake up at its end */
+        wq__side_publish(e->side, e->queue, WQ__NEWS_OTHER, 0);
+    wq__side_unlock(e->side);
+    return err;
+}
+
+/* *lost: a new session has begun. */
+static wq_err
+ensure_session(struct wq__sqlite *e, bool *lost)
+{
+    const int64_t now = e->base.clock->now(e->base.clock);
+    const bool    ended = !e->session || wq__side_is_ended(e->side, now);
+
+    *lost = ended || atomic_load(&e->unreported);
+    if (!*lost)
+        return WQ_OK;
+    atomic_store(&e->unreported, true);
+    return replace_session(e, ended);
+}
+
+static void
+count(struct wq__did *did, const struct wq__tally *before,
+      const struct wq__tally *after)
+{
+    did->adds += after->adds - before->adds;
+    did->merged += after->merged - before->merged;
+    did->gets += after->gets - before->gets;
+    did->removed += after->removed - before->removed;
+    did->deferred += after->deferred - before->deferred;
+    did->drops += after->drops - before->drops;
+}
+
+static int64_t
+next_of(struct wq__sqlite *e)
+{
+    const int64_t end_ns = wq__side_next_end(e->side, e->queue);
+
+    if (e->more_to_do)
+        return e->now_ns;
+    return end_ns < e->counts.next_ns ? end_ns : e->counts.next_ns;
+}
+
+/* In a transaction, which ends. */
+static wq_err
+carry_out(struct wq__sqlite *e, struct wq__op *batch, struct wq__pulse *pulse)
+{
+    const struct wq__tally before = e->scratch.tally;
+    wq_err                 err = catch_up(e, &pulse->did);
+
+    for (struct wq__op *op = batch; op && !err; op = op->next)
+        err = wq__sqlite_carry_out(e, op, &pulse->did);
+    if (!err)
+        err = wq__sqlite_refresh_next(e);
+    if (err)
+        return abandon(e, err);
+    count(&pulse->did, &before, &e->scratch.tally);
+    pulse->ready = e->counts.ready;
+    pulse->held = e->counts.held;
+    pulse->dirty = e->counts.dirty;
+    pulse->next_ns = next_of(e); /* needs the lock */
+    return end(e);
+}
+
+static wq_err
+sqlite_run(struct wq__engine *base, struct wq__op *batch,
+           struct wq__pulse *pulse)
+{
+    struct wq__sqlite *e = engine_of(base);
+    struct wq__pulse   out = {.ready = 0};
+    wq_err             err = ensure_session(e, &out.session_lost);
+
+    if (!err)
+        err = begin(e);
+    if (!err)
+        err = carry_out(e, batch, &out);
+    if (err)
+        return err;
+    atomic_store(&e->unreported, false);
+    *pulse = out;
+    return WQ_OK;
+}
+
+static wq_err
+sqlite_reconcile(struct wq__engine *base, const struct wq__known *known,
+                 size_t n, bool *lost)
+{
+    struct wq__sqlite *e = engine_of(base);
+    bool               replaced;
+    wq_err             err = ensure_session(e, &replaced);
+
+    if (!err)
+        err = begin(e);
+    if (err)
+        return err;
+    if (!e->counts.valid)
+        err = wq__sqlite_recount(e);
+    if (!err)
+        err = wq__sqlite_release(e, known, n);
+    if (err)
+        return abandon(e, err);
+    err = end(e);
+    if (err)
+        return err;
+    atomic_store(&e->unreported, false);
+    *lost = replaced;
+    return WQ_OK;
+}
+
+/* ---- beside batches ------------------------------------------------------- */
+
+/* Another thread may be in run(): only what never changes, and the side. While
+ * that thread has begun a session that the shell has not heard of, the one that
+ * the shell means has ended. */
+static wq_err
+sqlite_renew(struct wq__engine *base)
+{
+    struct wq__sqlite *e = engine_of(base);
+    const int64_t      now = e->base.clock->now(e->base.clock);
+
+    if (!atomic_load(&e->unreported) &&
+        wq__side_renew(e->side, now, now + e->base.lease_ns))
+        return WQ_OK;
+    return WQ_ELOST;
+}
+
+static void
+sqlite_wait(struct wq__engine *base, int64_t until_ns)
+{
+    struct wq__sqlite *e = engine_of(base);
+
+    wq__side_wait(e->side, e->queue, e->base.clock, until_ns);
+}
+
+static void
+sqlite_kick(struct wq__engine *base)
+{
+    wq__side_kick(engine_of(base)->side);
+}
+
+static int
+sqlite_fd(struct wq__engine *base)
+{
+    return wq__side_fd(engine_of(base)->side);
+}
+
+/* ---- life ----------------------------------------------------------------- */
+
+wq_err
+wq__sqlite_join(struct wq__sqlite *e, bool fresh)
+{
+    wq_err err = begin(e);
+
+    if (err)
+        return err;
+    err = wq__sqlite_begin_epoch(e, fresh);
+    e->now_ns = e->base.clock->now(e->base.clock);
+    if (!err && !e->counts.valid)
+        err = wq__sqlite_recount(e);
+    if (!err && fresh)
+        err = wq__sqlite_adopt_orphans(e);
+    if (err)
+        return abandon(e, err);
+    err = end(e);
+    if (!err)
+        err = wq__side_lock(e->side);
+    if (err)
+        return err;
+    *wq__side_last_number(e->side) = e->number;
+    err = begin_session(e);
+    if (e->base.lease_ns)
+        wq__side_publish(e->side, e->queue, WQ__NEWS_OTHER, 0);
+    wq__side_unlock(e->side);
+    return err;
+}
+
+/* The keys of the session become READY at once, without an expiry. If that
+ * fails, others find the session dead. The last one that leaves the file moves
+ * the WAL into it: then a copy of the file alone is complete. */
+static void
+leave(struct wq__sqlite *e)
+{
+    if (begin(e))
+        return;
+    wq_err err = e->counts.valid ? WQ_OK : wq__sqlite_recount(e);
+    if (!err)
+        err = wq__sqlite_return_own(e, false);
+    if (err) {
+        (void)abandon(e, err);
+        return;
+    }
+    if (end(e) || wq__side_lock(e->side))
+        return;
+    wq__side_end(e->side);
+    if (wq__side_all_sessions(e->side) == 0)
+        (void)sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL,
+                                        SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    wq__side_unlock(e->side);
+}
+
+void
+wq__sqlite_free(struct wq__sqlite *e, bool forked)
+{
+    wq__core_fini(&e->scratch);
+    if (!forked) /* SQLite forbids a child to touch it */
+        wq__db_close(&e->db);
+    if (e->side)
+        wq__side_close(e->side, forked);
+    free(e->path);
+    free(e);
+}
+
+static void
+sqlite_close(struct wq__engine *base, bool forked)
+{
+    struct wq__sqlite *e = engine_of(base);
+
+    if (!forked && e->session)
+        leave(e);
+    wq__sqlite_free(e, forked);
+}
+
+const struct wq__engine_ops wq__sqlite_ops = {
+    .name = "sqlite",
+    .run = sqlite_run,
+    .reconcile = sqlite_reconcile,
+    .wait = sqlite_wait,
+    .kick = sqlite_kick,
+    .fd = sqlite_fd,
+    .close = sqlite_close,
+};
+
+const struct wq__engine_ops wq__sqlite_lease_ops = {
+    .name = "sqlite",
+    .run = sqlite_run,
+    .renew = sqlite_renew,
+    .reconcile = sqlite_reconcile,
+    .wait = sqlite_wait,
+    .kick = sqlite_kick,
+    .fd = sqlite_fd,
+    .close = sqlite_close,
+};

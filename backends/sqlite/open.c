@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* open.c: which queue does the user mean, and can it be opened? */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <wq/limiter.h>
+
+#include "config/config.h"
+#include "config/read.h"
+#include "core/mem.h"
+#include "error/error.h"
+#include "port/random.h"
+#include "shared/shared.h"
+#include "store.h"
+
+#define DEFAULT_LEASE_NS WQ_SECONDS(30)
+#define DEFAULT_BUSY_NS WQ_SECONDS(5)
+enum { DEFAULT_EXPIRIES = 5, NAME_MAX_BYTES = 255 };
+
+/* ---- options -------------------------------------------------------------- */
+
+static wq_err
+check_options(const wq_sqlite_options *o)
+{
+    if ((unsigned)o->sync > WQ_SQLITE_SYNC_LAZY)
+        return wq_fail(WQ_EINVAL,
+                       "wq_sqlite_options.sync is %d: not a wq_sqlite_sync",
+                       (int)o->sync);
+    if ((unsigned)o->hold > WQ_SQLITE_HOLD_LEASE)
+        return wq_fail(WQ_EINVAL,
+                       "wq_sqlite_options.hold is %d: not a wq_sqlite_hold",
+                       (int)o->hold);
+    if (o->lease_ns < 0 || o->busy_ns < 0)
+        return wq_fail(WQ_EINVAL, "wq_sqlite_options.%s is negative",
+                       o->lease_ns < 0 ? "lease_ns" : "busy_ns");
+    if (o->lease_ns && o->hold != WQ_SQLITE_HOLD_LEASE)
+        return wq_fail(WQ_EINVAL,
+                       "wq_sqlite_options.lease_ns needs WQ_SQLITE_HOLD_LEASE");
+    if (o->holder_pid < 0 || (o->holder_pid && o->hold == WQ_SQLITE_HOLD_LEASE))
+        return wq_fail(WQ_EINVAL,
+                       "wq_sqlite_options.holder_pid is negative, or combined "
+                       "with WQ_SQLITE_HOLD_LEASE");
+    if (o->queue && (!*o->queue || strlen(o->queue) > NAME_MAX_BYTES))
+        return wq_fail(WQ_EINVAL,
+                       "wq_sqlite_options.queue has %zu bytes; 1 to %d are "
+                       "allowed",
+                       strlen(o->queue), NAME_MAX_BYTES);
+    return WQ_OK;
+}
+
+static wq_err
+read_options(const wq_sqlite_options *from, wq_sqlite_options *out)
+{
+    wq_err err = WQ_OK;
+
+    *out = (wq_sqlite_options){.size = sizeof *out};
+    if (from)
+        err = wq__read_sized(from, "wq_sqlite_options", NULL, sizeof *out, out);
+    if (!err)
+        err = check_options(out);
+    if (err)
+        return err;
+    if (!out->queue)
+        out->queue = "default";
+    if (!out->lease_ns)
+        out->lease_ns = DEFAULT_LEASE_NS;
+    if (!out->busy_ns)
+        out->busy_ns = DEFAULT_BUSY_NS;
+    if (!out->max_expiries)
+        out->max_expiries = DEFAULT_EXPIRIES;
+    return WQ_OK;
+}
+
+/* ---- opening -------------------------------------------------------------- */
+
+static uint64_t
+seed_of(const wq_limiter_spec *spec)
+{
+    uint64_t seed = spec->seed;
+
+    if (!seed)
+        (void)wq__random(&seed, sizeof seed);
+    return seed;
+}
+
+static struct wq__sqlite *
+make_engine(const char *path, const wq_sqlite_options *o,
+            const struct wq__terms *terms, wq_clock *clock)
+{
+    const bool         lease = o->hold == WQ_SQLITE_HOLD_LEASE;
+    struct wq__sqlite *e = calloc(1, sizeof *e);
+    char              *copy = strdup(path);
+
+    if (!e || !copy) {
+        free(e);
+        free(copy);
+        return NULL;
+    }
+    e->base.ops = lease ? &wq__sqlite_lease_ops : &wq__sqlite_ops;
+    e->base.lease_ns = lease ? o->lease_ns : 0;
+    e->terms = *terms;
+    e->terms.max_expiries = o->max_expiries == UINT_MAX ? 0 : o->max_expiries;
+    e->sync = o->sync;
+    e->holder_pid = o->holder_pid;
+    e->path = copy;
+    e->random = seed_of(&terms->limiter);
+    wq__sqlite_clock_init(e, clock);
+    /* Keys of the scratch core are few: its hash needs no secret. */
+    wq__core_init(&e->scratch, (struct wq__hash_key){.mask = UINT32_MAX}, NULL,
+                  NULL);
+    wq__core_keep_ages(&e->scratch);
+    e->scratch.respect = terms->retry & WQ_RETRY_RESPECT;
+    return e;
+}
+
+/* With the writer lock: the tables are there. */
+static wq_err
+ensure_tables(struct wq__sqlite *e, const wq_sqlite_options *o)
+{
+    bool   empty;
+    wq_err err = wq__db_check(&e->db, &empty);
+
+    if (!err && empty)
+        err = o->no_create
+                  ? wq_fail(WQ_ENOTFOUND, "sqlite: '%s' is empty", e->path)
+                  : wq__db_make(&e->db);
+    if (!err)
+        err = wq__db_set_up(&e->db, o->sync);
+    if (!err)
+        err = wq__db_secret(&e->db, e->secret);
+    return err ? err : wq__db_queue(&e->db, o->queue, !o->no_create, &e->queue);
+}
+
+/* Open the file and what is beside it. */
+static wq_err
+attach(struct wq__sqlite *e, const wq_sqlite_options *o, bool *fresh)
+{
+    bool   empty;
+    wq_err err = wq__db_open(&e->db, e->path, !o->no_create, o->busy_ns);
+
+    /* A file that is not ours is not touched: nothing is made beside it. */
+    if (!err)
+        err = wq__db_check(&e->db, &empty);
+    if (!err)
+        err = wq__side_open(e->path, &e->side, fresh);
+    if (!err)
+        err = wq__side_lock(e->side);
+    if (err)
+        return err;
+    err = ensure_tables(e, o);
+    wq__db_count_frames(&e->db, &e->wal_frames);
+    wq__side_unlock(e->side);
+    return err;
+}
+
+static wq_err
+open_engine(const char *path, const wq_sqlite_options *o,
+            const struct wq__terms *terms, wq_clock *clock,
+            struct wq__sqlite **out)
+{
+    bool               fresh = false;
+    struct wq__sqlite *e = make_engine(path, o, terms, clock);
+
+    if (!e)
+        return wq_fail(WQ_ENOMEM, "wq_sqlite_open: out of memory");
+    wq_err err = attach(e, o, &fresh);
+    if (!err)
+        err = wq__sqlite_join(e, fresh);
+    if (err)
+        wq__sqlite_free(e, false);
+    else
+        *out = e;
+    return err;
+}
+
+static wq_err
+open_queue(const char *path, const wq_sqlite_options *options,
+           const wq_config *config, wq_queue **out)
+{
+    wq_sqlite_options  o;
+    struct wq__config  checked;
+    struct wq__terms   terms;
+    struct wq__sqlite *e = NULL;
+
+    if (!path || !*path || !out)
+        return wq_fail(WQ_EINVAL, "wq_sqlite_open: %s",
+                       !out ? "out is NULL" : "the path is empty");
+    wq_err err = read_options(options, &o);
+    if (!err)
+        err = wq__config_read(config, &checked);
+    if (!err)
+        err = wq__shared_check(&checked.user, &terms);
+    if (!err)
+        err = open_engine(path, &o, &terms, checked.user.clock, &e);
+    if (err)
+        return err;
+    const struct wq__shared_options shell = {.config = &checked.user,
+                                             .manual_renew = o.manual_renew};
+    err = wq__shared_create(&e->base, &shell, out);
+    if (err)
+        e->base.ops->close(&e->base, false);
+    return err;
+}
+
+wq_err
+wq_sqlite_open(const char *path, const wq_sqlite_options *options,
+               const wq_config *config, wq_queue **out)
+{
+    const wq_err err = open_queue(path, options, config, out);
+
+    /* The engine applies its description. */
+    wq_limiter_destroy(wq__config_limiter(config));
+    return err;
+}
+
+/* ---- URLs ----------------------------------------------------------------- */
+
+static wq_err
+refuse_value(const char *name, const char *value, const char *allowed)
+{
+    return wq_fail(WQ_EINVAL, "sqlite: %s=%s in the URL: use %s", name, value,
+                   allowed);
+}
+
+/* "30s", "500ms", "2m". */
+static bool
+read_duration(const char *text, int64_t *out)
+{
+    static const struct {
+        const char *unit;
+        int64_t     ns;
+    } units[] = {{"ns", 1},
+                 {"us", 1000},
+                 {"ms", 1000000},
+                 {"s", 1000000000},
+                 {"m", INT64_C(60000000000)},
+                 {"h", INT64_C(3600000000000)}};
+    char *end;
+
+    errno = 0;
+    const long long n = strtoll(text, &end, 10);
+    if (errno || end == text || n <= 0)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(end, units[i].unit) == 0 && n <= INT64_MAX / units[i].ns) {
+            *out = n * units[i].ns;
+            return true;
+        }
+    return false;
+}
+
+/* One of the words, by its number. */
+static bool
+read_word(const char *text, const char *const *words, size_t n, int *out)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *out = (int)i;
+            return true;
+        }
+    return false;
+}
+
+static bool
+read_count(const char *text, unsigned *out)
+{
+    char *end;
+
+    errno = 0;
+    const unsigned long n = strtoul(text, &end, 10);
+    *out = (unsigned)n;
+    return !errno && end != text && !*end && *text != '-' && n <= UINT_MAX;
+}
+
+static wq_err
+read_option(const char *name, const char *value, wq_sqlite_options *o)
+{
+    static const char *const syncs[] = {"adds", "all", "lazy"};
+    static const char *const holds[] = {"process", "lease"};
+    static const char *const yes_no[] = {"yes", "no"};
+    int                      word = 0;
+
+    if (strcmp(name, "queue") == 0) {
+        o->queue = value;
+    } else if (strcmp(name, "sync") == 0) {
+        if (!read_word(value, syncs, 3, &word))
+            return refuse_value(name, value, "adds, all or lazy");
+        o->sync = (wq_sqlite_sync)word;
+    } else if (strcmp(name, "hold") == 0) {
+        if (!read_word(value, holds, 2, &word))
+            return refuse_value(name, value, "process or lease");
+        o->hold = (wq_sqlite_hold)word;
+    } else if (strcmp(name, "lease") == 0) {
+        if (!read_duration(value, &o->lease_ns))
+            return refuse_value(name, value, "a duration such as 30s");
+        o->hold = WQ_SQLITE_HOLD_LEASE;
+    } else if (strcmp(name, "busy") == 0) {
+        if (!read_duration(value, &o->busy_ns))
+            return refuse_value(name, value, "a duration such as 5s");
+    } else if (strcmp(name, "max_expiries") == 0) {
+        if (!read_count(value, &o->max_expiries))
+            return refuse_value(name, value, "a number");
+    } else if (strcmp(name, "create") == 0) {
+        if (!read_word(value, yes_no, 2, &word))
+            return refuse_value(name, value, "yes or no");
+        o->no_create = word;
+    } else {
+        return wq_fail(WQ_EINVAL,
+                       "sqlite: there is no option '%s' in a URL; options: "
+                       "queue, sync, hold, lease, busy, max_expiries, create",
+                       name);
+    }
+    return WQ_OK;
+}
+
+static int
+hex(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char       *at = strchr(digits, c | 0x20);
+
+    return c && at ? (int)(at - digits) : -1;
+}
+
+/* Replace %XX by the bytes, in place. False: not two digits, or a NUL. */
+static bool
+decode(char *text)
+{
+    char *to = text;
+
+    for (; *text; text++) {
+        if (*text != '%') {
+            *to++ = *text;
+            continue;
+        }
+        const int high = hex(text[1]), low = high < 0 ? -1 : hex(text[2]);
+        if (low < 0 || high + low == 0)
+            return false;
+        *to++ = (char)(high << 4 | low);
+        text += 2;
+    }
+    *to = '\0';
+    return true;
+}
+
+/* `url` without its scheme: cut it into pieces, in place. */
+static wq_err
+read_url(char *url, char **path, wq_sqlite_options *o)
+{
+    char  *options = strchr(url, '?');
+    wq_err err = WQ_OK;
+
+    if (options)
+        *options++ = '\0';
+    *path = strncmp(url, "///", 3) == 0 ? url + 2 : url;
+    if (!decode(*path))
+        return wq_fail(WQ_EINVAL,
+                       "sqlite: '%%' in the URL must be followed by two "
+                       "hexadecimal digits, not 00");
+    while (!err && options && *options) {
+        char *next = strchr(options, '&');
+        if (next)
+            *next++ = '\0';
+        char *value = strchr(options, '=');
+        if (!value)
+            return wq_fail(WQ_EINVAL,
+                           "sqlite: option '%s' of the URL has no value",
+                           options);
+        *value++ = '\0';
+        err = decode(value) ? read_option(options, value, o)
+                            : refuse_value(options, value, "%XX for a byte");
+        options = next;
+    }
+    return err;
+}
+
+wq_err
+wq_open_sqlite(const char *url, const wq_config *config, wq_queue **out)
+{
+    wq_sqlite_options o = {.size = sizeof o};
+    char             *path = NULL;
+    const char       *rest = url ? strchr(url, ':') : NULL;
+    char             *copy = rest ? strdup(rest + 1) : NULL;
+    wq_err err = !rest   ? wq_fail(WQ_EINVAL, "sqlite: the URL is sqlite:PATH")
+                 : !copy ? wq_fail(WQ_ENOMEM, "wq_open: out of memory")
+                         : read_url(copy, &path, &o);
+
+    if (err)
+        wq_limiter_destroy(wq__config_limiter(config));
+    else
+        err = wq_sqlite_open(path, &o, config, out);
+    free(copy);
+    return err;
+}
+
+/* ---- the file as a whole -------------------------------------------------- */
+
+const char *
+wq_sqlite_version(void)
+{
+    return sqlite3_libversion();
+}
+
+static wq_err
+visit_queues(struct wq__db *db, bool (*visit)(void *ctx, const char *name),
+             void          *ctx)
+{
+    sqlite3_stmt *s = NULL;
+    int           code = SQLITE_ERROR;
+    bool          goes_on = true;
+
+    if (sqlite3_prepare_v2(db->sqlite, "SELECT name FROM queue ORDER BY name",
+                           -1, &s, NULL) == SQLITE_OK)
+        while (goes_on && (code = sqlite3_step(s)) == SQLITE_ROW)
+            goes_on = visit(ctx, (const char *)sqlite3_column_text(s, 0));
+    const wq_err err =
+        code == SQLITE_DONE || !goes_on ? WQ_OK : wq__db_error(db, "read");
+    (void)sqlite3_finalize(s);
+    return err;
+}
+
+wq_err
+wq_sqlite_each_queue(const char *path,
+                     bool (*visit)(void *ctx, const char *name), void *ctx)
+{
+    struct wq__db db;
+    bool          empty = true;
+
+    if (!path || !visit)
+        return wq_fail(WQ_EINVAL, "wq_sqlite_each_queue: %s is NULL",
+                       path ? "visit" : "path");
+    wq_err err = wq__db_open(&db, path, false, DEFAULT_BUSY_NS);
+    if (!err)
+        err = wq__db_check(&db, &empty);
+    if (!err && !empty)
+        err = visit_queues(&db, visit, ctx);
+    wq__db_close(&db);
+    return err;
+}

@@ -1,0 +1,761 @@
+/* SPDX-License-Identifier: MIT */
+/* ops.c: what does each operation do to the rows?
+ *
+ * One key at a time: its row enters the scratch core, the core decides, the row
+ * is written. An add of several keys is all or nothing: a savepoint takes back
+ * the rows that were written before the one that failed.
+ *
+ * A function here returns an error of the transaction; what becomes of an
+ * operation is in op->err.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/span.h"
+#include "error/error.h"
+#include "store.h"
+
+/* ---- errors --------------------------------------------------------------- */
+
+/* Is this the answer to one operation, or the end of the transaction? Only
+ * SQLite ends a transaction. */
+static bool
+is_answer(wq_err err)
+{
+    return err != WQ_EAWAY && err != WQ_EIO;
+}
+
+static uint32_t
+hash_of(const struct wq__sqlite *e, wq_key key)
+{
+    return wq__core_hash(&e->scratch, key);
+}
+
+/* Take a key out of the scratch core that is not to be saved. */
+static wq_err
+abandon(struct wq__sqlite *e, wq_key key, wq_err err)
+{
+    wq__core_expel(&e->scratch, key, hash_of(e, key));
+    return err;
+}
+
+/* ---- adds ----------------------------------------------------------------- */
+
+/* What an add did with one key. */
+struct addition {
+    wq_added added;
+    int64_t  delay_ns; /* of the limiter; -1: it was not queried */
+    unsigned retries;  /* WQ_EGIVENUP */
+};
+
+/* Does the policy decide without the limiter? As apply_policy() of
+ * memory/limited.c. */
+static void
+apply_policy(const struct wq__sqlite *e, wq_key key, struct wq__prepared *p)
+{
+    const unsigned policy = e->terms.retry;
+    const unsigned states = wq__core_states(&e->scratch, key, hash_of(e, key));
+
+    if (policy & WQ_RETRY_FAILURES_ONLY && !(states & WQ__HELD))
+        p->at_once = true;
+    else if (policy & WQ_RETRY_ONCE && states & WQ__BACKOFF)
+        p->skip = true;
+    else
+        p->limited = true;
+}
+
+/* Has the key had all its retries? */
+static bool
+is_given_up(const struct wq__sqlite *e, const struct wq__row *row,
+            unsigned *retries)
+{
+    *retries = wq__sqlite_requeues(e, row);
+    return e->terms.max_retries && *retries >= e->terms.max_retries;
+}
+
+static wq_err
+query_limiter(struct wq__sqlite *e, struct wq__row *row, int64_t after_ns,
+              struct wq__prepared *p)
+{
+    int64_t      delay_ns;
+    const wq_err err = wq__sqlite_when(e, row, &delay_ns);
+
+    if (err)
+        return err;
+    p->delay = delay_ns;
+    if (after_ns != 0 && after_ns < delay_ns) /* 0: not set */
+        delay_ns = after_ns;
+    p->at_once = delay_ns <= 0;
+    p->at = wq__span_add(e->now_ns, delay_ns);
+    return WQ_OK;
+}
+
+static struct wq__how
+translate(const struct wq__sqlite *e, const wq_add_options *options)
+{
+    struct wq__how how = wq__how_of(options);
+
+    how.now = e->now_ns;
+    if (options->rate_limited) {
+        how.kind = WQ__ADD_AT;
+        how.backoff = true;
+        how.respect = e->terms.retry & WQ_RETRY_FAILURES_ONLY;
+    }
+    return how;
+}
+
+/* Add a key whose row is in the scratch core. WQ_EGIVENUP: nothing was added. */
+static wq_err
+add_imported(struct wq__sqlite *e, const wq_add_options *options, wq_key key,
+             struct wq__row *row, struct addition *out)
+{
+    const struct wq__how how = translate(e, options);
+    struct wq__prepared  p = {.hash = hash_of(e, key)};
+
+    out->delay_ns = -1;
+    if (!options->rate_limited)
+        p.at = wq__span_add(e->now_ns, options->after_ns);
+    else
+        apply_policy(e, key, &p);
+    if (p.limited) {
+        if (is_given_up(e, row, &out->retries))
+            return WQ_EGIVENUP;
+        const wq_err err = query_limiter(e, row, options->after_ns, &p);
+        if (err)
+            return err;
+        out->delay_ns = p.delay;
+    }
+    const wq_err err =
+        wq__core_add_with(&e->scratch, &how, &key, &p, 1, NULL, NULL);
+    out->added = p.added;
+    return err;
+}
+
+static wq_err
+add_one(struct wq__sqlite *e, const wq_add_options *options, wq_key key,
+        struct addition *out)
+{
+    struct wq__row before, row;
+    wq_err         err = wq__row_find(e, key, &before);
+
+    if (err)
+        return err;
+    if (before.dead) {
+        *out = (struct addition){.added = WQ_ADDED_DEAD, .delay_ns = -1};
+        return WQ_OK;
+    }
+    row = before;
+    err = wq__row_import(e, key, &before, NULL);
+    if (!err)
+        err = add_imported(e, options, key, &row, out);
+    return err ? abandon(e, key, err) : wq__row_save(e, key, &before, &row);
+}
+
+/* A key that was given up is forgotten. */
+static wq_err
+forget_key(struct wq__sqlite *e, wq_key key)
+{
+    struct wq__row before, row;
+    const wq_err   err = wq__row_find(e, key, &before);
+
+    if (err)
+        return err;
+    row = before;
+    wq__sqlite_forget(&row);
+    return wq__row_write(e, key, &before, &row);
+}
+
+/* What must be put back if an operation fails. */
+struct moment {
+    struct wq__side_counts counts;
+    struct wq__tally       tally;
+    size_t                 made_ready;
+    bool                   stale_next, has_bucket, bucket_moved;
+    double                 bucket_tokens;
+    int64_t                bucket_ns;
+};
+
+static struct moment
+remember(const struct wq__sqlite *e)
+{
+    return (struct moment){
+        .counts = e->counts,
+        .tally = e->scratch.tally,
+        .made_ready = e->made_ready,
+        .stale_next = e->stale_next,
+        .has_bucket = e->has_bucket,
+        .bucket_moved = e->bucket_moved,
+        .bucket_tokens = e->bucket_tokens,
+        .bucket_ns = e->bucket_ns,
+    };
+}
+
+static void
+put_back(struct wq__sqlite *e, const struct moment *m)
+{
+    e->counts = m->counts;
+    e->scratch.tally = m->tally;
+    e->made_ready = m->made_ready;
+    e->stale_next = m->stale_next;
+    e->has_bucket = m->has_bucket;
+    e->bucket_moved = m->bucket_moved;
+    e->bucket_tokens = m->bucket_tokens;
+    e->bucket_ns = m->bucket_ns;
+}
+
+static wq_err
+add_each(struct wq__sqlite *e, struct wq__op *op, struct addition *out,
+         size_t *failed)
+{
+    wq_err err = WQ_OK;
+
+    for (size_t i = 0; i < op->as.add.n && !err; i++) {
+        *failed = i;
+        err = add_one(e, op->as.add.how, op->as.add.keys[i], &out[i]);
+    }
+    return err;
+}
+
+/* Are there more keys than allowed, because of this add? */
+static bool
+is_overfull(const struct wq__sqlite *e, uint64_t known_before)
+{
+    return e->terms.max_len && e->counts.known > known_before &&
+           e->counts.known > e->terms.max_len;
+}
+
+/* All keys, or none. One key needs no savepoint, unless its row may have to be
+ * taken back. */
+static wq_err
+add_all(struct wq__sqlite *e, struct wq__op *op, struct addition *out,
+        size_t *failed)
+{
+    const bool          saves = op->as.add.n > 1 || e->terms.max_len;
+    const struct moment before = remember(e);
+    wq_err err = saves ? wq__db_run(&e->db, WQ__SQL_SAVEPOINT) : WQ_OK;
+
+    if (err)
+        return err;
+    wq_err answer = add_each(e, op, out, failed);
+    if (!is_answer(answer))
+        return answer;
+    if (!answer && is_overfull(e, before.counts.known))
+        answer = WQ_EFULL;
+    if (answer)
+        put_back(e, &before);
+    if (answer && saves)
+        err = wq__db_run(&e->db, WQ__SQL_ROLLBACK_TO);
+    if (!err && saves)
+        err = wq__db_run(&e->db, WQ__SQL_RELEASE);
+    return err ? err : answer;
+}
+
+static void
+report(struct wq__op *op, const struct addition *additions)
+{
+    for (size_t i = 0; i < op->as.add.n; i++) {
+        if (op->as.add.added)
+            op->as.add.added[i] = additions[i].added;
+        if (op->as.add.delayed)
+            op->as.add.delayed[i] = additions[i].delay_ns;
+    }
+}
+
+static wq_err
+add_with_memory(struct wq__sqlite *e, struct wq__op *op,
+                struct addition *additions, struct wq__did *did)
+{
+    size_t failed = 0;
+    wq_err err = add_all(e, op, additions, &failed);
+
+    if (!err)
+        report(op, additions);
+    if (err == WQ_EGIVENUP) {
+        op->as.add.given_up = failed;
+        op->as.add.retries = additions[failed].retries;
+        did->drops++;
+        err = forget_key(e, op->as.add.keys[failed]);
+        return err ? err : WQ_EGIVENUP;
+    }
+    return err;
+}
+
+static wq_err
+add(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
+{
+    enum { FEW = 16 };
+    struct addition  few[FEW];
+    struct addition *additions = few;
+    const size_t     n = op->as.add.n;
+    wq_err           err = WQ_OK;
+
+    if (n == 0)
+        return WQ_OK;
+    if (e->terms.limiter.parts & WQ_PART_ITEM_BUCKET &&
+        op->as.add.how->rate_limited)
+        err = wq__sqlite_drop_full_buckets(e);
+    if (err)
+        return err;
+    if (n > FEW)
+        additions = calloc(n, sizeof *additions);
+    if (!additions)
+        return WQ_ENOMEM;
+    err = add_with_memory(e, op, additions, did);
+    if (additions != few)
+        free(additions);
+    e->must_sync |= !err;
+    return err;
+}
+
+/* ---- gets ----------------------------------------------------------------- */
+
+static bool
+is_held_back(const struct wq__op *op)
+{
+    const struct wq__op *finish = op->as.get.unless_failed;
+
+    return finish && finish->err != WQ_OK && finish->err != WQ_EGIVENUP;
+}
+
+/* Hand out the key of a row that is in the scratch core, READY. */
+static wq_err
+hand_out_imported(struct wq__sqlite *e, const struct wq__op *op,
+                  struct wq__row *row)
+{
+    struct wq__handed handed;
+    wq_item           next, *item;
+    wq_err            err =
+        wq__core_prepare_get(&e->scratch, e->now_ns, &next, &handed.waited_ns);
+
+    if (err)
+        return err;
+    handed.key = next.key;
+    handed.priority = next.priority;
+    handed.fence = next.fence;
+    handed.requeues = wq__sqlite_requeues(e, row);
+    err = op->as.get.take ? op->as.get.take(op->as.get.ctx, &handed) : WQ_OK;
+    if (err)
+        return err;
+    (void)wq__core_get(&e->scratch, e->now_ns, &item); /* prepared */
+    row->owner = e->session;
+    return WQ_OK;
+}
+
+/* WQ_ENOTFOUND: no key is READY. */
+static wq_err
+hand_out(struct wq__sqlite *e, const struct wq__op *op)
+{
+    struct wq__row before, row;
+    wq_key         key;
+    sqlite3_stmt  *s = wq__db_statement(&e->db, WQ__SQL_FIRST_READY);
+
+    if (!e->counts.ready)
+        return WQ_ENOTFOUND;
+    if (!s)
+        return wq__db_error(&e->db, "read");
+    (void)sqlite3_bind_int64(s, 1, e->queue);
+    const int code = wq__db_step(s);
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? WQ_ENOTFOUND
+                                   : wq__db_error(&e->db, "read");
+    wq__row_read(s, &before, &key);
+    row = before;
+    wq_err err = wq__row_import(e, key, &before, NULL);
+    if (!err)
+        err = hand_out_imported(e, op, &row);
+    err = err ? abandon(e, key, err) : WQ_OK;
+    if (!err)
+        wq__row_export(e, key, &row);
+    (void)sqlite3_reset(s); /* the key is gone; the row has an id */
+    return err ? err : wq__row_write(e, (wq_key){0}, &before, &row);
+}
+
+static wq_err
+get(struct wq__sqlite *e, struct wq__op *op)
+{
+    wq_err err = WQ_OK;
+
+    op->as.get.n = 0;
+    if (is_held_back(op))
+        return WQ_OK;
+    while (!err && op->as.get.n < op->as.get.max) {
+        err = hand_out(e, op);
+        op->as.get.n += !err;
+    }
+    if (!is_answer(err))
+        return err;
+    return err == WQ_ENOTFOUND || op->as.get.n ? WQ_OK : err;
+}
+
+/* ---- finishes ------------------------------------------------------------- */
+
+/* A hold that ends: the row as it was and as it will be, and its loan in the
+ * scratch core. */
+struct ending {
+    wq_key         key;
+    struct wq__row before, row;
+    wq_item       *item;
+};
+
+static void
+end_loan(struct wq__sqlite *e, const struct ending *x)
+{
+    int64_t work;
+
+    (void)wq__core_done(&e->scratch, x->item, e->now_ns, &work);
+}
+
+/* The key becomes DEAD, without any other state. The loan ends at the end of
+ * time, so that no cooldown keeps the record. */
+static void
+bury(struct wq__sqlite *e, struct ending *x)
+{
+    const int priority = x->item->priority;
+    int64_t   work;
+
+    (void)wq__core_remove_at_done(&e->scratch, x->key, hash_of(e, x->key),
+                                  true);
+    (void)wq__core_done(&e->scratch, x->item, WQ_FOREVER, &work);
+    wq__row_export(e, x->key, &x->row);
+    x->row.dead = true;
+    x->row.seq = wq__sqlite_number(e);
+    x->row.owner = 0;
+    x->row.expiries = 0;
+    x->row.image.priority = priority;
+    x->row.image.since_ns = e->now_ns;
+}
+
+static wq_err
+retry(struct wq__sqlite *e, struct wq__op *op, struct ending *x, int priority,
+      struct wq__did *did)
+{
+    const wq_add_options options = {
+        .size = sizeof options, .priority = priority, .rate_limited = true};
+    struct addition addition;
+    const wq_err    err = add_imported(e, &options, x->key, &x->row, &addition);
+
+    if (err == WQ_EGIVENUP) {
+        op->as.finish.retries = addition.retries;
+        bury(e, x);
+        wq__sqlite_forget(&x->row);
+        did->drops++;
+        return err;
+    }
+    if (err)
+        return err;
+    op->as.finish.delayed = addition.delay_ns;
+    end_loan(e, x);
+    return WQ_OK;
+}
+
+static wq_err
+run_after(struct wq__sqlite *e, const struct wq__op *op, struct ending *x,
+          int priority)
+{
+    const int64_t        after_ns = op->as.finish.result.after_ns;
+    const wq_add_options options = {.size = sizeof options,
+                                    .priority = priority,
+                                    .after_ns = after_ns > 0 ? after_ns : 0};
+    struct addition      addition;
+    const wq_err err = add_imported(e, &options, x->key, &x->row, &addition);
+
+    if (err)
+        return err;
+    end_loan(e, x);
+    wq__sqlite_forget(&x->row);
+    x->row.expiries = 0;
+    return WQ_OK;
+}
+
+static wq_err
+give_back(struct wq__sqlite *e, struct ending *x, int priority)
+{
+    const wq_err err =
+        wq__core_give_back(&e->scratch, x->item, priority, e->now_ns);
+
+    if (!err)
+        end_loan(e, x);
+    return err;
+}
+
+/* Is the answer one after which the row must be written? */
+static bool
+has_ended(wq_err err)
+{
+    return err == WQ_OK || err == WQ_EGIVENUP;
+}
+
+static wq_err
+settle(struct wq__sqlite *e, struct wq__op *op, struct ending *x,
+       struct wq__did *did)
+{
+    const wq_result result = op->as.finish.result;
+    const int       priority =
+        result.prioritized ? result.priority : x->item->priority;
+
+    e->must_sync |=
+        result.outcome != WQ_RESULT_DONE && result.outcome != WQ_RESULT_DROP;
+    switch (result.outcome) {
+    case WQ_RESULT_DONE:
+        end_loan(e, x);
+        wq__sqlite_forget(&x->row);
+        x->row.expiries = 0;
+        return WQ_OK;
+    case WQ_RESULT_AFTER:
+        return run_after(e, op, x, priority);
+    case WQ_RESULT_DROP:
+        end_loan(e, x);
+        return WQ_OK;
+    case WQ_RESULT_BACK:
+        return give_back(e, x, priority);
+    case WQ_RESULT_BURY:
+        bury(e, x);
+        return WQ_OK;
+    case WQ_RESULT_RETRY:
+    default:
+        return retry(e, op, x, priority, did);
+    }
+}
+
+/* DEAD rows were exported by bury(). */
+static wq_err
+write_ending(struct wq__sqlite *e, struct ending *x)
+{
+    if (!x->row.dead)
+        wq__row_export(e, x->key, &x->row);
+    if (!(x->row.image.states & WQ__HELD))
+        x->row.owner = 0;
+    return wq__row_write(e, x->key, &x->before, &x->row);
+}
+
+static bool
+is_held_by_us(const struct wq__sqlite *e, const struct wq__row *row,
+              uint64_t fence)
+{
+    return row->image.states & WQ__HELD && row->owner == e->session &&
+           row->image.fence == fence;
+}
+
+static wq_err
+finish(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
+{
+    struct ending x = {.key = op->as.finish.key};
+    wq_err        err = wq__row_find(e, x.key, &x.before);
+
+    if (err)
+        return err;
+    if (!is_held_by_us(e, &x.before, op->as.finish.fence))
+        return WQ_ELOST;
+    x.row = x.before;
+    const uint64_t dones = e->scratch.tally.dones;
+    err = wq__row_import(e, x.key, &x.before, &x.item);
+    if (!err)
+        err = settle(e, op, &x, did);
+    if (!has_ended(err))
+        return abandon(e, x.key, err);
+    did->dones += e->scratch.tally.dones - dones;
+    const wq_err written = write_ending(e, &x);
+    return written ? written : err;
+}
+
+wq_err
+wq__sqlite_give_back(struct wq__sqlite *e, wq_key key,
+                     const struct wq__row *before, bool expired)
+{
+    const unsigned max = e->terms.max_expiries;
+    struct ending  x = {.key = key, .before = *before, .row = *before};
+    wq_err         err = wq__row_import(e, key, before, &x.item);
+
+    if (err)
+        return err;
+    if (expired && max && before->expiries + 1 >= max) {
+        bury(e, &x);
+    } else {
+        x.row.expiries += expired;
+        err = give_back(e, &x, x.item->priority);
+    }
+    return err ? abandon(e, key, err) : write_ending(e, &x);
+}
+
+/* ---- one key -------------------------------------------------------------- */
+
+/* Change a row that is in the scratch core by a verb of the core. */
+static wq_err
+change(struct wq__sqlite *e, wq_key key, const struct wq__row *before,
+       wq_err (*verb)(struct wq__core *, wq_key, uint32_t, int64_t))
+{
+    struct wq__row row = *before;
+    wq_err         err = wq__row_import(e, key, before, NULL);
+
+    if (!err)
+        err = verb(&e->scratch, key, hash_of(e, key), e->now_ns);
+    if (err)
+        return abandon(e, key, err);
+    wq__row_export(e, key, &row);
+    if (!wq__row_is_known(&row))
+        row.expiries = 0;
+    e->must_sync = true;
+    return wq__row_write(e, key, before, &row);
+}
+
+static wq_err
+remove_key(struct wq__sqlite *e, wq_key key)
+{
+    struct wq__row before;
+    const wq_err   err = wq__row_find(e, key, &before);
+
+    if (err)
+        return err;
+    if (!before.dead)
+        return change(e, key, &before, wq__core_remove);
+    struct wq__row row = before;
+    row.dead = false;
+    row.seq = 0;
+    row.image = (struct wq__image){.states = 0};
+    e->must_sync = true;
+    return wq__row_write(e, key, &before, &row);
+}
+
+static wq_err
+cancel(struct wq__sqlite *e, wq_key key)
+{
+    struct wq__row before;
+    const wq_err   err = wq__row_find(e, key, &before);
+
+    return err ? err : change(e, key, &before, wq__core_cancel);
+}
+
+static wq_err
+revive(struct wq__sqlite *e, wq_key key)
+{
+    struct wq__row before, row;
+    wq_added       what;
+    wq_err         err = wq__row_find(e, key, &before);
+
+    if (err)
+        return err;
+    if (!before.dead)
+        return WQ_ENOTFOUND;
+    row = before;
+    row.dead = false;
+    wq__sqlite_forget(&row);
+    err = wq__row_import(e, key, &before, NULL); /* DEAD: only the numbers */
+    if (!err)
+        err =
+            wq__core_add_with_priority(&e->scratch, key, hash_of(e, key),
+                                       e->now_ns, before.image.priority, &what);
+    if (err)
+        return abandon(e, key, err);
+    e->must_sync = true;
+    return wq__row_save(e, key, &before, &row);
+}
+
+static wq_err
+read_requeues(struct wq__sqlite *e, struct wq__op *op)
+{
+    struct wq__row row;
+    const wq_err   err = wq__row_find(e, op->as.one.key, &row);
+
+    if (!err)
+        op->as.one.requeues = wq__sqlite_requeues(e, &row);
+    return err;
+}
+
+/* ---- deadlines ------------------------------------------------------------ */
+
+/* How many deadlines act in one transaction, which takes some 0.3 s then. */
+enum { PROMOTIONS = 1 << 16 };
+
+/* The first row that `which` finds at now: its deadline acts, or its cooldown
+ * ends. WQ_ENOTFOUND: there is none. */
+static wq_err
+promote_first(struct wq__sqlite *e, enum wq__statement which)
+{
+    struct wq__row before, row;
+    wq_key         key;
+    sqlite3_stmt  *s = wq__db_statement(&e->db, which);
+
+    if (!s)
+        return wq__db_error(&e->db, "read");
+    (void)sqlite3_bind_int64(s, 1, e->queue);
+    (void)sqlite3_bind_int64(s, 2, e->now_ns);
+    const int code = wq__db_step(s);
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? WQ_ENOTFOUND
+                                   : wq__db_error(&e->db, "read");
+    wq__row_read(s, &before, &key);
+    row = before;
+    const wq_err err = wq__row_import(e, key, &before, NULL);
+    if (!err) {
+        wq__core_promote(&e->scratch, e->now_ns);
+        wq__row_export(e, key, &row);
+    }
+    (void)sqlite3_reset(s);
+    return err ? err : wq__row_write(e, (wq_key){0}, &before, &row);
+}
+
+wq_err
+wq__sqlite_promote(struct wq__sqlite *e)
+{
+    wq_err err = WQ_OK;
+
+    if (e->counts.next_ns > e->now_ns)
+        return WQ_OK;
+    for (int i = 0; i < PROMOTIONS && !err; i++)
+        err = promote_first(e, WQ__SQL_FIRST_DUE);
+    e->more_to_do |= !err;
+    if (err == WQ_ENOTFOUND)
+        err = WQ_OK;
+    for (int i = 0; i < PROMOTIONS && !err; i++)
+        err = promote_first(e, WQ__SQL_FIRST_COOL);
+    return err == WQ_ENOTFOUND ? WQ_OK : err;
+}
+
+/* ---- interface ------------------------------------------------------------ */
+
+static wq_err
+dispatch(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
+{
+    switch (op->kind) {
+    case WQ__OP_ADD:
+        return add(e, op, did);
+    case WQ__OP_GET:
+        return get(e, op);
+    case WQ__OP_FINISH:
+        return finish(e, op, did);
+    case WQ__OP_REMOVE:
+        return remove_key(e, op->as.one.key);
+    case WQ__OP_CANCEL:
+        return cancel(e, op->as.one.key);
+    case WQ__OP_FORGET:
+        return forget_key(e, op->as.one.key);
+    case WQ__OP_REVIVE:
+        return revive(e, op->as.one.key);
+    case WQ__OP_REQUEUES:
+        return read_requeues(e, op);
+    case WQ__OP_KEY_INFO:
+        return wq__sqlite_read_key(e, op->as.one.key, op->as.one.info);
+    case WQ__OP_STATS:
+        return wq__sqlite_read_stats(e, op->as.stats);
+    case WQ__OP_DEPTHS:
+        return wq__sqlite_read_depths(e, op->as.depths.out, op->as.depths.max,
+                                      op->as.depths.n);
+    case WQ__OP_WALK:
+        return wq__sqlite_walk(e, op);
+    case WQ__OP_CHECK:
+        return wq__sqlite_check(e, op->as.check.problem, op->as.check.ctx);
+    }
+    return WQ_ENOTSUP;
+}
+
+wq_err
+wq__sqlite_carry_out(struct wq__sqlite *e, struct wq__op *op,
+                     struct wq__did *did)
+{
+    const struct moment before = remember(e);
+
+    op->err = dispatch(e, op, did);
+    if (!has_ended(op->err))
+        put_back(e, &before);
+    return is_answer(op->err) ? WQ_OK : op->err;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* store.h: what is an engine of an SQLite queue made of?
+ *
+ * An engine (shared/engine.h) whose store is a database file. Every batch is one
+ * transaction. What a verb does to a key is decided by the core, as for queues
+ * in memory: the row of the key is put into a scratch core that holds no other
+ * key, the core's own function is called, and the row is written back. SQL only
+ * finds rows: by key, the first READY one, those that are due.
+ *
+ *   open.c      opening a queue: options, URL, errors
+ *   database.c  the file: schema, statements, what SQLite's errors mean
+ *   time.c      the clock that all processes and boots agree on
+ *   rows.c      rows in and out of the scratch core
+ *   limits.c    limiters whose state is in the file
+ *   ops.c       what each operation does
+ *   view.c      stats, depths, walks, the check of all invariants
+ *   sessions.c  holders that have ended, and what becomes of their keys
+ *   engine.c    transactions; durability; the verbs of an engine
+ *   side.h      what the processes that use the file know of each other
+ *
+ * One thread at a time uses a struct wq__sqlite, but for renew(), wait(), kick()
+ * and fd(), which use `side` and what never changes.
+ */
+#ifndef WQ_SQLITE_STORE_H
+#define WQ_SQLITE_STORE_H
+
+#include <stdatomic.h>
+
+#include <sqlite3.h>
+
+#include <wq/sqlite.h>
+
+#include "core/core.h"
+#include "core/image.h"
+#include "shared/engine.h"
+#include "side.h"
+
+/* ---- the file ------------------------------------------------------------- */
+
+/* `PRAGMA application_id`: "wq", and `PRAGMA user_version`. */
+enum { WQ__SQLITE_APPLICATION = 0x77710001, WQ__SQLITE_SCHEMA = 1 };
+
+/* The columns that a struct wq__row is read from, in this order. */
+#define WQ__ROW_COLUMNS                                                        \
+    "id, key, st, flags, prio, seq, since, hprio, fence, owner, got, due, "    \
+    "arrival, dprio, cool, latest, cool_next, cool_wait, cool_until, fails, "  \
+    "failed, expiries, tokens, tokens_ns"
+
+/* Statements that are prepared once. */
+#define WQ__STATEMENTS(X)                                                      \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                \
+    X(COMMIT, "COMMIT")                                                        \
+    X(ROLLBACK, "ROLLBACK")                                                    \
+    X(SAVEPOINT, "SAVEPOINT op")                                               \
+    X(RELEASE, "RELEASE op")                                                   \
+    X(ROLLBACK_TO, "ROLLBACK TO op")                                           \
+    X(BY_KEY, "SELECT " WQ__ROW_COLUMNS                                        \
+              " FROM key WHERE hash=?1 AND queue=?2 AND key=?3")               \
+    X(FIRST_READY,                                                             \
+      "SELECT " WQ__ROW_COLUMNS " FROM key WHERE queue=?1 AND st=1"            \
+      " ORDER BY prio DESC, seq LIMIT 1")                                      \
+    X(FIRST_DUE, "SELECT " WQ__ROW_COLUMNS                                     \
+                 " FROM key WHERE queue=?1 AND due<=?2 AND due IS NOT NULL"    \
+                 " ORDER BY due, arrival LIMIT 1")                             \
+    X(FIRST_COOL,                                                              \
+      "SELECT " WQ__ROW_COLUMNS " FROM key WHERE queue=?1 AND cool<=?2"        \
+      " AND cool IS NOT NULL ORDER BY cool LIMIT 1")                           \
+    X(FIRST_FULL, "SELECT " WQ__ROW_COLUMNS                                    \
+                  " FROM key WHERE queue=?1 AND tokens_ns IS NOT NULL"         \
+                  " AND tokens_ns>?2 ORDER BY tokens_ns LIMIT 1")              \
+    X(HELD_BY, "SELECT " WQ__ROW_COLUMNS                                       \
+               " FROM key WHERE queue=?1 AND st=2 AND owner=?2 AND fence>?3"   \
+               " ORDER BY fence LIMIT 1")                                      \
+    X(OWNER_AFTER, "SELECT owner FROM key WHERE queue=?1 AND st=2"             \
+                   " AND owner>?2 ORDER BY owner LIMIT 1")                     \
+    X(WALK, "SELECT " WQ__ROW_COLUMNS                                          \
+            " FROM key WHERE id>?1 AND queue=?2 ORDER BY id LIMIT ?3")         \
+    X(NEXT_DUE, "SELECT due FROM key WHERE queue=?1 AND due IS NOT NULL"       \
+                " ORDER BY due LIMIT 1")                                       \
+    X(NEXT_COOL, "SELECT cool FROM key WHERE queue=?1 AND cool IS NOT NULL"    \
+                 " ORDER BY cool LIMIT 1")                                     \
+    X(INSERT,                                                                  \
+      "INSERT INTO key(key, st, flags, prio, seq, since, hprio, fence, owner," \
+      " got, due, arrival, dprio, cool, latest, cool_next, cool_wait,"         \
+      " cool_until, fails, failed, expiries, tokens, tokens_ns, queue, hash)"  \
+      " VALUES(?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"   \
+      "?19,?20,?21,?22,?23,?24,?25,?26)")                                      \
+    X(UPDATE,                                                                  \
+      "UPDATE key SET st=?3, flags=?4, prio=?5, seq=?6, since=?7, hprio=?8,"   \
+      " fence=?9, owner=?10, got=?11, due=?12, arrival=?13, dprio=?14,"        \
+      " cool=?15, latest=?16, cool_next=?17, cool_wait=?18, cool_until=?19,"   \
+      " fails=?20, failed=?21, expiries=?22, tokens=?23, tokens_ns=?24"        \
+      " WHERE id=?1")                                                          \
+    X(DELETE, "DELETE FROM key WHERE id=?1")                                   \
+    X(COUNT, "SELECT count(*) FILTER (WHERE st=1), count(*) FILTER (WHERE"     \
+             " st=2), count(*) FILTER (WHERE st=2 AND flags&1), count(due),"   \
+             " count(*) FILTER (WHERE st=4), count(*) FILTER (WHERE st IN"     \
+             " (1,2,4) OR due IS NOT NULL OR cool IS NOT NULL)"                \
+             " FROM key WHERE queue=?1")                                       \
+    X(HELD_TIMES, "SELECT count(*), min(got), total(got) FROM key"             \
+                  " WHERE queue=?1 AND st=2")                                  \
+    X(HOLDERS, "SELECT count(DISTINCT owner) FROM key"                         \
+               " WHERE queue=?1 AND st=2")                                     \
+    X(DEPTHS, "SELECT prio, count(*) FROM key WHERE queue=?1 AND st=1"         \
+              " GROUP BY prio"                                                 \
+              " UNION ALL SELECT prio, count(*) FROM key"                      \
+              " WHERE queue=?1 AND st=2 AND flags&1 GROUP BY prio"             \
+              " UNION ALL SELECT dprio, 0 FROM key"                            \
+              " WHERE queue=?1 AND due IS NOT NULL GROUP BY dprio")            \
+    X(GET_BUCKET, "SELECT tokens, tokens_ns FROM queue WHERE id=?1")           \
+    X(SET_BUCKET, "UPDATE queue SET tokens=?2, tokens_ns=?3 WHERE id=?1")      \
+    X(GET_META, "SELECT number, boot, epoch_ns, seen_ns FROM meta")            \
+    X(SET_META, "UPDATE meta SET number=?1, boot=?2, epoch_ns=?3, seen_ns=?4")
+
+enum wq__statement {
+#define WQ__STATEMENT_NUMBER(name, sql) WQ__SQL_##name,
+    WQ__STATEMENTS(WQ__STATEMENT_NUMBER)
+#undef WQ__STATEMENT_NUMBER
+        WQ__STATEMENTS_LEN
+};
+
+struct wq__db {
+    sqlite3      *sqlite;
+    sqlite3_stmt *statements[WQ__STATEMENTS_LEN]; /* made at the first use */
+    const char   *path;
+};
+
+/* ---- one row -------------------------------------------------------------- */
+
+/* `key.st` */
+enum wq__row_state {
+    WQ__ROW_READY = 1,
+    WQ__ROW_HELD = 2,
+    WQ__ROW_OTHER = 3, /* WAITING, in a cooldown, or only with failures */
+    WQ__ROW_DEAD = 4,
+};
+
+/* `key.flags`. Numbers of the file format: never change them. */
+enum wq__row_flag {
+    WQ__ROW_DIRTY = 1,
+    WQ__ROW_BACKOFF = 2,
+    WQ__ROW_COVERS_ADD = 4,
+    WQ__ROW_DEBOUNCED = 8,
+};
+
+/* All that the file knows of a key. */
+struct wq__row {
+    int64_t          id;    /* 0: there is no row */
+    bool             dead;  /* DEAD: then no other state */
+    struct wq__image image; /* what the core knows; DEAD: `priority` */
+    int64_t          seq;   /* READY: its place in the order; DEAD: likewise */
+    int64_t          owner; /* HELD: the session */
+    uint32_t         fails; /* since its last success */
+    int64_t          failed_ns; /* when it failed last */
+    uint32_t         expiries;  /* holds that ended with their session */
+    bool             has_bucket;
+    double           tokens;    /* its own bucket */
+    int64_t          tokens_ns; /* when that was written */
+};
+
+/* ---- the engine ----------------------------------------------------------- */
+
+/* The clock of the store (time.c). */
+struct wq__sqlite_clock {
+    wq_clock base;
+    int64_t  epoch_ns; /* the store's time minus CLOCK_BOOTTIME */
+};
+
+struct wq__sqlite {
+    struct wq__engine       base;
+    struct wq__terms        terms;
+    wq_sqlite_sync          sync;
+    int                     holder_pid; /* 0: holds belong to the session */
+    char                   *path;       /* owned */
+    uint32_t                queue;      /* its id in the file */
+    uint64_t                secret[2];  /* of the file: for hashes of keys */
+    struct wq__db           db;
+    struct wq__side        *side;
+    struct wq__sqlite_clock clock;
+    struct wq__core         scratch; /* empty between operations */
+    uint64_t                random;  /* state of the random numbers of jitter */
+
+    int64_t session; /* the own one; 0: none */
+    /* It began in a batch that the shell has not heard of. Written by run() and
+     * reconcile(), read by renew(): sequentially consistent, it is rare. */
+    atomic_bool unreported;
+
+    /* ---- the transaction under way ---- */
+    int64_t                now_ns;
+    struct wq__side_counts counts;     /* as they will be after it */
+    int64_t                number;     /* the last one in use */
+    int64_t                ceiling;    /* numbers up to here are reserved */
+    size_t                 made_ready; /* keys that became READY */
+    bool                   wrote;
+    bool                   must_sync; /* an operation has promised something */
+    bool    stale_next; /* counts.next_ns was that of a deadline that is gone */
+    bool    more_to_do; /* deadlines or ended holds are left for the next */
+    int64_t buries;     /* a session that holds nothing any more; 0: none */
+    bool    has_bucket; /* `bucket_*` were read */
+    bool    bucket_moved; /* ... and changed */
+    double  bucket_tokens;
+    int64_t bucket_ns;
+    int     wal_frames; /* in the WAL after the last commit */
+};
+
+/* ---- database.c ----------------------------------------------------------- */
+
+/* Open the file, which may be empty. `create` makes it. */
+wq_err wq__db_open(struct wq__db *db, const char *path, bool create,
+                   int64_t busy_ns);
+void   wq__db_close(struct wq__db *db);
+
+/* Keep *frames, the number of pages in the WAL, up to date. */
+void wq__db_count_frames(struct wq__db *db, int *frames);
+
+/* Is it one of ours? *empty: it is new. WQ_EINVAL, WQ_EVERSION, ... Reads
+ * only. */
+wq_err wq__db_check(struct wq__db *db, bool *empty);
+
+/* Make the tables of an empty file; then it is durable. */
+wq_err wq__db_make(struct wq__db *db);
+
+/* Set the connection up: WAL, no automatic checkpoints, and so on. */
+wq_err wq__db_set_up(struct wq__db *db, wq_sqlite_sync sync);
+
+/* The id of a queue by name. WQ_ENOTFOUND, unless `create`. */
+wq_err wq__db_queue(struct wq__db *db, const char *name, bool create,
+                    uint32_t *id);
+wq_err wq__db_secret(struct wq__db *db, uint64_t secret[2]);
+
+/* A statement, ready to be bound. NULL: see wq__db_error(). */
+sqlite3_stmt *wq__db_statement(struct wq__db *db, enum wq__statement which);
+
+/* Run a bound statement that returns no row, or at most one: SQLITE_DONE,
+ * SQLITE_ROW, or an error. After SQLITE_ROW call sqlite3_reset(). */
+int wq__db_step(sqlite3_stmt *s);
+
+/* Run a statement without arguments and results. */
+wq_err wq__db_run(struct wq__db *db, enum wq__statement which);
+
+/* What the last error of SQLite means, with a sentence, if nothing was
+ * committed: WQ_EAWAY; WQ_EINVAL: it is not a database. */
+wq_err wq__db_error(struct wq__db *db, const char *doing);
+
+/* ---- time.c --------------------------------------------------------------- */
+
+/* The clock `given` by the user, or that of the store. */
+void wq__sqlite_clock_init(struct wq__sqlite *e, wq_clock *given);
+
+/* In a transaction: agree on the time with all that have used the file, and
+ * reserve numbers. `fresh`: nobody uses the file. */
+wq_err wq__sqlite_begin_epoch(struct wq__sqlite *e, bool fresh);
+
+/* In a transaction: a new number, larger than all before. */
+int64_t wq__sqlite_number(struct wq__sqlite *e);
+
+/* Before a commit: the file reserves all numbers that are in use. */
+wq_err wq__sqlite_reserve(struct wq__sqlite *e);
+
+/* ---- rows.c --------------------------------------------------------------- */
+
+int64_t wq__sqlite_hash(const struct wq__sqlite *e, wq_key key);
+
+/* Read the row of `key`; row->id is 0 if there is none. */
+wq_err wq__row_find(struct wq__sqlite *e, wq_key key, struct wq__row *row);
+
+/* Read the row that a statement has arrived at. The key is valid until the
+ * statement is reset. */
+void wq__row_read(sqlite3_stmt *s, struct wq__row *row, wq_key *key);
+
+/* Put the row into the scratch core; *item, unless NULL: its loan, or NULL. */
+wq_err wq__row_import(struct wq__sqlite *e, wq_key key,
+                      const struct wq__row *row, wq_item **item);
+
+/* Take the key out of the scratch core, into row->image. */
+void wq__row_export(struct wq__sqlite *e, wq_key key, struct wq__row *row);
+
+/* Write the row if it differs from `before`: insert, update or delete it. Keeps
+ * the counts, and gives a key that became READY its place. */
+wq_err wq__row_write(struct wq__sqlite *e, wq_key key,
+                     const struct wq__row *before, struct wq__row *row);
+
+/* Export and write. */
+wq_err wq__row_save(struct wq__sqlite *e, wq_key key,
+                    const struct wq__row *before, struct wq__row *row);
+
+/* Does the queue know the key: has it a state, or a cooldown? */
+bool wq__row_is_known(const struct wq__row *row);
+
+/* ---- limits.c ------------------------------------------------------------- */
+
+/* How often the key has failed. */
+unsigned wq__sqlite_requeues(const struct wq__sqlite *e,
+                             const struct wq__row    *row);
+
+/* Count a failure, and say how long the key waits. */
+wq_err wq__sqlite_when(struct wq__sqlite *e, struct wq__row *row,
+                       int64_t *delay_ns);
+
+/* The key has succeeded. */
+void wq__sqlite_forget(struct wq__row *row);
+
+/* Before a commit: write the queue's bucket if it has changed. */
+wq_err wq__sqlite_save_bucket(struct wq__sqlite *e);
+
+/* Buckets of keys that are full again are forgotten, a few at a time. */
+wq_err wq__sqlite_drop_full_buckets(struct wq__sqlite *e);
+
+/* ---- ops.c ---------------------------------------------------------------- */
+
+/* All deadlines that have passed act; cooldowns end. */
+wq_err wq__sqlite_promote(struct wq__sqlite *e);
+
+/* Carry out an operation. Returns an error only if the transaction must end. */
+wq_err wq__sqlite_carry_out(struct wq__sqlite *e, struct wq__op *op,
+                            struct wq__did *did);
+
+/* The hold of a row ends: READY again; `expired`: counts an expiry, and may be
+ * DEAD then. */
+wq_err wq__sqlite_give_back(struct wq__sqlite *e, wq_key key,
+                            const struct wq__row *before, bool expired);
+
+/* ---- view.c --------------------------------------------------------------- */
+
+wq_err wq__sqlite_recount(struct wq__sqlite *e);
+wq_err wq__sqlite_read_key(struct wq__sqlite *e, wq_key key, wq_key_info *info);
+wq_err wq__sqlite_read_stats(struct wq__sqlite *e, wq_stats *out);
+wq_err wq__sqlite_read_depths(struct wq__sqlite *e, wq_depth *out, size_t max,
+                              size_t *n);
+wq_err wq__sqlite_walk(struct wq__sqlite *e, struct wq__op *op);
+wq_err wq__sqlite_check(struct wq__sqlite *e,
+                        void (*problem)(void *ctx, const char *text),
+                        void *ctx);
+/* The first time that NEXT_DUE or NEXT_COOL finds. */
+wq_err wq__sqlite_next(struct wq__sqlite *e, enum wq__statement which,
+                       int64_t *out);
+/* Before a commit: find counts.next_ns anew if it is stale. */
+wq_err wq__sqlite_refresh_next(struct wq__sqlite *e);
+
+/* ---- sessions.c ----------------------------------------------------------- */
+
+/* Another session that has ended gives back its keys. */
+wq_err wq__sqlite_settle_others(struct wq__sqlite *e, struct wq__did *did);
+
+/* Give back all that the own session holds. */
+wq_err wq__sqlite_return_own(struct wq__sqlite *e, bool expired);
+
+/* Give back what the own session holds and `known` does not name, without an
+ * expiry. */
+wq_err wq__sqlite_release(struct wq__sqlite *e, const struct wq__known *known,
+                          size_t n);
+
+/* Keys whose owner no process knows: after a loss of power, or of the
+ * directory. */
+wq_err wq__sqlite_adopt_orphans(struct wq__sqlite *e);
+
+/* ---- engine.c ------------------------------------------------------------- */
+
+extern const struct wq__engine_ops wq__sqlite_ops, wq__sqlite_lease_ops;
+
+/* The engine has its file and its side: begin the first session. `fresh`: as by
+ * wq__side_open(). */
+wq_err wq__sqlite_join(struct wq__sqlite *e, bool fresh);
+
+/* Free an engine, joined or not. */
+void wq__sqlite_free(struct wq__sqlite *e, bool forked);
+
+#endif

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* view.c: what is in the file, for programs and people to look at?
+ *
+ * Cost: stats O(HELD keys), depths O(READY and WAITING keys), a walk O(n) in
+ * steps of some hundred rows, a check and a recount O(n).
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/span.h"
+#include "error/error.h"
+#include "store.h"
+
+/* A statement whose first parameter is the queue. */
+static sqlite3_stmt *
+about_queue(struct wq__sqlite *e, enum wq__statement which)
+{
+    sqlite3_stmt *s = wq__db_statement(&e->db, which);
+
+    if (s)
+        (void)sqlite3_bind_int64(s, 1, e->queue);
+    return s;
+}
+
+wq_err
+wq__sqlite_next(struct wq__sqlite *e, enum wq__statement which, int64_t *out)
+{
+    sqlite3_stmt *s = about_queue(e, which);
+    const int     code = s ? wq__db_step(s) : SQLITE_ERROR;
+
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return wq__db_error(&e->db, "read");
+    *out = code == SQLITE_ROW ? sqlite3_column_int64(s, 0) : WQ_FOREVER;
+    (void)sqlite3_reset(s);
+    return WQ_OK;
+}
+
+/* The earliest deadline, or end of a cooldown. */
+static wq_err
+find_next(struct wq__sqlite *e, int64_t *out)
+{
+    int64_t      due_ns, cool_ns;
+    const wq_err err = wq__sqlite_next(e, WQ__SQL_NEXT_DUE, &due_ns);
+
+    if (err)
+        return err;
+    const wq_err other = wq__sqlite_next(e, WQ__SQL_NEXT_COOL, &cool_ns);
+    if (!other)
+        *out = due_ns < cool_ns ? due_ns : cool_ns;
+    return other;
+}
+
+wq_err
+wq__sqlite_refresh_next(struct wq__sqlite *e)
+{
+    if (!e->stale_next)
+        return WQ_OK;
+    e->stale_next = false;
+    return find_next(e, &e->counts.next_ns);
+}
+
+static wq_err
+count_rows(struct wq__sqlite *e, struct wq__side_counts *out)
+{
+    sqlite3_stmt *s = about_queue(e, WQ__SQL_COUNT);
+
+    if (!s || wq__db_step(s) != SQLITE_ROW)
+        return wq__db_error(&e->db, "count the keys of");
+    *out = (struct wq__side_counts){
+        .ready = (uint64_t)sqlite3_column_int64(s, 0),
+        .held = (uint64_t)sqlite3_column_int64(s, 1),
+        .dirty = (uint64_t)sqlite3_column_int64(s, 2),
+        .waiting = (uint64_t)sqlite3_column_int64(s, 3),
+        .dead = (uint64_t)sqlite3_column_int64(s, 4),
+        .known = (uint64_t)sqlite3_column_int64(s, 5),
+        .valid = 1,
+    };
+    (void)sqlite3_reset(s);
+    return find_next(e, &out->next_ns);
+}
+
+wq_err
+wq__sqlite_recount(struct wq__sqlite *e)
+{
+    return count_rows(e, &e->counts);
+}
+
+/* ---- keys ----------------------------------------------------------------- */
+
+static void
+describe_dead(const struct wq__row *row, wq_key_info *info)
+{
+    info->states = WQ_STATE_DEAD;
+    info->priority = row->image.priority;
+    info->ready_ns = info->held_ns = info->wait_ns = -1;
+    info->fence = 0;
+}
+
+/* What is known of a key, whose row is not in the scratch core. */
+static wq_err
+describe(struct wq__sqlite *e, wq_key key, const struct wq__row *row,
+         wq_key_info *info)
+{
+    struct wq__core *c = &e->scratch;
+    const uint32_t   hash = wq__core_hash(c, key);
+    const wq_err     err = wq__row_import(e, key, row, NULL);
+
+    if (err)
+        return err;
+    if (row->dead)
+        describe_dead(row, info);
+    else
+        wq__core_key_info(c, key, hash, e->now_ns, info);
+    wq__core_expel(c, key, hash);
+    if (!e->terms.ages)
+        info->ready_ns = info->held_ns = -1;
+    info->requeues = wq__sqlite_requeues(e, row);
+    info->group = (wq_key){0};
+    return WQ_OK;
+}
+
+wq_err
+wq__sqlite_read_key(struct wq__sqlite *e, wq_key key, wq_key_info *info)
+{
+    struct wq__row row;
+    const wq_err   err = wq__row_find(e, key, &row);
+
+    return err ? err : describe(e, key, &row, info);
+}
+
+/* Visit the row that a statement has arrived at. *full: no space for it. */
+static wq_err
+visit(struct wq__sqlite *e, struct wq__op *op, sqlite3_stmt *s, bool *full)
+{
+    wq_key_info    info = {.size = sizeof info};
+    struct wq__row row;
+    wq_key         key;
+
+    wq__row_read(s, &row, &key);
+    const wq_err err = describe(e, key, &row, &info);
+    if (err)
+        return err;
+    *full = info.states & op->as.walk.states &&
+            !op->as.walk.found(op->as.walk.ctx, key, &info);
+    if (!*full)
+        op->as.walk.cursor = (uint64_t)row.id;
+    return WQ_OK;
+}
+
+wq_err
+wq__sqlite_walk(struct wq__sqlite *e, struct wq__op *op)
+{
+    enum { ROWS = 256 }; /* in one batch: some, not all */
+    sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_WALK);
+    wq_err        err = WQ_OK;
+    bool          full = false;
+    int           n = 0, code = SQLITE_ROW;
+
+    if (!s)
+        return wq__db_error(&e->db, "read");
+    (void)sqlite3_bind_int64(s, 1, (int64_t)op->as.walk.cursor);
+    (void)sqlite3_bind_int64(s, 2, e->queue);
+    (void)sqlite3_bind_int(s, 3, ROWS);
+    while (!err && !full && (code = wq__db_step(s)) == SQLITE_ROW) {
+        err = visit(e, op, s, &full);
+        n++;
+    }
+    (void)sqlite3_reset(s);
+    if (!err && code != SQLITE_ROW && code != SQLITE_DONE)
+        err = wq__db_error(&e->db, "read");
+    op->as.walk.ended = !err && !full && n < ROWS;
+    return err;
+}
+
+/* ---- numbers -------------------------------------------------------------- */
+
+static int64_t
+until(int64_t now, int64_t at)
+{
+    return at == WQ_FOREVER ? WQ_FOREVER : wq__span_between(now, at);
+}
+
+/* The ages of the HELD keys. */
+static wq_err
+read_ages(struct wq__sqlite *e, wq_stats *out)
+{
+    sqlite3_stmt *s = about_queue(e, WQ__SQL_HELD_TIMES);
+
+    if (!s || wq__db_step(s) != SQLITE_ROW)
+        return wq__db_error(&e->db, "read");
+    const double n = sqlite3_column_double(s, 0);
+    const double sum = n * (double)e->now_ns - sqlite3_column_double(s, 2);
+    out->longest_ns =
+        n > 0 ? wq__span_between(sqlite3_column_int64(s, 1), e->now_ns) : 0;
+    out->unfinished_ns =
+        sum >= 9.2e18 ? INT64_MAX : (int64_t)(sum > 0 ? sum : 0);
+    if (out->unfinished_ns < out->longest_ns || n == 1)
+        out->unfinished_ns = out->longest_ns;
+    (void)sqlite3_reset(s);
+    return WQ_OK;
+}
+
+static wq_err
+read_holders(struct wq__sqlite *e, size_t *out)
+{
+    sqlite3_stmt *s = about_queue(e, WQ__SQL_HOLDERS);
+
+    if (!s || wq__db_step(s) != SQLITE_ROW)
+        return wq__db_error(&e->db, "read");
+    *out = (size_t)sqlite3_column_int64(s, 0);
+    (void)sqlite3_reset(s);
+    return WQ_OK;
+}
+
+/* Counts are those of the handles: the shell knows them. */
+wq_err
+wq__sqlite_read_stats(struct wq__sqlite *e, wq_stats *out)
+{
+    const struct wq__side_counts *n = &e->counts;
+    int64_t                       due_ns;
+    wq_err err = wq__sqlite_next(e, WQ__SQL_NEXT_DUE, &due_ns);
+
+    if (err)
+        return err;
+    *out = (wq_stats){
+        .size = out->size,
+        .ready = n->ready,
+        .held = n->held,
+        .dirty = n->dirty,
+        .waiting = n->waiting,
+        .known = n->known,
+        .next_ns = until(e->now_ns, due_ns),
+        .unfinished_ns = -1,
+        .longest_ns = -1,
+        .offered = n->ready,
+        .dead = n->dead,
+    };
+    err = read_holders(e, &out->holders);
+    return err || !e->terms.ages ? err : read_ages(e, out);
+}
+
+/* Add to the depth of a priority; those beyond `max` are only counted. */
+static void
+add_depth(wq_depth *out, size_t max, size_t *n, int priority, size_t keys)
+{
+    const size_t stored = *n < max ? *n : max;
+    size_t       i = 0;
+
+    while (i < stored && out[i].priority != priority)
+        i++;
+    if (i < stored)
+        out[i].keys += keys;
+    else if (*n < max)
+        out[(*n)++] = (wq_depth){priority, keys};
+    else
+        ++*n;
+}
+
+wq_err
+wq__sqlite_read_depths(struct wq__sqlite *e, wq_depth *out, size_t max,
+                       size_t *n)
+{
+    sqlite3_stmt *s = about_queue(e, WQ__SQL_DEPTHS);
+    int           code = SQLITE_ERROR;
+
+    *n = 0;
+    add_depth(out, max, n, 0, 0); /* always in use */
+    while (s && (code = wq__db_step(s)) == SQLITE_ROW)
+        add_depth(out, max, n, sqlite3_column_int(s, 0),
+                  (size_t)sqlite3_column_int64(s, 1));
+    return code == SQLITE_DONE ? WQ_OK : wq__db_error(&e->db, "read");
+}
+
+/* ---- the check ------------------------------------------------------------ */
+
+struct check {
+    struct wq__sqlite *e;
+    void (*problem)(void *ctx, const char *text);
+    void *ctx;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+complain(const struct check *c, const char *format, ...)
+{
+    char    text[512];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    c->problem(c->ctx, text);
+}
+
+/* Every row that a statement finds is a problem: "%lld" is its first column. */
+static wq_err
+complain_about(const struct check *c, const char *query, const char *what)
+{
+    struct wq__sqlite *e = c->e;
+    sqlite3_stmt      *s = NULL;
+    int                code = SQLITE_ERROR;
+
+    if (sqlite3_prepare_v2(e->db.sqlite, query, -1, &s, NULL) == SQLITE_OK) {
+        (void)sqlite3_bind_int64(s, 1, e->queue);
+        (void)sqlite3_bind_int64(s, 2, e->number);
+        while ((code = sqlite3_step(s)) == SQLITE_ROW)
+            complain(c, "row %lld of the table 'key': %s",
+                     (long long)sqlite3_column_int64(s, 0), what);
+    }
+    const wq_err err =
+        code == SQLITE_DONE ? WQ_OK : wq__db_error(&e->db, "check");
+    (void)sqlite3_finalize(s);
+    return err;
+}
+
+/* What SQLite itself has to say: "ok", or lines. */
+static wq_err
+check_integrity(const struct check *c)
+{
+    struct wq__sqlite *e = c->e;
+    sqlite3_stmt      *s = NULL;
+    int                code = SQLITE_ERROR;
+
+    if (sqlite3_prepare_v2(e->db.sqlite, "PRAGMA integrity_check", -1, &s,
+                           NULL) == SQLITE_OK)
+        while ((code = sqlite3_step(s)) == SQLITE_ROW) {
+            const char *text = (const char *)sqlite3_column_text(s, 0);
+            if (text && strcmp(text, "ok") != 0)
+                complain(c, "SQLite: %s", text);
+        }
+    const wq_err err =
+        code == SQLITE_DONE ? WQ_OK : wq__db_error(&e->db, "check");
+    (void)sqlite3_finalize(s);
+    return err;
+}
+
+static const struct {
+    const char *query, *what;
+} rules[] = {
+    {"SELECT id FROM key WHERE queue=?1 AND st NOT IN (1,2,3,4) AND ?2",
+     "its state is not 1, 2, 3 or 4"},
+    {"SELECT id FROM key WHERE queue=?1 AND st=1 AND (prio IS NULL OR seq IS"
+     " NULL) AND ?2",
+     "READY without a place in the order"},
+    {"SELECT id FROM key WHERE queue=?1 AND (st=2) <> (fence IS NOT NULL AND"
+     " owner IS NOT NULL) AND ?2",
+     "HELD without a holder, or a holder of a key that is not HELD"},
+    {"SELECT id FROM key WHERE queue=?1 AND flags&1 AND st<>2 AND ?2",
+     "DIRTY, but not HELD"},
+    {"SELECT id FROM key WHERE queue=?1 AND flags&2 AND due IS NULL AND ?2",
+     "a backoff without a deadline"},
+    {"SELECT id FROM key WHERE queue=?1 AND due IS NOT NULL AND cool IS NOT"
+     " NULL AND ?2",
+     "WAITING and in a cooldown"},
+    {"SELECT id FROM key WHERE queue=?1 AND st=4 AND (due IS NOT NULL OR cool"
+     " IS NOT NULL) AND ?2",
+     "DEAD, but WAITING"},
+    {"SELECT id FROM key WHERE queue=?1 AND st=3 AND due IS NULL AND cool IS"
+     " NULL AND fails IS NULL AND expiries IS NULL AND tokens IS NULL AND ?2",
+     "the row has nothing to say"},
+    {"SELECT id FROM key WHERE queue=?1 AND max(ifnull(seq,0),"
+     " ifnull(fence,0), ifnull(arrival,0)) > ?2",
+     "a number that was not given out yet"},
+    {"SELECT a.id FROM key a JOIN key b ON a.hash=b.hash AND a.queue=b.queue"
+     " AND a.key=b.key AND a.id>b.id WHERE a.queue=?1 AND ?2",
+     "the same key as another row"},
+    {"SELECT min(a.id) FROM key a WHERE a.queue=?1 AND st=1 AND ?2"
+     " GROUP BY prio, seq HAVING count(*)>1",
+     "the same place in the order as another row"},
+};
+
+/* Does the row enter the core, which keeps its laws with it? */
+static wq_err
+check_row(const struct check *c, sqlite3_stmt *s)
+{
+    struct wq__sqlite *e = c->e;
+    struct wq__row     row;
+    wq_key             key;
+
+    wq__row_read(s, &row, &key);
+    if (key.len == 0 || key.len > WQ_KEY_MAX) {
+        complain(c, "row %" PRId64 ": a key of %zu bytes", row.id, key.len);
+        return WQ_OK;
+    }
+    if (!row.dead && row.image.states && !wq__image_is_possible(&row.image)) {
+        complain(c, "row %" PRId64 ": impossible states", row.id);
+        return WQ_OK;
+    }
+    const wq_err err = wq__row_import(e, key, &row, NULL);
+    if (err)
+        return err;
+    const char *broken = wq__core_check(&e->scratch);
+    if (broken)
+        complain(c, "row %" PRId64 ": %s", row.id, broken);
+    wq__core_expel(&e->scratch, key, wq__core_hash(&e->scratch, key));
+    if (row.image.states & WQ__HELD &&
+        !wq__side_is_live(e->side, row.owner, e->now_ns))
+        complain(c, "row %" PRId64 ": HELD by a process that has ended",
+                 row.id);
+    return WQ_OK;
+}
+
+static wq_err
+check_rows(const struct check *c)
+{
+    struct wq__sqlite *e = c->e;
+    sqlite3_stmt      *s = wq__db_statement(&e->db, WQ__SQL_WALK);
+    int                code = SQLITE_ERROR;
+    wq_err             err = WQ_OK;
+
+    if (!s)
+        return wq__db_error(&e->db, "check");
+    (void)sqlite3_bind_int64(s, 1, 0);
+    (void)sqlite3_bind_int64(s, 2, e->queue);
+    (void)sqlite3_bind_int64(s, 3, -1);
+    while (!err && (code = wq__db_step(s)) == SQLITE_ROW)
+        err = check_row(c, s);
+    (void)sqlite3_reset(s);
+    return err || code == SQLITE_DONE ? err : wq__db_error(&e->db, "check");
+}
+
+static void
+compare(const struct check *c, const char *what, uint64_t counted,
+        uint64_t there)
+{
+    if (counted != there)
+        complain(c,
+                 "%" PRIu64 " keys are counted as %s, but there are %" PRIu64,
+                 counted, what, there);
+}
+
+static wq_err
+check_counts(const struct check *c)
+{
+    const struct wq__side_counts *n = &c->e->counts;
+    struct wq__side_counts        real;
+    const wq_err                  err = count_rows(c->e, &real);
+
+    if (err)
+        return err;
+    compare(c, "READY", n->ready, real.ready);
+    compare(c, "HELD", n->held, real.held);
+    compare(c, "DIRTY", n->dirty, real.dirty);
+    compare(c, "WAITING", n->waiting, real.waiting);
+    compare(c, "DEAD", n->dead, real.dead);
+    compare(c, "known", n->known, real.known);
+    if (!c->e->stale_next && n->next_ns != real.next_ns)
+        complain(c, "the earliest deadline is not the one that is remembered");
+    return WQ_OK;
+}
+
+wq_err
+wq__sqlite_check(struct wq__sqlite *e,
+                 void (*problem)(void *ctx, const char *text), void *ctx)
+{
+    const struct check c = {e, problem, ctx};
+    wq_err             err = check_integrity(&c);
+
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && !err; i++)
+        err = complain_about(&c, rules[i].query, rules[i].what);
+    if (!err)
+        err = check_rows(&c);
+    return err ? err : check_counts(&c);
+}
