@@ -23,14 +23,6 @@ complete_tag(struct options *o)
     return true;
 }
 
-/* Does the verb only look at what is there? Then a mistake in the URL must not
- * make a new file. */
-static bool
-wants_existing(enum verb verb)
-{
-    return verb >= VERB_DONE;
-}
-
 /* $WQ_QUEUE is not for `wq run`: a run in memory would become a worker of a
  * shared queue because of a variable. */
 static bool
@@ -43,7 +35,7 @@ complete_queue(struct options *o)
         return true;
     }
     o->shared = true;
-    o->queue_text = url_complete(o->queue, wants_existing(o->verb));
+    o->queue_text = url_complete(o->queue, false);
     o->queue = o->queue_text;
     o->name_text = url_queue_name(o->queue ? o->queue : "");
     if (!o->name)

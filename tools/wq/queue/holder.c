@@ -44,6 +44,7 @@ open_sqlite(const struct options *options, const wq_config *config,
         return refuse(options, config, wrong);
     }
     url.options.holder_pid = holder_of(options);
+    url.options.no_create |= queue_must_exist(options);
     const wq_err err = wq_sqlite_open(url.path, &url.options, config, out);
     sqlite_url_fini(&url);
     if (err)

@@ -2,6 +2,8 @@
 /* open.c: which shared queue, and how is it opened? See open.h. */
 #include "queue/open.h"
 
+#include <stdlib.h>
+
 #ifdef WQ_HAVE_SQLITE
 #include <wq/sqlite.h>
 #endif
@@ -33,17 +35,6 @@ queue_refuse(const struct options *options, wq_err err)
            url_shown(options->queue), *why ? why : wq_strerror(err));
 }
 
-bool
-queue_open(const struct options *options, const wq_config *config,
-           wq_queue **out)
-{
-    register_backends();
-    const wq_err err = wq_open(options->queue, config, out);
-    if (err)
-        queue_refuse(options, err);
-    return !err;
-}
-
 const char *
 queue_error(wq_err err)
 {
@@ -56,6 +47,31 @@ void
 queue_fail(const struct options *options, const char *what, wq_err err)
 {
     report("%s: cannot %s: %s", verb_of(options), what, queue_error(err));
+}
+
+bool
+queue_must_exist(const struct options *options)
+{
+    return options->verb >= VERB_DONE;
+}
+
+bool
+queue_open(const struct options *options, const wq_config *config,
+           wq_queue **out)
+{
+    char *url = url_complete(options->queue, queue_must_exist(options));
+
+    if (!url) {
+        wq_limiter_destroy(config->limiter);
+        queue_fail(options, "open the queue", WQ_ENOMEM);
+        return false;
+    }
+    register_backends();
+    const wq_err err = wq_open(url, config, out);
+    free(url);
+    if (err)
+        queue_refuse(options, err);
+    return !err;
 }
 
 void

@@ -18,6 +18,10 @@
 bool queue_open(const struct options *options, const wq_config *config,
                 wq_queue **out);
 
+/* Does the verb need a queue that exists? Then a mistake in the URL does not make
+ * a new file. */
+bool queue_must_exist(const struct options *options);
+
 /* The limiter that delays failed keys. */
 wq_limiter *queue_backoff(const struct backoff *how);
 

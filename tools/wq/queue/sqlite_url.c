@@ -82,8 +82,10 @@ read_option(wq_sqlite_options *o, const char *name, const char *value)
         o->no_create = choice == 0;
         return choice >= 0;
     }
-    if (strcmp(name, "lease") == 0)
+    if (strcmp(name, "lease") == 0) {
+        o->hold = WQ_SQLITE_HOLD_LEASE;
         return value_duration(value, &o->lease_ns);
+    }
     if (strcmp(name, "busy") == 0)
         return value_duration(value, &o->busy_ns);
     if (strcmp(name, "max_expiries") != 0 ||

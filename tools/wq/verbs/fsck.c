@@ -9,11 +9,6 @@
 #include "verbs/print.h"
 #include "verbs/verbs.h"
 
-/* Where the library does not have it, the address is NULL. */
-extern wq_err wq_check(wq_queue *q,
-                       void (*problem)(void *ctx, const char *text), void *ctx)
-    __attribute__((weak));
-
 struct checking {
     const struct options *options;
     struct print          print;
@@ -46,8 +41,7 @@ verb_fsck(const struct options *options)
     if (!queue_open(options, WQ_CONFIG(.ages = true), &q))
         return STATUS_ERROR;
     print_init(&checking.print);
-    const wq_err err =
-        wq_check ? wq_check(q, on_problem, &checking) : WQ_ENOTSUP;
+    const wq_err err = wq_check(q, on_problem, &checking);
     if (err)
         queue_fail(options, "check the queue", err);
     else if (!checking.problems && !options->json)
