@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# What is installed? The headers, both libraries, and the files for pkg-config
-# and find_package(wq). The installed tree can be moved as a whole.
+# What is installed? The headers, both libraries, those of the stores that were
+# built, and the files for pkg-config and find_package(wq). The installed tree
+# can be moved as a whole.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -11,6 +12,17 @@ install(DIRECTORY include/wq TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE TYPE DOC)
 install(TARGETS wq wq_static EXPORT wqTargets
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+
+# A store is a component: find_package(wq COMPONENTS sqlite).
+set(WQ_COMPONENTS)
+if(TARGET wq_sqlite)
+  list(APPEND WQ_COMPONENTS sqlite)
+  install(DIRECTORY backends/sqlite/include/wq TYPE INCLUDE
+          FILES_MATCHING PATTERN "*.h")
+  install(TARGETS wq_sqlite wq_sqlite_static EXPORT wqSqliteTargets
+          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT wqSqliteTargets NAMESPACE wq:: DESTINATION "${package_dir}")
+endif()
 
 # find_package(wq)
 install(EXPORT wqTargets NAMESPACE wq:: DESTINATION "${package_dir}")
@@ -46,3 +58,8 @@ foreach(lib IN LISTS CMAKE_DL_LIBS)
 endforeach()
 configure_file(packaging/wq.pc.in wq.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/wq.pc" DESTINATION "${pkgconfig_dir}")
+foreach(store IN LISTS WQ_COMPONENTS)
+  configure_file(packaging/wq-${store}.pc.in wq-${store}.pc @ONLY)
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/wq-${store}.pc"
+          DESTINATION "${pkgconfig_dir}")
+endforeach()

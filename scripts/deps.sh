@@ -21,6 +21,7 @@ build  required  cmake               cmd cmake
 build  optional  ninja-build         cmd ninja
 build  optional  pkgconf             cmd pkg-config
 build  optional  libmicrohttpd-dev   module libmicrohttpd
+build  optional  libsqlite3-dev      module sqlite3
 build  optional  valgrind            header valgrind/drd.h
 test   required  libcmocka-dev       header cmocka.h
 test   required  pkgconf             cmd pkg-config
@@ -33,6 +34,7 @@ test   optional  libevent-dev        module libevent_core
 test   optional  libglib2.0-dev      module glib-2.0
 test   optional  libmicrohttpd-dev   module libmicrohttpd
 test   optional  python3             cmd python3
+test   optional  sqlite3             cmd sqlite3
 test   optional  parallel            cmd parallel
 test   optional  chromium            cmd chromium
 test   optional  chromium-driver     cmd chromedriver

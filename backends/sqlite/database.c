@@ -254,22 +254,39 @@ wq__db_close(struct wq__db *db)
     *db = (struct wq__db){.path = db->path};
 }
 
+/* What tells a file of ours from others, as of one moment: another process may
+ * be making the tables. */
+static wq_err
+read_marks(struct wq__db *db, int64_t *application, int64_t *version,
+           int64_t *tables)
+{
+    wq_err err = execute(db, "BEGIN");
+
+    if (err)
+        return err;
+    err = read_number(db, "PRAGMA application_id", application);
+    if (!err)
+        err = read_number(db, "PRAGMA user_version", version);
+    if (!err)
+        err = read_number(db, "SELECT count(*) FROM sqlite_schema", tables);
+    (void)sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    return err;
+}
+
+/* A file without tables may be one whose making was interrupted: SQLite writes
+ * its first page before we write ours. */
 wq_err
 wq__db_check(struct wq__db *db, bool *empty)
 {
-    int64_t pages = 0, application = 0, version = 0;
-    wq_err  err = read_number(db, "PRAGMA page_count", &pages);
+    int64_t      application = 0, version = 0, tables = 0;
+    const wq_err err = read_marks(db, &application, &version, &tables);
 
-    if (!err)
-        err = read_number(db, "PRAGMA application_id", &application);
-    if (!err)
-        err = read_number(db, "PRAGMA user_version", &version);
     if (err == WQ_EINVAL)
         return wq_fail(WQ_EINVAL, "sqlite: '%s' is not an SQLite database",
                        db->path);
     if (err)
         return err;
-    *empty = pages == 0;
+    *empty = !application && !version && !tables;
     if (*empty)
         return WQ_OK;
     if (application != WQ__SQLITE_APPLICATION)

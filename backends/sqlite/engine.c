@@ -123,21 +123,22 @@ prepare_commit(struct wq__sqlite *e)
 }
 
 /* With the lock: whether it has happened is not known from now on, until it
- * has. */
+ * has. The process may be killed in between: so its numbers are used, and its
+ * commit is one that is not synced, before others can see it. */
 static wq_err
 commit_writes(struct wq__sqlite *e)
 {
     struct wq__side_counts *counts = wq__side_counts(e->side, e->queue);
 
     counts->valid = 0;
+    *wq__side_last_number(e->side) = e->number;
+    ++*wq__side_commits(e->side);
     if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {
         const struct wq__sentence said = wq__fail_save();
         roll_back(e);
         wq__fail_restore(&said);
         return WQ_EIO;
     }
-    *wq__side_last_number(e->side) = e->number;
-    ++*wq__side_commits(e->side);
     *counts = e->counts;
     counts->valid = 1;
     return WQ_OK;
@@ -266,7 +267,13 @@ static wq_err
 begin_session(struct wq__sqlite *e)
 {
     e->session = 0;
-    return wq__side_begin(e->side, e->queue, end_of_lease(e), &e->session);
+    const wq_err err =
+        wq__side_begin(e->side, e->queue, end_of_lease(e), &e->session);
+    e->holder = e->session;
+    return !err && e->holder_pid
+               ? wq__side_begin_for(e->side, e->queue, (uint32_t)e->holder_pid,
+                                    &e->holder)
+               : err;
 }
 
 /* The own session has ended, or the shell has not heard of it: its keys are
@@ -451,16 +458,17 @@ wq__sqlite_join(struct wq__sqlite *e, bool fresh)
     e->now_ns = e->base.clock->now(e->base.clock);
     if (!err && !e->counts.valid)
         err = wq__sqlite_recount(e);
-    if (!err && fresh)
+    if (!err) /* `fresh` is for the first handle of the file, not of the queue */
         err = wq__sqlite_adopt_orphans(e);
     if (err)
         return abandon(e, err);
+    *wq__side_last_number(e->side) =
+        e->number; /* while nobody gives out more */
     err = end(e);
     if (!err)
         err = wq__side_lock(e->side);
     if (err)
         return err;
-    *wq__side_last_number(e->side) = e->number;
     err = begin_session(e);
     if (e->base.lease_ns)
         wq__side_publish(e->side, e->queue, WQ__NEWS_OTHER, 0);

@@ -13,6 +13,7 @@
 #include "core/mem.h"
 #include "error/error.h"
 #include "port/random.h"
+#include "shared/gets.h"
 #include "shared/shared.h"
 #include "store.h"
 
@@ -213,6 +214,37 @@ wq_sqlite_open(const char *path, const wq_sqlite_options *options,
 
     /* The engine applies its description. */
     wq_limiter_destroy(wq__config_limiter(config));
+    return err;
+}
+
+/* ---- holds of other processes --------------------------------------------- */
+
+/* NULL: it is another kind of queue. */
+static struct wq__sqlite *
+engine_of(wq_queue *q)
+{
+    if (q->backend != &wq__shared_backend)
+        return NULL;
+    struct wq__engine *e = wq__shared_of(q)->engine;
+    return e->ops == &wq__sqlite_ops ? (struct wq__sqlite *)(void *)e : NULL;
+}
+
+wq_err
+wq_sqlite_resume(wq_queue *q, wq_key key, wq_item **out)
+{
+    const struct wq__sqlite *e = q ? engine_of(q) : NULL;
+
+    if (!e || !e->holder_pid || !out || !key.data || key.len == 0 ||
+        key.len > WQ_KEY_MAX)
+        return wq_fail(WQ_EINVAL, "wq_sqlite_resume: %s",
+                       !e || !e->holder_pid
+                           ? "the queue was not opened with a holder_pid"
+                           : "out is NULL, or the key is empty or too long");
+    const wq_err err = wq__shared_resume_hold(q, key, out);
+    if (err == WQ_ENOTFOUND)
+        return wq_fail(err,
+                       "wq_sqlite_resume: process %d does not hold the key",
+                       e->holder_pid);
     return err;
 }
 

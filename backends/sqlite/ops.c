@@ -169,6 +169,7 @@ forget_key(struct wq__sqlite *e, wq_key key)
 struct moment {
     struct wq__side_counts counts;
     struct wq__tally       tally;
+    uint64_t               imported_runs, imported_loans;
     size_t                 made_ready;
     bool                   stale_next, has_bucket, bucket_moved;
     double                 bucket_tokens;
@@ -181,6 +182,8 @@ remember(const struct wq__sqlite *e)
     return (struct moment){
         .counts = e->counts,
         .tally = e->scratch.tally,
+        .imported_runs = e->scratch.imported_runs,
+        .imported_loans = e->scratch.imported_loans,
         .made_ready = e->made_ready,
         .stale_next = e->stale_next,
         .has_bucket = e->has_bucket,
@@ -195,6 +198,8 @@ put_back(struct wq__sqlite *e, const struct moment *m)
 {
     e->counts = m->counts;
     e->scratch.tally = m->tally;
+    e->scratch.imported_runs = m->imported_runs;
+    e->scratch.imported_loans = m->imported_loans;
     e->made_ready = m->made_ready;
     e->stale_next = m->stale_next;
     e->has_bucket = m->has_bucket;
@@ -337,7 +342,7 @@ hand_out_imported(struct wq__sqlite *e, const struct wq__op *op,
     if (err)
         return err;
     (void)wq__core_get(&e->scratch, e->now_ns, &item); /* prepared */
-    row->owner = e->session;
+    row->owner = e->holder;
     return WQ_OK;
 }
 
@@ -385,6 +390,29 @@ get(struct wq__sqlite *e, struct wq__op *op)
     if (!is_answer(err))
         return err;
     return err == WQ_ENOTFOUND || op->as.get.n ? WQ_OK : err;
+}
+
+/* Lend a key that the holder has already. WQ_ENOTFOUND: it has not. */
+static wq_err
+resume(struct wq__sqlite *e, struct wq__op *op)
+{
+    struct wq__row row;
+    const wq_err   err = wq__row_find(e, op->as.get.key, &row);
+
+    op->as.get.n = 0;
+    if (err)
+        return err;
+    if (!(row.image.states & WQ__HELD) || row.owner != e->holder)
+        return WQ_ENOTFOUND;
+    const struct wq__handed handed = {
+        .key = op->as.get.key,
+        .priority = row.image.held_priority,
+        .fence = row.image.fence,
+        .requeues = wq__sqlite_requeues(e, &row),
+    };
+    const wq_err taken = op->as.get.take(op->as.get.ctx, &handed);
+    op->as.get.n = !taken;
+    return taken;
 }
 
 /* ---- finishes ------------------------------------------------------------- */
@@ -532,7 +560,7 @@ static bool
 is_held_by_us(const struct wq__sqlite *e, const struct wq__row *row,
               uint64_t fence)
 {
-    return row->image.states & WQ__HELD && row->owner == e->session &&
+    return row->image.states & WQ__HELD && row->owner == e->holder &&
            row->image.fence == fence;
 }
 
@@ -721,6 +749,8 @@ dispatch(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
         return add(e, op, did);
     case WQ__OP_GET:
         return get(e, op);
+    case WQ__OP_RESUME:
+        return resume(e, op);
     case WQ__OP_FINISH:
         return finish(e, op, did);
     case WQ__OP_REMOVE:

@@ -126,8 +126,10 @@ with_entry(mode_t mode)
 static wq_err
 fail_to(const char *verb, const char *file, const char *advice)
 {
-    return wq_fail(WQ_EIO, "cannot %s '%s': %s; %s", verb, file,
-                   strerror(errno), advice);
+    const bool is_refused = errno == EACCES || errno == EPERM || errno == EROFS;
+
+    return wq_fail(is_refused ? WQ_EAWAY : WQ_EIO, "cannot %s '%s': %s; %s",
+                   verb, file, strerror(errno), advice);
 }
 
 static wq_err
@@ -343,8 +345,7 @@ open_and_enter(struct wq__side *s, const struct place *p, bool *fresh)
         if (err == WQ_OK)
             return WQ_OK;
         const bool again =
-            err == WQ_ESTATE ||
-            (err == WQ_EIO && (errno == EACCES || errno == ENOENT));
+            err == WQ_ESTATE || errno == EACCES || errno == ENOENT;
         wq__side_hold_forks();
         wq__side_close_fd(&s->state_fd);
         wq__side_let_forks();

@@ -112,6 +112,13 @@ wq_err wq__side_begin(struct wq__side *s, uint32_t queue, int64_t until_ns,
  */
 void wq__side_end(struct wq__side *s);
 
+/* With the lock: the session of another process, in which it holds keys of
+ * `queue`; begins one if it has none. It ends with that process, not with a
+ * handle. WQ_EINVAL: there is no such process; WQ_EFULL, WQ_EIO; all with a
+ * sentence. */
+wq_err wq__side_begin_for(struct wq__side *s, uint32_t queue, uint32_t pid,
+                          int64_t *id);
+
 /* Without the lock: the own session lives until `until_ns`, unless it has ended
  * (false). A session that was found ended once never lives again: one atomic
  * word decides, for all processes. */

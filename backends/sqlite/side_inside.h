@@ -72,7 +72,9 @@ struct wq__side_slot {
     /* struct wq__process. */
     _Atomic uint64_t start, pid_ns, time_ns;
     _Atomic uint32_t pid;
-    char             pad[128 - 52]; /* own cache lines */
+    /* The process knows nothing of the session: its byte is not locked. */
+    _Atomic uint32_t is_for_other;
+    char             pad[128 - 56]; /* own cache lines */
 };
 
 struct wq__side_queue {
@@ -243,6 +245,10 @@ bool wq__process_read_boot(char out[static 40]);
 
 /* The calling process. */
 struct wq__process wq__process_self(void);
+
+/* Another process of the same namespaces as `self`. False: there is none. */
+bool wq__process_find(uint32_t pid, const struct wq__process *self,
+                      struct wq__process *out);
 
 /* Has the process of `p` died for sure? False also if that cannot be known here:
  * `p` is in another namespace, or /proc is hidden. */

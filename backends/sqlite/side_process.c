@@ -122,6 +122,20 @@ has_ended(const struct facts *facts)
 }
 
 bool
+wq__process_find(uint32_t pid, const struct wq__process *self,
+                 struct wq__process *out)
+{
+    struct facts facts;
+
+    if (!read_facts(pid, &facts) || has_ended(&facts))
+        return false;
+    *out = *self;
+    out->pid = pid;
+    out->start = facts.start;
+    return true;
+}
+
+bool
 wq__process_is_gone(const struct wq__process *p, const struct wq__process *self)
 {
     struct facts facts;

@@ -116,6 +116,13 @@ is_own(const struct wq__side *s, int i)
     return s->slot == i && s->id == id_of(s, i);
 }
 
+static bool
+is_for_other(const struct wq__side *s, int i)
+{
+    return atomic_load_explicit(&wq__side_slot(s, i)->is_for_other,
+                                memory_order_relaxed);
+}
+
 /* Not for the own slot: F_OFD_GETLK does not report own locks. */
 static bool
 is_dead(struct wq__side *s, int i)
@@ -123,7 +130,7 @@ is_dead(struct wq__side *s, int i)
     struct wq__process p;
 
     assert(!is_own(s, i));
-    if (s->slot != i && !wq__side_is_locked(s, 1 + i, 1))
+    if (s->slot != i && !is_for_other(s, i) && !wq__side_is_locked(s, 1 + i, 1))
         return true;
     (void)wq__side_read_process(s, i, &p);
     return wq__process_is_gone(&p, &s->self);
@@ -387,18 +394,20 @@ choose_id(struct wq__side *s, int64_t *out)
 
 /* Write the slot; `id` last. */
 static void
-occupy(struct wq__side *s, int i, int64_t id, uint32_t queue, int64_t until_ns)
+occupy(struct wq__side *s, int i, int64_t id, uint32_t queue, int64_t until_ns,
+       const struct wq__process *p)
 {
-    const struct wq__process p = s->self;
-    struct wq__side_slot    *slot = wq__side_slot(s, i);
+    struct wq__side_slot *slot = wq__side_slot(s, i);
 
     /* Readers without the lock that see a field of this session also see that
      * the id before is gone; pairs with the fence in wq__side_read_process(). */
     atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&slot->pid, p.pid, memory_order_relaxed);
-    atomic_store_explicit(&slot->start, p.start, memory_order_relaxed);
-    atomic_store_explicit(&slot->pid_ns, p.pid_ns, memory_order_relaxed);
-    atomic_store_explicit(&slot->time_ns, p.time_ns, memory_order_relaxed);
+    atomic_store_explicit(&slot->pid, p->pid, memory_order_relaxed);
+    atomic_store_explicit(&slot->start, p->start, memory_order_relaxed);
+    atomic_store_explicit(&slot->pid_ns, p->pid_ns, memory_order_relaxed);
+    atomic_store_explicit(&slot->time_ns, p->time_ns, memory_order_relaxed);
+    atomic_store_explicit(&slot->is_for_other, p != &s->self,
+                          memory_order_relaxed);
     atomic_store_explicit(&slot->queue, queue, memory_order_relaxed);
     atomic_store_explicit(&slot->sleeping, WQ__AWAKE, memory_order_relaxed);
     atomic_store_explicit(&slot->until, until_ns, memory_order_seq_cst);
@@ -453,7 +462,7 @@ wq_err
 wq__side_begin(struct wq__side *s, uint32_t queue, int64_t until_ns,
                int64_t *id)
 {
-    int     slot;
+    int     slot = -1;
     int64_t new_id;
 
     give_up_session(s);
@@ -461,7 +470,7 @@ wq__side_begin(struct wq__side *s, uint32_t queue, int64_t until_ns,
     if (err)
         return err;
     wq__side_unlink_bell(s, slot); /* of a session whose process was killed */
-    occupy(s, slot, new_id, queue, until_ns);
+    occupy(s, slot, new_id, queue, until_ns, &s->self);
     note_change(s, queue);
     err = enter_slot(s, slot, new_id, queue);
     if (err) {
@@ -469,6 +478,53 @@ wq__side_begin(struct wq__side *s, uint32_t queue, int64_t until_ns,
         return err;
     }
     wq__side_ring(s, queue, WQ__SIDE_SESSIONS);
+    *id = new_id;
+    return WQ_OK;
+}
+
+/* ---- for another process ------------------------------------------------- */
+
+/* The slot of the session of `p` that is for another; -1: none. */
+static int
+find_for(struct wq__side *s, uint32_t queue, const struct wq__process *p)
+{
+    struct wq__process its;
+
+    for (int i = 0; i < top(s); i++) {
+        if (!wq__side_is_of(s, i, queue) || !is_for_other(s, i) ||
+            until_of(s, i) == WQ__SIDE_ENDED)
+            continue;
+        (void)wq__side_read_process(s, i, &its);
+        if (its.pid == p->pid && its.start == p->start &&
+            its.pid_ns == p->pid_ns)
+            return i;
+    }
+    return -1;
+}
+
+wq_err
+wq__side_begin_for(struct wq__side *s, uint32_t queue, uint32_t pid,
+                   int64_t *id)
+{
+    struct wq__process p;
+    int64_t            new_id;
+
+    if (!wq__process_find(pid, &s->self, &p))
+        return wq_fail(WQ_EINVAL, "there is no process %u to hold keys",
+                       (unsigned)pid);
+    int slot = find_for(s, queue, &p);
+    if (slot >= 0) {
+        *id = id_of(s, slot);
+        return WQ_OK;
+    }
+    const wq_err err = find_place(s, &slot, &new_id);
+    if (err)
+        return err;
+    wq__side_unlink_bell(s, slot);
+    occupy(s, slot, new_id, queue, WQ_FOREVER, &p);
+    wq__side_unlock_byte(s, 1 + slot);
+    note_change(s, queue);
+    wq__side_ring(s, queue, WQ__SIDE_SESSIONS); /* others watch the process */
     *id = new_id;
     return WQ_OK;
 }

@@ -181,6 +181,8 @@ struct wq__sqlite {
     uint64_t                random;  /* state of the random numbers of jitter */
 
     int64_t session; /* the own one; 0: none */
+    int64_t holder;  /* the session that holds keys: the own one, or that of
+                        holder_pid */
     /* It began in a batch that the shell has not heard of. Written by run() and
      * reconcile(), read by renew(): sequentially consistent, it is rare. */
     atomic_bool unreported;

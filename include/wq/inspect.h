@@ -198,7 +198,7 @@ typedef void (*wq_problem)(void *ctx, const char *text);
  *         WQ_ENOMEM  out of memory; shared queues: WQ_EIO, WQ_EAWAY;
  *         WQ_ENOTSUP not supported by the backend.
  * Threads: any.  Blocks: other calls, for as long as it takes.  Cost: O(n).
- * Since: 0.1.  [O-36]
+ * Since: 0.1.  [O-35]
  */
 WQ_API wq_err wq_check(wq_queue *q, wq_problem problem, void *ctx);
 

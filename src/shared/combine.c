@@ -197,7 +197,7 @@ answer(struct wq__shared *s, struct wq__post *posts, wq_err err)
         for (struct wq__op *op = p->ops; op; op = op->next) {
             if (err)
                 op->err = err;
-            if (op->kind == WQ__OP_GET)
+            if (op->kind == WQ__OP_GET || op->kind == WQ__OP_RESUME)
                 wq__getting_end(s, op->as.get.ctx, op->err);
             if (op->kind == WQ__OP_STATS && !op->err)
                 wq__shared_add_own_stats(s, op->as.stats);

@@ -60,6 +60,7 @@
 enum wq__op_kind {
     WQ__OP_ADD,      /* wq_add_with() */
     WQ__OP_GET,      /* hand out keys */
+    WQ__OP_RESUME,   /* lend a key that the session holds already */
     WQ__OP_FINISH,   /* a hold ends with a result */
     WQ__OP_REMOVE,   /* wq_remove() */
     WQ__OP_CANCEL,   /* wq_cancel_after() */
@@ -109,7 +110,9 @@ struct wq__op {
              * operation is WQ_OK if it has handed out others, else WQ_ENOMEM.
              */
             wq_err (*take)(void *ctx, const struct wq__handed *handed);
-            void *ctx;
+            void  *ctx;
+            wq_key key; /* RESUME: this one. WQ_ENOTFOUND: it is not HELD by the
+                           session. WQ_ENOTSUP: holds end with their handles */
         } get;
         struct {
             wq_key   key;

@@ -218,6 +218,36 @@ wq__shared_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
     return err;
 }
 
+/* ---- resume -------------------------------------------------------------- */
+
+static bool
+is_lent(struct wq__shared *s, wq_key key)
+{
+    wq__shared_enter(s);
+    const bool lent = wq__holds_find_key(&s->holds, key, 0);
+    wq__lock_release(&s->lock);
+    return lent;
+}
+
+wq_err
+wq__shared_resume_hold(wq_queue *q, wq_key key, wq_item **out)
+{
+    struct wq__shared *s = wq__shared_of(q);
+    struct wq__getting g;
+    struct wq__op      op;
+    wq_item           *item = NULL;
+
+    if (is_lent(s, key))
+        return WQ_ESTATE;
+    wq__getting_begin(&g, s, &item, 1, &op);
+    op.kind = WQ__OP_RESUME;
+    op.as.get.key = key;
+    (void)wq__shared_run(s, &op);
+    if (!op.err)
+        *out = item;
+    return op.err;
+}
+
 /* ---- next ---------------------------------------------------------------- */
 
 /* May the get be part of the batch that ends the old hold? */

@@ -171,7 +171,7 @@ WQ__STORE_API wq_err wq__shared_create(struct wq__engine               *engine,
                                        wq_queue                       **out);
 
 /* The verbs of a shared queue. */
-extern const wq_backend wq__shared_backend;
+WQ__STORE_API extern const wq_backend wq__shared_backend;
 
 /* Free the memory, when the engine is closed. */
 void wq__shared_free(struct wq__shared *s);

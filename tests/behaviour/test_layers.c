@@ -170,6 +170,7 @@ static const struct {
     VERB(resume, true, true),        VERB(finish, false, false),
     VERB(next_with, false, false),   VERB(hold_left, true, true),
     VERB(renew, true, true),         VERB(revive, true, true),
+    VERB(check, true, true),
 #undef VERB
 };
 

@@ -5,16 +5,23 @@ import http.client
 import json
 import os
 import re
+import select
 import shutil
+import signal
 import socket
 import stat
 import subprocess
 import tempfile
+import time
 import unittest
 
 from program import (PROGRAM, TIMEOUT, main, need_command, need_localhost,
-                     until)
+                     state, until)
 from watched import WAIT, Watched, get, metrics, parse_metrics, view
+
+# Seconds: less than the 10 that a request may take to arrive, far more than an
+# answer takes on a busy machine.
+SOON = 6
 
 
 def read_text(path):
@@ -208,12 +215,14 @@ class View(Listening):
         self.assertAlmostEqual(waiting["due"], 7200, delta=TIMEOUT)
         self.assertEqual(rows[-1]["key"], "low")
         self.assertEqual(rows[-1]["priority"], -1)
-        for state, n in (("running", 2), ("retrying", 1), ("waiting", 1),
-                         ("ready", 2)):
-            found = view(url, "?show=" + state)["keys"]
+        for name, n in (("running", 2), ("retrying", 1), ("waiting", 1),
+                        ("ready", 2)):
+            found = view(url, "?show=" + name)["keys"]
             self.assertEqual([row["state"] for row in found["rows"]],
-                             [state] * n)
-            self.assertEqual((found["show"], found["matched"]), (state, n))
+                             [name] * n)
+            self.assertEqual((found["show"], found["matched"]), (name, n))
+        for everything in ("", "?show=", "?show=all"):
+            self.assertEqual(view(url, everything)["keys"]["matched"], 6)
 
     def test_search_finds_keys_in_any_state(self):
         program = self.start("-P1", keys=["Alpha/One", "beta/one", "gamma"])
@@ -366,23 +375,95 @@ class Streams(Listening):
 
 
 class Crowds(Listening):
-    def test_other_clients_are_served_after_a_crowd(self):
-        program = self.start("--follow", end=False)
-        url = program.url()
-        port = int(re.search(r":(\d+)", url[5:])[1])
-        crowd = [socket.create_connection(("127.0.0.1", port))
-                 for _ in range(200)]
-        for one in crowd:
-            one.sendall(b"GET / HT")  # and no more
+    """Clients that do not behave, more than there may be connections (128)."""
 
-        def are_in():
-            ours = "/proc/%d/fd/" % program.process.pid
-            return sum(os.readlink(ours + fd).startswith("socket:")
-                       for fd in os.listdir(ours)) >= 1 + 128
-        until(are_in, "as many as there may be")
-        for one in crowd:
-            one.close()
-        self.assertEqual(get(url + "/healthz")[0], 200)
+    def setUp(self):
+        self.program = self.start("--follow", end=False)
+        self.url = self.program.url()
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def connect(self, request):
+        client = socket.create_connection(("127.0.0.1", self.port), TIMEOUT)
+        self.addCleanup(client.close)
+        client.sendall(request)
+        return client
+
+    def descriptors(self):
+        return len(os.listdir("/proc/%d/fd" % self.program.process.pid))
+
+    def leave(self, n):
+        """Clients that send half a request and close. The program sleeps until
+        all have left: so it finds both at once."""
+        self.program.process.send_signal(signal.SIGSTOP)
+        until(lambda: state(self.program.process.pid) == "T", "a stop")
+        for _ in range(n):
+            self.connect(b"GET / HT").close()
+        self.program.process.send_signal(signal.SIGCONT)
+
+    def assert_healthy(self):
+        self.assertEqual(get(self.url + "/healthz", timeout=SOON)[0], 200)
+
+    def test_clients_that_left_keep_nobody_out(self):
+        for _ in range(4):  # the backlog of some machines is short
+            self.leave(100)
+            self.assert_healthy()
+
+    def test_connection_that_the_client_left_is_closed(self):
+        before = self.descriptors()
+        self.leave(100)
+        self.assert_healthy()
+        begun = time.monotonic()
+        until(lambda: self.descriptors() == before, "closed connections")
+        self.assertLess(time.monotonic() - begun, SOON)
+
+    def test_clients_that_drip_keep_nobody_out(self):
+        crowd = [self.connect(b"GET /") for _ in range(500)]
+        for _ in range(10):
+            for i, client in enumerate(crowd):
+                try:
+                    client.sendall(b"x")
+                except (BrokenPipeError, ConnectionResetError):
+                    client.close()  # it made room; it comes again
+                    crowd[i] = self.connect(b"GET /")
+            self.assert_healthy()
+
+    def test_oldest_client_makes_room(self):
+        before = self.descriptors()
+        crowd = [self.connect(b"GET /healthz HT") for _ in range(128)]
+        until(lambda: self.descriptors() == before + 128, "a full house")
+        self.assert_healthy()
+        crowd[0].settimeout(SOON)
+        self.assertEqual(crowd[0].recv(1), b"")
+        for client in (crowd[1], crowd[127]):
+            client.sendall(b"TP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertTrue(client.recv(4096).startswith(b"HTTP/1.1 200 "))
+
+    def test_request_must_arrive_in_time(self):
+        client = self.connect(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"ok\n"):
+            answer += client.recv(4096)
+        begun = time.monotonic()
+        client.sendall(b"GET /")
+        try:
+            while not select.select([client], [], [], 0.1)[0]:
+                client.sendall(b"x")
+                self.assertLess(time.monotonic() - begun, TIMEOUT)
+            self.assertEqual(client.recv(1), b"")
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        self.assertGreater(time.monotonic() - begun, 5)
+
+    def test_streams_survive_a_crowd(self):
+        streams = [self.events(self.url)]
+        streams[0].next()
+        for _ in range(300):
+            self.connect(b"GET / HT")
+        streams.append(self.events(self.url))
+        self.program.add("a")
+        for stream in streams:
+            self.assertTrue(stream.until(lambda e: parse_metrics(
+                e["metrics"])["wq_run_running"] == 1))
 
 
 class Addresses(Listening):
@@ -435,6 +516,14 @@ class Addresses(Listening):
         program = self.start(listen="public:0.0.0.0:0", keys=["a"])
         port = program.url().rsplit(":", 1)[1]
         self.assertEqual(get("http://127.0.0.1:%s/healthz" % port)[0], 200)
+
+    def test_port_without_its_address_is_refused(self):
+        for address in ("public:9109", "public::9109", ":9109"):
+            self.assertIn("public:0.0.0.0:9109", self.refused(address))
+
+    def test_name_other_than_localhost_is_refused(self):
+        for address in ("example.com:80", "public:example.com:80"):
+            self.assertIn("nor localhost", self.refused(address))
 
     def test_invalid_address_is_refused(self):
         for address in ("", "x", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x",
@@ -514,6 +603,33 @@ class Sockets(Listening):
             program = self.start(listen="unix:" + self.path, keys=["a"])
             self.assertEqual(program.wait(), 125)
             self.assertTrue(os.path.exists(self.path))
+
+    def test_clients_that_do_not_read_keep_nobody_out(self):
+        """On a socket of the file system, whose buffer an answer overfills."""
+        program = self.start("-0", "--follow", listen="unix:" + self.path,
+                             end=False)
+        program.await_message("listening")
+        for i in range(300):  # each byte is \\u0001 in JSON
+            program.add(b"\1" * 190 + b"%03d" % i, b"\0")
+        until(lambda: b'"matched":300' in self.request("/view"), "all keys")
+
+        def connect(path):
+            client = socket.socket(socket.AF_UNIX)
+            self.addCleanup(client.close)
+            client.settimeout(SOON)
+            client.connect(self.path)
+            client.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+            return client
+        stream = connect(b"/events?q=none")
+        for _ in range(150):
+            connect(b"/view")
+        health = connect(b"/healthz")
+        self.assertTrue(health.recv(4096).startswith(b"HTTP/1.1 200 "))
+        program.add("none", b"\0")
+        events = b""
+        while b'"matched":1' not in events:
+            events += stream.recv(65536)
+            self.assertTrue(events[-1:], "the stream has ended")
 
     def test_missing_directory_is_an_error(self):
         program = self.start(listen="unix:/nowhere/at/all", keys=["a"])

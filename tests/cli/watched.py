@@ -130,13 +130,13 @@ class Watched:
 
 # ---- HTTP ------------------------------------------------------------------
 
-def get(url, method="GET", **headers):
+def get(url, method="GET", timeout=TIMEOUT, **headers):
     """(status, headers, body); write - in names of headers as _."""
     request = urllib.request.Request(url, method=method, headers={
         name.replace("_", "-"): value for name, value in headers.items()})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=TIMEOUT) as answer:
+        with opener.open(request, timeout=timeout) as answer:
             return answer.status, answer.headers, answer.read()
     except urllib.error.HTTPError as error:
         with error:

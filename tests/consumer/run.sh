@@ -86,6 +86,38 @@ pkgconfig_static_c() {
     run ./c static
 }
 
+# A program with a queue in a file: linked with -lwq-sqlite, and with -lwq alone,
+# where wq_open() finds libwq-sqlite by its name.
+sqlite_pkgconfig() {
+    need pkg-config
+    PKG_CONFIG_LIBDIR=$(dirname "$(find "$stage" -name wq.pc)")
+    libraries=$(pkg-config --variable pc_path pkg-config)
+    export PKG_CONFIG_LIBDIR="$PKG_CONFIG_LIBDIR:$libraries"
+    find_stage_library
+    eval "set -- $(pkg-config --cflags --libs wq-sqlite)"
+    # shellcheck disable=SC2086
+    $CC -std=c11 $strict "$here/sqlite.c" -o linked "$@"
+    run ./linked shared
+    eval "set -- $(pkg-config --cflags --libs wq)"
+    # shellcheck disable=SC2086
+    $CC -std=c11 $strict -DBY_NAME "$here/sqlite.c" -o by_name "$@"
+    run ./by_name shared
+    eval "set -- $(pkg-config --static --cflags --libs wq-sqlite)"
+    # shellcheck disable=SC2086
+    $CC -std=c11 $strict "$here/sqlite.c" -o archive \
+        -Wl,-Bstatic -lwq-sqlite -lwq -Wl,-Bdynamic "$@" -lsqlite3 -lm
+    echo "linked, found by name, and with the archive"
+}
+
+sqlite_find_package() {
+    cmake -S "$here/sqlite" -B . -D "CMAKE_PREFIX_PATH=$stage" \
+        -D CMAKE_BUILD_TYPE=Debug >/dev/null
+    cmake --build . >/dev/null
+    find_stage_library
+    run ./shared shared
+    run ./static static
+}
+
 find_package_in() {
     cmake -S "$here/find_package" -B . -D "language=$1" \
         -D "CMAKE_PREFIX_PATH=$stage" -D CMAKE_BUILD_TYPE=Debug >/dev/null

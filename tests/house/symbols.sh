@@ -28,9 +28,9 @@ cat "$headers"/*.h $inside | awk '
         n = split(text, declaration, /[;{}]/)
         for (i = 1; i <= n; i++)
             if (declaration[i] ~ /WQ_API|WQ__STORE_API/ &&
-                match(declaration[i], /wq_[a-z0-9_]+ *\(/))
-                print substr(declaration[i], RSTART, RLENGTH - 1)
-    }' | sort >"$work/headers"
+                match(declaration[i], /wq_[a-z0-9_]+ *(\(|$)/))
+                print substr(declaration[i], RSTART, RLENGTH)
+    }' | tr -d ' (' | sort >"$work/headers"
 
 awk '/global:/ { on = 1; next } /local:|}/ { on = 0 } on' "$map" |
     tr -d ' ;' | sort >"$work/map"

@@ -356,6 +356,23 @@ check_laws(struct play *p)
     assert_int_equal(s.gets + o.gets, s.dones + o.dones + s.held);
 }
 
+static void
+stop_at_problem(void *play, const char *text)
+{
+    stop(play, "\n    at the end, wq_check() finds: ", text);
+}
+
+/* All that the queue knows agrees (O-35). */
+static void
+check_queue(struct play *p)
+{
+    const wq_err err =
+        p->run.is_destroyed ? WQ_OK : wq_check(p->run.q, stop_at_problem, p);
+
+    if (err && err != WQ_ENOTSUP)
+        stop(p, "\n    wq_check(): ", wq_err_name(err));
+}
+
 /* From line `from` on, with a new queue. */
 static void
 run_once(const struct scenario *s, size_t from, const char *variable,
@@ -375,6 +392,7 @@ run_once(const struct scenario *s, size_t from, const char *variable,
     open_queue(p);
     run_lines(p, from, s->n);
     check_laws(p);
+    check_queue(p);
     if (!p->run.is_destroyed)
         wq_destroy(p->run.q);
     wq_destroy(p->run.other);

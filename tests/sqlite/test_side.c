@@ -210,7 +210,7 @@ open_without_rights(struct child *self, void *arg)
     if (geteuid() == 0 && setuid(65534) != 0)
         _exit(3);
     const wq_err err = wq__side_open(f.db, &s, &fresh);
-    if (err != WQ_EIO)
+    if (err != WQ_EAWAY)
         _exit(4);
     _exit(!strstr(wq_last_error(), f.side) ||
           !strstr(wq_last_error(), "Permission denied") ||

@@ -582,6 +582,8 @@ carry_out(const struct batch *b, struct wq__op *op)
         return add(b, op);
     case WQ__OP_GET:
         return get(b, op);
+    case WQ__OP_RESUME:
+        return WQ_ENOTSUP;
     case WQ__OP_FINISH:
         return finish(b, op);
     case WQ__OP_REMOVE:

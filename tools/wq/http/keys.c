@@ -352,5 +352,5 @@ keys_state_named(const char *name)
             return names[i].state;
         all |= names[i].state;
     }
-    return *name ? 0 : all;
+    return *name && strcmp(name, "all") != 0 ? 0 : all;
 }

@@ -74,7 +74,7 @@ bool keys_look(struct keys *keys, struct runner *runner,
 void keys_add(const struct keys *keys, const struct view *view,
               struct wq__text *out);
 
-/* The state with this name; all states for ""; 0: no such state. */
+/* The state with this name; all states for "all" and ""; 0: no such state. */
 unsigned keys_state_named(const char *name);
 
 #endif

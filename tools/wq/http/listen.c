@@ -2,7 +2,10 @@
 /* listen.c: how does the HTTP server run in our event loop?
  *
  * libmicrohttpd parses requests and writes responses. It starts no thread: it
- * has an epoll descriptor, which our loop watches.
+ * has an epoll descriptor, which our loop watches. We accept connections and
+ * decide which ones to drop (connections.h), so that each new client gets a
+ * connection. Its mode with select() would notice clients that leave, but has no
+ * room for descriptors above 1023.
  */
 #include "http/listen.h"
 
@@ -23,19 +26,10 @@
 /* How long the program waits at its end for clients to take the last event. */
 #define LAST_EVENT_NS (300 * MS)
 
-#define MAX_CONNECTIONS 128
+/* How long a client may read nothing of a response. */
 #define IDLE_SECONDS 60
 
 /* ---- connections --------------------------------------------------------- */
-
-static bool
-accepts_more(const struct listener *l)
-{
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-
-    return info && info->num_connections < MAX_CONNECTIONS;
-}
 
 /* The callback of `watch` and `again`. */
 static void
@@ -45,8 +39,6 @@ run_daemon(void *listener)
     MHD_UNSIGNED_LONG_LONG ms;
 
     (void)MHD_run(l->daemon);
-    /* More connections wait in the backlog until one is closed. */
-    loop_rewatch(l->loop, &l->arrivals, accepts_more(l) ? EPOLLIN : 0);
     if (MHD_get_timeout(l->daemon, &ms) == MHD_YES)
         loop_timer_set(l->loop, &l->again, loop_now(l->loop) + (int64_t)ms * MS,
                        run_daemon, l);
@@ -63,6 +55,8 @@ on_arrival(void *listener)
     struct sockaddr_storage from = {0};
     socklen_t               len = sizeof from;
 
+    if (!connections_make_room(&l->connections))
+        run_daemon(l); /* closes the connection that was dropped */
     const int fd = accept4(l->socket.fd, (struct sockaddr *)&from, &len,
                            SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
@@ -92,6 +86,8 @@ tick(void *listener)
     struct listener  *l = listener;
     const struct view before = l->view;
 
+    loop_rewatch(l->loop, &l->arrivals, EPOLLIN);
+    connections_sweep(&l->connections, loop_now(l->loop));
     listener_take_view(l);
     const bool changed = has_changed(&before, &l->view);
     for (struct event_stream *s = l->streams; s; s = s->next)
@@ -138,8 +134,10 @@ start(struct listener *l)
     l->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
         NULL, NULL, serve, l, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_SECONDS, MHD_OPTION_NOTIFY_CONNECTION,
+        connections_notify, l, MHD_OPTION_NOTIFY_COMPLETED,
+        connections_completed, l, MHD_OPTION_END);
     if (!l->daemon)
         return false;
     const union MHD_DaemonInfo *info =

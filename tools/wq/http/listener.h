@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* listener.h: what do the files of the HTTP server share?
  *
- * listen.c runs the server in the event loop, serve.c answers requests, and
- * stream.c writes the server-sent events of /events.
+ * listen.c runs the server in the event loop, connections.c decides which
+ * connections are dropped, serve.c answers requests, and stream.c writes the
+ * server-sent events of /events.
  */
 #ifndef WQ_TOOL_LISTENER_H
 #define WQ_TOOL_LISTENER_H
@@ -12,6 +13,7 @@
 #include "base/loop.h"
 #include "base/text.h"
 #include "display/rate.h"
+#include "http/connections.h"
 #include "http/history.h"
 #include "http/keys.h"
 #include "http/socket.h"
@@ -38,6 +40,7 @@ struct listener {
     struct runner        *runner;
     struct listen_socket  socket;
     struct MHD_Daemon    *daemon;
+    struct connections    connections;
     struct watch          watch;    /* the daemon's epoll descriptor */
     struct watch          arrivals; /* new connections */
     struct timer          again;    /* when the daemon must run next */

@@ -183,8 +183,8 @@ static enum MHD_Result
 refuse_query(struct MHD_Connection *client)
 {
     return send_line(client, MHD_HTTP_BAD_REQUEST,
-                     "q has at most 1024 bytes; show is running, retrying, "
-                     "waiting or ready\n");
+                     "q has at most 1024 bytes; show is all, running, "
+                     "retrying, waiting or ready\n");
 }
 
 bool
@@ -235,6 +235,7 @@ serve_events(struct listener *l, struct MHD_Connection *client)
                          "too many clients read /events\n");
     if (!read_query(client, &query))
         return refuse_query(client);
+    connections_answer(l, client, true);
     return send_response(client, MHD_HTTP_OK, "text/event-stream",
                          stream_create(l, client, &query));
 }
@@ -274,6 +275,7 @@ serve(void *listener, struct MHD_Connection *client, const char *url,
         *upload_size = 0; /* a body is read and ignored */
         return MHD_YES;
     }
+    connections_answer(listener, client, false);
     if (!is_host_accepted(listener, client))
         return send_line(client, MHD_HTTP_MISDIRECTED_REQUEST,
                          "the Host must be a numeric address or localhost\n");

@@ -41,7 +41,7 @@ read_port(const char *s, in_port_t *port)
     return true;
 }
 
-/* `host`, without the brackets of IPv6. */
+/* `host`, without the brackets of IPv6; "" is this machine. */
 static bool
 read_host(const char *host, union address *out)
 {
@@ -102,8 +102,15 @@ read_internet(const char *text, union address *out, char *why, size_t why_len)
     text += is_public ? strlen("public:") : 0;
     if (!split(text, host, sizeof host, &digits) || !read_port(digits, &port))
         return address_refuse(why, why_len, "is not an address and a port");
+    if (!*host && (is_public || *text == ':'))
+        return address_refuse(why, why_len,
+                              "has no address; write 127.0.0.1:%s for this "
+                              "machine, public:0.0.0.0:%s for all hosts",
+                              digits, digits);
     if (!read_host(host, out))
-        return address_refuse(why, why_len, "has no numeric address");
+        return address_refuse(why, why_len,
+                              "has a host that is neither a numeric address "
+                              "nor localhost");
     if (!is_public && !is_loopback(out))
         return address_refuse(
             why, why_len,

@@ -6,7 +6,9 @@
  *     public:ADDRESS:PORT                                 any host
  *
  * The page shows keys and has no password. So an address that other hosts can
- * reach needs the prefix "public:"; 0.0.0.0 alone is refused.
+ * reach needs the prefix "public:"; 0.0.0.0 alone is refused. So are public:PORT
+ * and :PORT, which some read as this machine and others as any host; and names
+ * other than localhost, which may have several addresses.
  */
 #ifndef WQ_TOOL_ADDRESS_H
 #define WQ_TOOL_ADDRESS_H

@@ -105,6 +105,7 @@ typedef struct wq_sqlite_options {
  *   WQ_EFULL      there are 4096 queues in the file, or 1024 handles of it.
  * wq_last_error() says more.
  * Threads: any.  Blocks: for the disk, and at most busy_ns.  Since: 0.1.
+ * [S-15 S-16 S-17 S-18]
  */
 WQ_API WQ_NODISCARD wq_err wq_sqlite_open(const char              *path,
                                           const wq_sqlite_options *options,
@@ -124,7 +125,7 @@ WQ_API wq_err wq_open_sqlite(const char *url, const wq_config *config,
  * Returns WQ_OK; WQ_ENOTFOUND: the process does not hold the key; WQ_EINVAL: a
  * NULL, or the queue is no SQLite queue with a holder_pid; WQ_ESTATE: the key is
  * on loan already; WQ_EIO, WQ_EAWAY, WQ_ENOMEM.
- * Threads: any.  Blocks: until the store answers.  Since: 0.1.
+ * Threads: any.  Blocks: until the store answers.  Since: 0.1.  [S-19]
  */
 WQ_API WQ_NODISCARD wq_err wq_sqlite_resume(wq_queue *q, wq_key key,
                                             wq_item **out);
