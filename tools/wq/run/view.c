@@ -28,7 +28,7 @@ view_take(struct runner *runner, struct view *out)
         .running = runner->running,
         .again = stats.dirty,
         .slots = runner->max_running,
-        .left = stats.known,
+        .left = stats.known > stats.dead ? stats.known - stats.dead : 0,
         .next_ns = stats.next_ns,
     };
 }
