@@ -364,13 +364,15 @@ sync_directory(const char *path)
 }
 
 wq_err
-wq__db_make(struct wq__db *db)
+wq__db_make(struct wq__db *db, wq_sqlite_sync sync)
 {
-    char   text[128];
-    wq_err err = execute(db, "PRAGMA journal_mode=WAL");
+    char       text[128];
+    const bool syncs = sync != WQ_SQLITE_SYNC_LAZY;
+    wq_err     err = execute(db, "PRAGMA journal_mode=WAL");
 
     if (!err)
-        err = execute(db, "PRAGMA synchronous=FULL");
+        err = execute(db, syncs ? "PRAGMA synchronous=FULL"
+                                : "PRAGMA synchronous=NORMAL");
     if (!err)
         err = execute(db, "BEGIN IMMEDIATE");
     if (err)
@@ -389,7 +391,7 @@ wq__db_make(struct wq__db *db)
         (void)sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
         return err;
     }
-    return sync_directory(db->path);
+    return syncs ? sync_directory(db->path) : WQ_OK;
 }
 
 /* ---- what does not change ------------------------------------------------- */

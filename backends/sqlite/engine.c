@@ -18,9 +18,9 @@
  * there, under the lock. ADDS syncs it here, after the lock is released, and only
  * if an operation of the batch has promised something. An add that finds its key
  * READY promises what another process may have committed but not synced: so a
- * promise is kept when all commits so far are synced. `commits` numbers them, and
- * `synced` is how far they are on disk, for all processes: who finds it far
- * enough need not sync.
+ * promise is kept when all commits so far are synced, also with ALL. `commits`
+ * numbers them, and `synced` is how far they are on disk, for all processes: who
+ * finds it far enough need not sync.
  *
  * Errors before COMMIT: nothing has happened, WQ_EAWAY. From COMMIT on it may
  * have: WQ_EIO, and the shell reconciles.
@@ -139,6 +139,8 @@ commit_writes(struct wq__sqlite *e)
         wq__fail_restore(&said);
         return WQ_EIO;
     }
+    if (e->sync == WQ_SQLITE_SYNC_ALL) /* SQLite has synced all so far */
+        wq__side_raise_synced(e->side, *wq__side_commits(e->side));
     *counts = e->counts;
     counts->valid = 1;
     return WQ_OK;
@@ -193,7 +195,7 @@ sync_wal(struct wq__sqlite *e)
 static wq_err
 make_durable(struct wq__sqlite *e, uint64_t commits)
 {
-    if (!e->must_sync || e->sync != WQ_SQLITE_SYNC_ADDS ||
+    if (!e->must_sync || e->sync == WQ_SQLITE_SYNC_LAZY ||
         wq__side_synced(e->side) >= commits)
         return WQ_OK;
     const wq_err err = sync_wal(e);

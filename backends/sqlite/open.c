@@ -127,7 +127,7 @@ ensure_tables(struct wq__sqlite *e, const wq_sqlite_options *o)
     if (!err && empty)
         err = o->no_create
                   ? wq_fail(WQ_ENOTFOUND, "sqlite: '%s' is empty", e->path)
-                  : wq__db_make(&e->db);
+                  : wq__db_make(&e->db, o->sync);
     if (!err)
         err = wq__db_set_up(&e->db, o->sync);
     if (!err)

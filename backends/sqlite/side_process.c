@@ -5,7 +5,7 @@
  * namespaces in which these two numbers mean something. Relies on /proc; where
  * it shows nothing, the answer is "not known to be dead", and the locks decide.
  *
- * Cost: about 10 us for another process.
+ * Cost: 3 us for another process.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -219,8 +219,8 @@ void wq__db_count_frames(struct wq__db *db, int *frames);
  * only. */
 wq_err wq__db_check(struct wq__db *db, bool *empty);
 
-/* Make the tables of an empty file; then it is durable. */
-wq_err wq__db_make(struct wq__db *db);
+/* Make the tables of an empty file; then it is durable, unless LAZY. */
+wq_err wq__db_make(struct wq__db *db, wq_sqlite_sync sync);
 
 /* Set the connection up: WAL, no automatic checkpoints, and so on. */
 wq_err wq__db_set_up(struct wq__db *db, wq_sqlite_sync sync);

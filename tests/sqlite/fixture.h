@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -191,6 +192,32 @@ publish_of(struct wq__side *s, uint32_t queue, unsigned news, size_t n)
     lock(s);
     wq__side_publish(s, queue, news, n);
     unlock(s);
+}
+
+/* ---- two threads at once ------------------------------------------------- */
+
+/* Two threads meet again and again. They spin, so that both go on in the same
+ * moment. */
+struct meeting {
+    _Atomic unsigned arrived;
+};
+
+static inline void
+meet(struct meeting *m)
+{
+    const unsigned both = (atomic_fetch_add(&m->arrived, 1) | 1) + 1;
+
+    for (int spins = 1; (int)(atomic_load(&m->arrived) - both) < 0; spins++)
+        if (spins % 1000 == 0)
+            (void)sched_yield(); /* there is only one processor */
+}
+
+/* A little later, by about `n` ns. */
+static inline void
+spin(int n)
+{
+    for (volatile int i = 0; i < n; i++)
+        ;
 }
 
 /* ---- other processes ----------------------------------------------------- */

@@ -701,6 +701,33 @@ TEST(each_io_call_of_a_destroy_fails_once)
     }
 }
 
+/* ---- a hold that ended, and the next ------------------------------------- */
+
+/* The finish of the first hold took effect, but says WQ_EIO. Its handle has the
+ * key again, in the same session, when the first worker calls again. */
+TEST(finish_that_is_repeated_does_not_end_a_later_hold)
+{
+    wq_item *again;
+
+    start_round();
+    hold();
+    crash_vfs_fail(CRASH_VFS_SYNC, 1, CRASH_VFS_DONE_ONLY, false);
+    assert_err(wq_finish(q, held, wq_result_back()), WQ_EIO);
+    assert_int_equal(crash_vfs_heal(), 1);
+    assert_err(wq_get_within(q, 0, &again), WQ_OK);
+    assert_string_equal(again->key.data, "first");
+    assert_true(again->fence > held->fence);
+    const wq_err err = wq_finish(q, held, wq_result_back());
+    if (err != WQ_ELOST) /* or it says what it had done */
+        assert_err(err, WQ_OK);
+    const struct view now = look(other);
+    assert_int_equal(now.states[number_of("first")], HELD);
+    assert_err(wq_finish(q, again, wq_result_done()), WQ_OK);
+    expect_intact(q);
+    wq_destroy(q);
+    wq_destroy(other);
+}
+
 /* ---- a small disk -------------------------------------------------------- */
 
 static size_t
@@ -759,4 +786,5 @@ WQ_TESTS(FAULT(each_io_call_of_each_verb_fails_once),
          FAULT(each_io_call_of_an_open_fails_once),
          FAULT(each_io_call_of_the_first_open_fails_once),
          FAULT(each_io_call_of_a_destroy_fails_once),
+         FAULT(finish_that_is_repeated_does_not_end_a_later_hold),
          FAULT(small_disk_fills_up_and_loses_no_key));

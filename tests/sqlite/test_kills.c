@@ -34,11 +34,14 @@ static wq_queue *queue;
 static wq_item  *item;
 
 static int64_t
-do_open(const char *arg)
+do_open(const char *sync)
 {
-    (void)arg;
     crash_vfs_install();
-    return wq_sqlite_open(at.db, WQ_SQLITE_OPTIONS(.max_expiries = UINT_MAX),
+    return wq_sqlite_open(at.db,
+                          WQ_SQLITE_OPTIONS(.max_expiries = UINT_MAX,
+                                            .sync = strcmp(sync, "all") == 0
+                                                        ? WQ_SQLITE_SYNC_ALL
+                                                        : WQ_SQLITE_SYNC_ADDS),
                           WQ_CONFIG(.limiter = wq_limiter_exponential(
                                         WQ_SECONDS(3600), WQ_SECONDS(3600))),
                           &queue);
@@ -373,7 +376,8 @@ TEST(opens_may_be_killed_at_every_call)
 }
 
 /* The dead had not synced its add, however far it got. */
-TEST(add_after_an_unsynced_one_of_the_dead_syncs)
+static void
+expect_sync_after_unsynced(void)
 {
     bool killed = true;
 
@@ -396,6 +400,18 @@ TEST(add_after_an_unsynced_one_of_the_dead_syncs)
     }
 }
 
+TEST(add_after_an_unsynced_one_of_the_dead_syncs)
+{
+    expect_sync_after_unsynced();
+}
+
+TEST(add_with_sync_all_after_an_unsynced_one_syncs)
+{
+    (void)actor_do(survivor, do_destroy, "");
+    assert_err(actor_do(survivor, do_open, "all"), WQ_OK);
+    expect_sync_after_unsynced();
+}
+
 #define KILL(name) test_with(name, begin, end)
 
 WQ_TESTS(KILL(adds_may_be_killed_at_every_call),
@@ -403,4 +419,5 @@ WQ_TESTS(KILL(adds_may_be_killed_at_every_call),
          KILL(finishes_may_be_killed_at_every_call),
          KILL(other_verbs_may_be_killed_at_every_call),
          KILL(opens_may_be_killed_at_every_call),
-         KILL(add_after_an_unsynced_one_of_the_dead_syncs));
+         KILL(add_after_an_unsynced_one_of_the_dead_syncs),
+         KILL(add_with_sync_all_after_an_unsynced_one_syncs));

@@ -180,11 +180,11 @@ TEST(slot_is_not_used_again_before_its_holder_knows)
 
 /* ---- renewal against end ------------------------------------------------- */
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = 20000, SPREAD = 200 };
 
 static struct {
-    pthread_barrier_t barrier;
-    bool              renewed;
+    struct meeting meeting;
+    bool           renewed;
 } race;
 
 static void *
@@ -192,9 +192,10 @@ renew_in_each_round(void *arg)
 {
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
-        (void)pthread_barrier_wait(&race.barrier);
+        meet(&race.meeting);
+        spin(i % SPREAD);
         race.renewed = wq__side_renew(f.a, 9, 100); /* just in time */
-        (void)pthread_barrier_wait(&race.barrier);
+        meet(&race.meeting);
     }
     return NULL;
 }
@@ -204,16 +205,17 @@ TEST(session_is_renewed_or_ended_never_both)
     pthread_t thread;
     int       renewals = 0;
 
-    assert_int_equal(pthread_barrier_init(&race.barrier, NULL, 2), 0);
+    memset(&race, 0, sizeof race);
     assert_int_equal(pthread_create(&thread, NULL, renew_in_each_round, NULL),
                      0);
     (void)begin(f.b);
     for (int i = 0; i < ROUNDS; i++) {
         const int64_t id = begin_of(f.a, QUEUE, 10);
         lock(f.b);
-        (void)pthread_barrier_wait(&race.barrier);
+        meet(&race.meeting);
+        spin(i / SPREAD % SPREAD);
         const int64_t found = wq__side_find_ended(f.b, QUEUE, 10, false);
-        (void)pthread_barrier_wait(&race.barrier);
+        meet(&race.meeting);
         if (race.renewed ? found != 0 : found != id)
             fail_msg("round %d: renewed: %d, found ended: %d", i, race.renewed,
                      found != 0);
@@ -224,7 +226,6 @@ TEST(session_is_renewed_or_ended_never_both)
         end(f.a);
     }
     (void)pthread_join(thread, NULL);
-    (void)pthread_barrier_destroy(&race.barrier);
     print_message("%d of %d rounds: renewed\n", renewals, ROUNDS);
 }
 
