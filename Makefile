@@ -65,10 +65,13 @@ bench-command: build ## compare the command's speed with xargs and parallel
 bench-shared: build ## measure the batches and wake-ups of shared queues
 	$(Q)build/release/bench/bench_shared $(ARGS)
 
-soak: ## run the stress tests of the queue for SOAK_SECONDS
+soak: ## run the stress tests of the queues for SOAK_SECONDS each
 	$(Q)scripts/deps.sh build test
 	$(build) release -DWQ_TESTS=ON
 	$(Q)WQ_STRESS_SECONDS=$(SOAK_SECONDS) build/release/tests/stress_queue
+	$(Q)WQ_POWER_LOSSES=1000 build/release/tests/sqlite_power
+	$(Q)build/release/tests/sqlite_chaos process $(SOAK_SECONDS)
+	$(Q)build/release/tests/sqlite_chaos lease $(SOAK_SECONDS)
 
 fuzz: ## run every fuzz target for FUZZ_SECONDS
 	$(Q)scripts/deps.sh build fuzz

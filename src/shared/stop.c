@@ -195,7 +195,7 @@ wq__shared_destroy(wq_queue *q)
         wq__shared_end_lease(s);
     }
     wq__shared_report_close(s, !foreign);
-    wq__shared_stop_watching(s); /* its clock is the engine's */
+    wq__shared_stop_watching(s); /* the clock may be the engine's */
     wq__engine_close(s->engine, foreign);
     wq__shared_free(s);
 }

@@ -14,6 +14,7 @@
 #include <wq/wq.h>
 
 #include "model/differential/differential.h"
+#include "support/backend.h"
 #include "unit/dice.h"
 
 enum {
@@ -23,6 +24,17 @@ enum {
 
 static struct diff_report report;
 
+/* Fewer for a store on a disk in a build that is slow already. */
+static size_t
+steps_by_default(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    if (backend.on_disk)
+        return STEPS / 20;
+#endif
+    return STEPS;
+}
+
 static size_t
 steps_wanted(void)
 {
@@ -30,7 +42,7 @@ steps_wanted(void)
 
     if (text)
         return (size_t)strtoull(text, NULL, 0);
-    return getenv("WQ_SEED") ? 1 : STEPS;
+    return getenv("WQ_SEED") ? 1 : steps_by_default();
 }
 
 static void

@@ -28,6 +28,7 @@ static const struct backend_skip skips[] = {
 const struct backend backend = {
     .open = sqlite_queue_open,
     .again = sqlite_queue_open_again,
+    .on_disk = true,
     .lacks = SHARED_LACKS,
     .skips = skips,
 };

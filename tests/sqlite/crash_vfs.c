@@ -24,15 +24,17 @@ enum {
     ENTRIES = 4096, /* changes of the directory between two of its syncs */
 };
 
-/* The contents of a file. Never freed: a deletion may be undone by a loss. */
+/* The contents of a file. Stays when the file is deleted: a loss may undo the
+ * deletion. */
 struct contents {
-    unsigned char *now, *disk; /* `room` bytes */
-    size_t         now_size, disk_size;
-    size_t         room;
-    uint32_t      *changed; /* one for each sector: number of its last write
+    struct contents *next;       /* in the list of all */
+    unsigned char   *now, *disk; /* `room` bytes */
+    size_t           now_size, disk_size;
+    size_t           room;
+    uint32_t        *changed; /* one for each sector: number of its last write
                                since the last sync; 0: synced */
-    uint32_t      *on_disk; /* number of the write that `disk` has */
-    uint32_t       sized;   /* number of the sync that `disk_size` is from */
+    uint32_t        *on_disk; /* number of the write that `disk` has */
+    uint32_t         sized;   /* number of the sync that `disk_size` is from */
 };
 
 struct name {
@@ -52,16 +54,17 @@ struct file {
     const char      *path;      /* of the name; NULL if it has none */
     bool             syncs_dir; /* its next sync does */
     bool             is_log;    /* a write-ahead log */
-    _Alignas(16) char real_[];  /* the file of the real VFS */
+    _Alignas(8) char real_[]; /* the file of the real VFS: SQLite aligns to 8 */
 };
 
 static struct {
-    pthread_mutex_t mutex; /* guards all below */
-    sqlite3_vfs    *real;
-    struct name     names[NAMES];
-    struct entry    entries[ENTRIES];
-    size_t          n_entries;
-    uint32_t        writes; /* numbers for `changed` */
+    pthread_mutex_t  mutex; /* guards all below */
+    sqlite3_vfs     *real;
+    struct contents *all; /* owned */
+    struct name      names[NAMES];
+    struct entry     entries[ENTRIES];
+    size_t           n_entries;
+    uint32_t         writes; /* numbers for `changed` */
 
     long        changes;
     long        lose_at; /* value of `changes`; 0: never */
@@ -331,6 +334,8 @@ read_contents(const char *path)
         (void)fclose(f);
     grow(c, 1);
     c->disk_size = c->now_size;
+    c->next = disk.all;
+    disk.all = c;
     return c;
 }
 
@@ -785,24 +790,25 @@ crash_vfs_install(void)
 }
 
 static void
-free_contents(struct contents *c)
+free_all_contents(void)
 {
-    if (!c)
-        return;
-    free(c->now);
-    free(c->disk);
-    free(c->changed);
-    free(c->on_disk);
-    free(c);
+    for (struct contents *c; (c = disk.all);) {
+        disk.all = c->next;
+        free(c->now);
+        free(c->disk);
+        free(c->changed);
+        free(c->on_disk);
+        free(c);
+    }
 }
 
 void
 crash_vfs_reset(void)
 {
     lock();
-    sync_names();
+    free_all_contents();
+    disk.n_entries = 0;
     for (size_t i = 0; i < NAMES; i++) {
-        free_contents(disk.names[i].now);
         free(disk.names[i].path);
         disk.names[i] = (struct name){NULL, NULL, NULL};
     }

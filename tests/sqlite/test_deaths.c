@@ -104,6 +104,18 @@ do_open(const char *options)
     return open_into(&queue, options);
 }
 
+/* With a lease that nobody renews. */
+static int64_t
+do_open_unrenewed(const char *arg)
+{
+    (void)arg;
+    return wq_sqlite_open(at.db,
+                          WQ_SQLITE_OPTIONS(.hold = WQ_SQLITE_HOLD_LEASE,
+                                            .lease_ns = WQ_MS(300),
+                                            .manual_renew = true),
+                          NULL, &queue);
+}
+
 static int64_t
 do_open_second(const char *options)
 {
@@ -590,6 +602,23 @@ TEST(stopped_process_loses_its_lease_and_cannot_bury)
     expect_lost("bury");
 }
 
+/* No thread tells the handle of its loss before the store does. */
+TEST(store_refuses_a_finish_after_the_lease)
+{
+    struct actor *a = actor_start();
+    struct actor *b = opener(LEASE);
+
+    assert_err(actor_do(a, do_open_unrenewed, ""), WQ_OK);
+    assert_err(actor_do(a, do_add, "k"), WQ_OK);
+    assert_err(actor_do(a, do_get, "5000"), WQ_OK);
+    expect_gets(b, "k");
+    assert_int_equal(actor_do(a, do_hold_left, ""), 0);
+    assert_err(actor_do(a, do_finish, "done"), WQ_ELOST);
+    expect_states(b, "k", WQ_STATE_HELD);
+    assert_err(actor_do(b, do_finish, "done"), WQ_OK);
+    expect_clean(b);
+}
+
 TEST(lost_holder_that_gets_its_key_again_has_a_new_fence)
 {
     struct actor *a = holder(LEASE, "k");
@@ -757,6 +786,18 @@ TEST(add_to_a_deleted_file_is_refused)
     assert_err(actor_do(a, do_open, ""), WQ_OK);
     assert_err(actor_do(a, do_add, "k"), WQ_OK);
     expect_clean(a);
+}
+
+/* Its processes still know each other. */
+TEST(add_to_a_file_that_was_deleted_alone_is_refused)
+{
+    struct actor *a = holder("", "k");
+
+    remove_beside("");
+    remove_beside("-wal");
+    remove_beside("-shm");
+    expect_refused(a);
+    (void)actor_do(a, do_destroy, "");
 }
 
 TEST(add_to_a_replaced_file_is_refused)
@@ -1095,12 +1136,14 @@ WQ_TESTS(DEATH(key_of_a_killed_process_goes_to_another),
          DEATH(stopped_process_loses_its_lease_and_cannot_say_done),
          DEATH(stopped_process_loses_its_lease_and_cannot_retry),
          DEATH(stopped_process_loses_its_lease_and_cannot_bury),
+         DEATH(store_refuses_a_finish_after_the_lease),
          DEATH(lost_holder_that_gets_its_key_again_has_a_new_fence),
          DEATH(lease_is_renewed_while_the_process_works),
          DEATH(key_with_a_lease_is_free_when_its_process_dies),
          DEATH(child_of_a_killed_holder_does_not_keep_its_key),
          DEATH(verbs_of_a_forked_child_are_refused),
          DEATH(add_to_a_deleted_file_is_refused),
+         DEATH(add_to_a_file_that_was_deleted_alone_is_refused),
          DEATH(add_to_a_replaced_file_is_refused),
          DEATH(deleted_directory_of_the_processes_loses_no_key),
          DEATH(file_that_is_no_database_is_refused_and_untouched),

@@ -38,6 +38,8 @@ struct backend {
     /* The store cannot be reached from now on, or (false) it can. */
     void (*away)(bool is_away);
 
+    bool on_disk; /* every call takes tens of microseconds */
+
     /* Steps and config words of scenarios that the backend does not support,
      * separated by spaces: a scenario that uses one of them is left out.
      * "queue:WORD" is lacking in configs only. */
