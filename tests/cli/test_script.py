@@ -137,6 +137,16 @@ class Script(Shared):
                 env=self.environment(), check=False)
         self.assertEqual(answer.returncode, 125)
         self.assertEqual(self.counts(), (1, 0, 0, 0))
+        reader, writer = os.pipe()
+        os.close(reader)
+        answer = subprocess.run(
+            [PROGRAM, "get"], stdout=writer, stderr=subprocess.PIPE,
+            env=self.environment(), check=False)
+        os.close(writer)
+        self.assertEqual(answer.returncode, 125)
+        self.assertIn(b"get: cannot write to stdout: Broken pipe",
+                      answer.stderr)
+        self.assertEqual(self.counts(), (1, 0, 0, 0))
 
 
 if __name__ == "__main__":

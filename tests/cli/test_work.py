@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 
 from handled import WAITING
-from program import is_running, main, until
+from program import is_running, main, need_command, until
 from shared import Shared
 
 
@@ -329,6 +329,41 @@ class Work(Shared):
         self.assertIn(b"wq: the queue answers again\n", ended.err)
         self.assertEqual(self.begun(), ["a"])
 
+    def test_input_waits_for_the_store(self):
+        self.url += "?busy=50ms"
+        self.done("add", "a")
+        worker = self.worker("-a", "-", "--until-empty",
+                             stdin=subprocess.PIPE)
+        self.await_counts(0, 0, 0, 0)
+        database = sqlite3.connect(self.path("queue.db"),
+                                   isolation_level=None)
+        database.execute("BEGIN IMMEDIATE")
+        self.feed(worker, b"b\nc\n", end=False)
+        self.assertIn(b"wq: cannot add keys: ", worker.stderr.readline())
+        self.feed(worker, b"d\n")
+        database.execute("ROLLBACK")
+        database.close()
+        ended = self.ends(worker)
+        self.assertEqual(sorted(self.begun()), ["a", "b", "c", "d"])
+        self.assertIn(b"4 keys, 4 ok, 0 failed, 0 left; 3 adds", ended.err)
+
+    def test_input_that_could_not_be_added_is_an_error(self):
+        self.url += "?busy=50ms"
+        worker = self.worker("-a", "-", "--json=events",
+                             stdin=subprocess.PIPE)
+        until(lambda: os.path.exists(self.path("queue.db")) and self.status(),
+              "the queue")
+        database = sqlite3.connect(self.path("queue.db"),
+                                   isolation_level=None)
+        database.execute("BEGIN IMMEDIATE")
+        self.feed(worker, b"b\nc\n", end=False)
+        self.assertIn(b"wq: cannot add keys: ", worker.stderr.readline())
+        for phase in ("draining", "stopping", "killing"):
+            self.signalled(worker, signal.SIGTERM, phase)
+        database.close()
+        self.assertIn(b"wq: cannot add b and 1 more: the queue does not answer",
+                      self.ends(worker, 125).err)
+
     def test_last_signal_does_not_wait_for_the_store(self):
         self.url += "?busy=50ms"
         self.done("add", "a")
@@ -400,9 +435,10 @@ class Work(Shared):
     # ---- watching ----------------------------------------------------------
 
     def test_metrics_of_a_shared_queue(self):
+        need_command("curl")
         if b"--listen: not available" in self.wq(
-                "work", "--listen=x", "true").err:
-            self.skipTest("built without libmicrohttpd")
+                "work", "--listen=unix:no/where", "true").err:
+            self.skipTest("wq was built without libmicrohttpd")
         self.url += "?queue=mail"
         self.done("add", "a", "b")
         worker = self.waiting("--listen=unix:" + self.path("socket"))
@@ -412,6 +448,14 @@ class Work(Shared):
              "http://x/metrics"], capture_output=True, check=True).stdout
         self.assertIn(b'\nworkqueue_depth{name="mail"} 1\n', text)
         self.assertIn(b'\nwq_run_running{name="mail"} 1\n', text)
+        page = subprocess.run(
+            ["curl", "-s", "--unix-socket", self.path("socket"),
+             "http://x/view?show=all"], capture_output=True, check=True).stdout
+        view = json.loads(page)
+        self.assertEqual(view["queue"], "mail")
+        self.assertEqual([(row["key"], row["state"])
+                          for row in view["keys"]["rows"]],
+                         [("a", "running"), ("b", "ready")])
         self.let_go("a")
         self.let_go("b")
         self.await_counts(0, 0, 0, 0)

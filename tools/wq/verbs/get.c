@@ -6,6 +6,7 @@
  * that they are HELD.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,9 +46,10 @@ print_items(const struct options *options, wq_queue *q, wq_item **items,
     print_fini(&print);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return STATUS_OK;
+    report_errno("get: cannot write to stdout");
     for (size_t i = 0; i < n; i++)
         (void)wq_finish(q, items[i], wq_result_back());
-    return STATUS_ERROR; /* verbs_main() reports it */
+    return STATUS_ERROR;
 }
 
 static int
@@ -75,6 +77,8 @@ verb_get(const struct options *options)
 {
     wq_queue *q;
 
+    (void)signal(SIGPIPE,
+                 SIG_IGN); /* a closed stdout is an error of fflush() */
     if (!holder_open(options, WQ_CONFIG(.ages = true), &q))
         return STATUS_ERROR;
     const int status = get(options, q);

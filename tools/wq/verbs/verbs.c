@@ -18,8 +18,8 @@ verbs_main(const struct options *options)
     };
     const int status = functions[options->verb](options);
 
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
+    if (status == STATUS_ERROR || (fflush(stdout) == 0 && !ferror(stdout)))
+        return status; /* an error was reported already */
     report_errno("%s: cannot write to stdout", verbs_table[options->verb].name);
     return STATUS_ERROR;
 }
