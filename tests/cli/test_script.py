@@ -108,6 +108,23 @@ class Script(Shared):
         self.assertEqual(self.counts(), (0, 0, 0, 0))
         self.assertIn("get: ", self.refused("get", "--holder=999999999"))
 
+    def test_lease_cannot_be_held_for_a_script(self):
+        for option in ("lease=1s", "hold=lease"):
+            self.assertIn("with hold=lease a key cannot be held for another "
+                          "process", self.refused(
+                              "get", "--queue=%s?%s" % (self.url, option)))
+        for option in ("what=1", "sync=maybe", "queue=", "busy=soon"):
+            self.assertIn("get: %s?%s: the URL has an unknown option"
+                          % (self.url, option), self.refused(
+                              "get", "--queue=%s?%s" % (self.url, option)))
+
+    def test_options_of_the_url_count(self):
+        self.url += "?queue=a%62c&sync=lazy&busy=1s&max_expiries=3&create=yes"
+        self.done("add", "x")
+        self.assertEqual(self.status()["name"], "abc")
+        self.assertEqual(self.done("get", "--timeout=0"), b"x\n")
+        self.done("done", "x")
+
     def test_end_of_the_script_gives_the_key_back(self):
         for text in ("exit 3", "kill -9 $$", "kill -TERM $$"):
             with self.subTest(text):

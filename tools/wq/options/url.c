@@ -30,6 +30,37 @@ url_is_sqlite(const char *url)
     return strncmp(url, SQLITE, strlen(SQLITE)) == 0;
 }
 
+/* ---------------------------------------------------------------- bytes -- */
+
+static int
+digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool
+url_decode(char *text)
+{
+    char *to = text;
+
+    for (; *text; text++) {
+        if (*text != '%') {
+            *to++ = *text;
+            continue;
+        }
+        const int high = digit(text[1]), low = high < 0 ? -1 : digit(text[2]);
+        if (low < 0 || (high == 0 && low == 0))
+            return false;
+        *to++ = (char)(high * 16 + low);
+        text += 2;
+    }
+    *to = '\0';
+    return true;
+}
+
 /* ------------------------------------------------------------- passwords -- */
 
 /* Where the password of USER:PASSWORD@ begins and ends; NULL: there is none. A
@@ -130,6 +161,10 @@ url_queue_name(const char *url)
     const char *end = NULL;
     const char *name = find_option(url, "queue", &end);
 
-    return name && end > name ? strndup(name, (size_t)(end - name))
-                              : strdup("default");
+    char *copy = name && end > name ? strndup(name, (size_t)(end - name))
+                                    : strdup("default");
+
+    if (copy)
+        (void)url_decode(copy); /* the backend refuses what is wrong */
+    return copy;
 }

@@ -19,6 +19,10 @@ bool url_is(const char *text);
 bool url_is_memory(const char *url);
 bool url_is_sqlite(const char *url);
 
+/* Replace %XX by the bytes, in place. False: two digits are missing, or they are
+ * 00. */
+bool url_decode(char *text);
+
 /* The URL for messages, with *** for a password. In a static buffer. */
 const char *url_shown(const char *url);
 /* A copy that means the same in every directory, and in which the option

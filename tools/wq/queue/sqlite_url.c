@@ -8,39 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options/url.h"
 #include "options/values.h"
 
 /* ---------------------------------------------------------------- values -- */
-
-static int
-digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* Decodes %XX in place. False: two digits are missing, or it is a NUL. */
-static bool
-decode(char *text)
-{
-    char *to = text;
-
-    for (; *text; text++) {
-        if (*text != '%') {
-            *to++ = *text;
-            continue;
-        }
-        const int high = digit(text[1]), low = high < 0 ? -1 : digit(text[2]);
-        if (low < 0 || (high == 0 && low == 0))
-            return false;
-        *to++ = (char)(high * 16 + low);
-        text += 2;
-    }
-    *to = '\0';
-    return true;
-}
 
 /* The position of the word in the list; -1: it is none. */
 static int
@@ -105,13 +76,13 @@ sqlite_url_read(struct sqlite_url *out, const char *url)
     if (!out->text)
         return "out of memory";
     out->path = strtok_r(out->text, "?", &rest);
-    if (!out->path || !decode(out->text))
+    if (!out->path || !url_decode(out->text))
         return "the URL names no file";
     for (char *option; (option = strtok_r(NULL, "&", &rest));) {
         char *value = strchr(option, '=');
         if (value)
             *value++ = '\0';
-        if (!value || !decode(value) ||
+        if (!value || !url_decode(value) ||
             !read_option(&out->options, option, value))
             return "the URL has an unknown option, or an unknown value of one";
     }

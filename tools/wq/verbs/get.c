@@ -77,8 +77,8 @@ verb_get(const struct options *options)
 {
     wq_queue *q;
 
-    (void)signal(SIGPIPE,
-                 SIG_IGN); /* a closed stdout is an error of fflush() */
+    /* A closed stdout is an error of fflush(): the keys are given back. */
+    (void)signal(SIGPIPE, SIG_IGN);
     if (!holder_open(options, WQ_CONFIG(.ages = true), &q))
         return STATUS_ERROR;
     const int status = get(options, q);
