@@ -335,6 +335,11 @@ read_option(const char *name, const char *value, wq_sqlite_options *o)
     } else if (strcmp(name, "max_expiries") == 0) {
         if (!read_count(value, &o->max_expiries))
             return refuse_value(name, value, "a number");
+    } else if (strcmp(name, "holder") == 0) {
+        unsigned pid;
+        if (!read_count(value, &pid) || pid == 0 || pid > INT_MAX)
+            return refuse_value(name, value, "the id of a process");
+        o->holder_pid = (int)pid;
     } else if (strcmp(name, "create") == 0) {
         if (!read_word(value, yes_no, 2, &word))
             return refuse_value(name, value, "yes or no");
@@ -342,7 +347,8 @@ read_option(const char *name, const char *value, wq_sqlite_options *o)
     } else {
         return wq_fail(WQ_EINVAL,
                        "sqlite: there is no option '%s' in a URL; options: "
-                       "queue, sync, hold, lease, busy, max_expiries, create",
+                       "queue, sync, hold, lease, busy, max_expiries, holder, "
+                       "create",
                        name);
     }
     return WQ_OK;

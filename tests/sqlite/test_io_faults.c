@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_io_faults.c: what does each verb of a queue in a file do when the disk
- * fails?
+ * fails? [S-18]
  *
  * A sweep fails the first I/O call of a verb, then the second, and so on until
  * the verb makes fewer calls (crash_vfs.h). Each round has a fresh copy of a

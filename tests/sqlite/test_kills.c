@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kills.c: what does a process leave behind that is killed in the middle of
- * a verb?
+ * a verb? [S-15]
  *
  * A sweep kills a process before the first call that a verb makes to the disk,
  * then before the second, and so on, locks included (crash_vfs_kill_at()). A

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_power.c: which keys are there after a power loss?
+/* test_power.c: which keys are there after a power loss? [S-15]
  *
  * A round is a process: it opens what the last loss has left, checks it, and
  * uses it with several handles and threads until the disk (crash_vfs.h) loses
@@ -12,7 +12,7 @@
  *   - A second queue of the same file has keys with one user, whose state after
  *     a finish is known exactly.
  *
- * WQ_POWER_LOSSES sets how many losses a test has; 100 without it.
+ * WQ_POWER_LOSSES sets how many losses a test has.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
@@ -37,11 +37,21 @@
 #include "sqlite/ledger.h"
 #include "sqlite/place.h"
 
+/* Without WQ_POWER_LOSSES; fewer in a build that is slow already. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { LOSSES = 20 };
+#else
+enum { LOSSES = 100 };
+#endif
+
 enum {
     KEYS = 64,
-    EXACT = 16,       /* keys of the second queue */
-    SYNC_US = 500,    /* longest sync: a small SSD's */
-    MAX_CHANGES = 250 /* of a round, until the loss */
+    FILLS = 14,           /* calls that fill most of the log */
+    KINDS = 6,            /* of them: see finish_exact(), add_and_remove() */
+    EXACT = 24,           /* keys of the second queue */
+    SYNC_US = 500,        /* longest sync: a small SSD's */
+    FILL_CHANGES = 16000, /* the same; half of them are of the checkpoint */
+    MAX_CHANGES = 250     /* of a round, until the loss */
 };
 
 /* Exit status of a round, besides CRASH_VFS_LOST. */
@@ -51,6 +61,7 @@ enum { ROUND_CHECKED = 0, ROUND_FAILED = 1, ROUND_LOST_KEYS = 2 };
 enum expected {
     EXPECT_ANYTHING, /* a call about it is in progress, or promises nothing */
     EXPECT_DEAD,
+    EXPECT_READY, /* it may have been handed out since */
     EXPECT_WAITING,
     EXPECT_FAILURES, /* at least `failures` */
     EXPECT_GONE,
@@ -75,7 +86,8 @@ static struct shared {
 /* One process's round. */
 static struct round {
     wq_sqlite_sync sync;
-    bool           lies; /* the disk ignores syncs of the log */
+    bool           fills; /* the log, until the queue itself empties it */
+    bool           lies;  /* the disk ignores syncs of the log */
     uint64_t       seed;
     struct place   at;
     struct place   to;      /* what the loss leaves */
@@ -198,6 +210,8 @@ is_as_expected(const struct exact *e, const wq_key_info *info)
         return true;
     case EXPECT_DEAD:
         return info->states == WQ_STATE_DEAD;
+    case EXPECT_READY:
+        return info->states == WQ_STATE_READY;
     case EXPECT_WAITING:
         return info->states == WQ_STATE_WAITING;
     case EXPECT_FAILURES:
@@ -386,7 +400,7 @@ finish_exact(wq_item *item)
 
     atomic_store(&e->expected, EXPECT_ANYTHING);
     atomic_store(&e->failures, wq_num_requeues(r.exact, item->key) + 1);
-    switch (i % 4) {
+    switch (i % KINDS) {
     case 0:
         expect_ok("bury", wq_finish(r.exact, item, wq_result_bury()));
         atomic_store(&e->expected, EXPECT_DEAD);
@@ -407,6 +421,31 @@ finish_exact(wq_item *item)
     }
 }
 
+/* Keys that are added only to be removed. */
+static void
+add_and_remove(unsigned i, wq_key key)
+{
+    expect_ok("add exact", i % KINDS == 4
+                               ? wq_add(r.exact, key)
+                               : wq_add_after(r.exact, key, WQ_SECONDS(3600)));
+    expect_ok("remove", i % KINDS == 4 ? wq_remove(r.exact, key)
+                                       : wq_cancel_after(r.exact, key));
+    atomic_store(&shared->exact[i].expected, EXPECT_GONE);
+}
+
+static void
+add_or_revive(unsigned i, wq_key key)
+{
+    const wq_err err = wq_revive(r.exact, key);
+
+    if (err == WQ_ENOTFOUND) {
+        expect_ok("add exact", wq_add(r.exact, key));
+        return;
+    }
+    expect_ok("revive", err);
+    atomic_store(&shared->exact[i].expected, EXPECT_READY);
+}
+
 static void *
 work_exactly(void *arg)
 {
@@ -414,18 +453,18 @@ work_exactly(void *arg)
 
     (void)arg;
     for (;;) {
-        char text[16];
+        char     text[16];
+        wq_item *item;
 
         random = mix(random + 1);
         const unsigned i = (unsigned)(random % EXACT);
         const wq_key   key = name_key(text, "e", i);
         atomic_store(&shared->exact[i].expected, EXPECT_ANYTHING);
-        const wq_err err = wq_revive(r.exact, key);
-        if (err != WQ_ENOTFOUND)
-            expect_ok("revive", err);
-        else
-            expect_ok("add exact", wq_add(r.exact, key));
-        wq_item *item;
+        if (i % KINDS >= 4) {
+            add_and_remove(i, key);
+            continue;
+        }
+        add_or_revive(i, key);
         expect_ok("get exact", wq_get_within(r.exact, WQ_SECONDS(5), &item));
         finish_exact(item);
     }
@@ -446,6 +485,32 @@ checkpoint(void *arg)
     return NULL;
 }
 
+/* Long keys: some hundred pages of the log for each call. */
+static void
+add_long_keys(unsigned call)
+{
+    enum { MANY = 32 };
+    static char bytes[MANY][WQ_KEY_MAX];
+    wq_key      keys[MANY];
+
+    for (unsigned i = 0; i < MANY; i++) {
+        memset(bytes[i], 'x', sizeof bytes[i]);
+        (void)snprintf(bytes[i], 32, "%u/%u", call, i);
+        keys[i] = wq_bytes(bytes[i], sizeof bytes[i]);
+    }
+    expect_ok("add long keys",
+              wq_add_with(r.exact, WQ_ADD(.priority = -1), keys, MANY));
+}
+
+static void *
+fill(void *arg)
+{
+    (void)arg;
+    for (unsigned i = FILLS;; i++)
+        add_long_keys(i);
+    return NULL;
+}
+
 static void
 start(void *(*run)(void *), void *arg)
 {
@@ -462,12 +527,15 @@ use_until_loss(void)
     start(add_batches, NULL);
     start(work, r.a);
     start(work, r.b);
-    start(work_exactly, NULL);
+    start(r.fills ? fill : work_exactly, NULL);
     if (r.seed % 3 == 0)
         start(checkpoint, NULL);
-    sleep_us(5000000);
-    (void)fprintf(stderr, "round %llu: only %ld changes in 5 s\n",
-                  (unsigned long long)r.seed, crash_vfs_changes());
+    for (long before = -1; crash_vfs_changes() != before;) {
+        before = crash_vfs_changes();
+        sleep_us(10000000);
+    }
+    (void)fprintf(stderr, "round %llu: no change in 10 s\n",
+                  (unsigned long long)r.seed);
     _exit(ROUND_FAILED);
 }
 
@@ -491,23 +559,26 @@ static _Noreturn void
 run_round(bool is_last)
 {
     const uint64_t random = mix(r.seed * 2 + 1);
-    const long     nth = 1 + (long)(random % MAX_CHANGES);
+    const long     nth =
+        1 + (long)(random % (r.fills ? FILL_CHANGES : MAX_CHANGES));
 
     crash_vfs_install();
     crash_vfs_set_sync_time(SYNC_US);
     if (r.lies)
         crash_vfs_ignore_log_syncs();
     /* Every fourth loss may hit the recovery, too. */
-    if (!is_last && r.seed % 4 == 3)
+    if (!is_last && !r.fills && r.seed % 4 == 3)
         crash_vfs_lose_power_at(1 + nth / 8, random >> 8, r.to.dir);
     open_all();
     check_all();
     if (is_last)
         _exit(ROUND_CHECKED);
-    if (r.seed % 4 != 3)
+    for (unsigned i = 0; r.fills && i < FILLS; i++)
+        add_long_keys(i);
+    if (r.fills || r.seed % 4 != 3)
         crash_vfs_lose_power_at(nth, random >> 8, r.to.dir);
     /* The last handle that is closed moves the log into the database. */
-    if (r.seed % 5 == 0) {
+    if (r.seed % 5 == 0 && !r.fills) {
         close_all();
         open_all();
     }
@@ -540,7 +611,7 @@ losses_wanted(void)
     const char *text = getenv("WQ_POWER_LOSSES");
     const long  n = text ? atol(text) : 0;
 
-    return n > 0 ? n : 100;
+    return n > 0 ? n : LOSSES;
 }
 
 static void
@@ -614,6 +685,30 @@ TEST(file_survives_power_losses_with_sync_lazy)
     lose_often(WQ_SQLITE_SYNC_LAZY, "lazy", losses_wanted() / 4);
 }
 
+/* The log is full: the queue moves it into the database, and begins it anew. */
+TEST(acknowledged_adds_survive_losses_in_a_checkpoint)
+{
+    const struct place parent = place_make();
+    const long         losses = losses_wanted() / 20;
+    long               checked = 0;
+
+    for (long i = 1; i <= losses; i++) {
+        begin(WQ_SQLITE_SYNC_ADDS, &parent);
+        r.fills = true;
+        name_next(&parent, i);
+        assert_int_equal(in_child(false), CRASH_VFS_LOST);
+        move_on();
+        assert_int_equal(in_child(true), ROUND_CHECKED);
+        place_remove(&r.at);
+        assert_int_equal(shared->lost, 0);
+        checked += shared->checked;
+    }
+    print_message("%ld losses, %ld keys owed after a loss, 0 lost\n", losses,
+                  checked);
+    place_remove(&parent);
+    assert_true(checked > 0);
+}
+
 /* A test of the test: a disk that does not sync must be noticed. A file that a
  * checkpoint has broken then is as good as lost keys. */
 TEST(test_notices_a_log_that_is_not_synced)
@@ -661,4 +756,5 @@ drop_shared(void **state)
 WQ_TESTS(POWER_TEST(acknowledged_adds_survive_power_losses),
          POWER_TEST(every_change_survives_power_losses_with_sync_all),
          POWER_TEST(file_survives_power_losses_with_sync_lazy),
+         POWER_TEST(acknowledged_adds_survive_losses_in_a_checkpoint),
          POWER_TEST(test_notices_a_log_that_is_not_synced));

@@ -20,7 +20,7 @@
  *               does not exist. %XX stands for a byte: %3F for '?', %25 for '%'
  *   queue=NAME  which of the queues in the file; "default"
  *   sync=adds|all|lazy, hold=process|lease, lease=DURATION (30s, 500ms),
- *   max_expiries=N, busy=DURATION, create=no
+ *   max_expiries=N, busy=DURATION, holder=PID, create=no
  *               see wq_sqlite_options
  *
  * Files. Beside PATH are PATH-wal and PATH-shm, which are SQLite's, and the
