@@ -76,6 +76,13 @@ may_start(const struct runner *runner)
            runner->phase < PHASE_DRAINING && !output_congested(runner->output);
 }
 
+static bool
+has_key(struct runner *runner)
+{
+    return runner->options->shared ? store_has_key(runner)
+                                   : wq_len(runner->q) > 0;
+}
+
 static wq_err
 get_key(struct runner *runner, wq_item **item)
 {
@@ -91,7 +98,7 @@ start_next(struct runner *runner)
 
     if (!may_start(runner))
         return false;
-    if (runner->bucket && (wq_len(runner->q) == 0 || !has_token(runner)))
+    if (runner->bucket && (!has_key(runner) || !has_token(runner)))
         return false;
     const wq_err err = get_key(runner, &item);
     if (err == WQ_ETIMEDOUT)

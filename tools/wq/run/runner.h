@@ -142,6 +142,8 @@ bool store_open(struct runner *runner);
 void store_close(struct runner *runner);
 /* Did it fail to answer, so that it is left alone for a moment? */
 bool store_is_away(const struct runner *runner);
+/* Can a get take a key now? Sometimes true although there is none. */
+bool store_has_key(const struct runner *runner);
 /* Get a key. WQ_ETIMEDOUT: there is none, or the store is away. */
 wq_err store_get(struct runner *runner, wq_item **out);
 /* Wake up when there is a key? */

@@ -67,20 +67,19 @@ answered(struct runner *runner, const char *what, wq_err err)
 
 /* -------------------------------------------------------------- get a key -- */
 
-/* Can a get take a key? Asking the descriptor costs less than asking the
- * store. */
-static bool
-is_lit(const struct runner *runner)
+/* Asking the descriptor costs less than asking the store. */
+bool
+store_has_key(const struct runner *runner)
 {
     struct pollfd fd = {.fd = runner->ready.fd, .events = POLLIN};
 
-    return poll(&fd, 1, 0) > 0;
+    return !store_is_away(runner) && poll(&fd, 1, 0) > 0;
 }
 
 wq_err
 store_get(struct runner *runner, wq_item **out)
 {
-    if (store_is_away(runner) || !is_lit(runner))
+    if (!store_has_key(runner))
         return WQ_ETIMEDOUT;
     const wq_err err = wq_get_within(runner->q, 0, out);
     return answered(runner, "get a key", err) ? err : WQ_ETIMEDOUT;
