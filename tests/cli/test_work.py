@@ -461,11 +461,13 @@ class Work(Shared):
         self.await_counts(0, 0, 0, 0)
         worker.terminate()
 
-    def test_joblog_has_the_runs(self):
-        self.done("add", "a")
-        self.wq("work", "-q", "--until-empty", "--joblog=log", "true")
-        self.assertEqual(self.read("log").splitlines()[1].split(b"\t")[-1],
-                         b"true a")
+    def test_workers_append_to_their_joblog(self):
+        for key in "ab":
+            self.done("add", key)
+            self.wq("work", "-q", "--until-empty", "--joblog=log", "true")
+        self.assertEqual([line.split(b"\t")[-1] for line in
+                          self.read("log").splitlines()],
+                         [b"Command", b"true a", b"true b"])
 
     def test_events_are_json(self):
         self.done("add", b"\xff")
