@@ -84,6 +84,15 @@ read_facts(const char *path, struct facts *out)
     return true;
 }
 
+static bool
+read_facts_of(uint32_t pid, struct facts *out)
+{
+    char path[32];
+
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)pid);
+    return read_facts(path, out);
+}
+
 /* Namespaces are named by the inodes of these files. */
 static uint64_t
 read_namespace(const char *path)
@@ -129,7 +138,7 @@ wq__process_find(uint32_t pid, const struct wq__process *self,
 {
     struct facts facts;
 
-    if (!read_facts(pid, &facts) || has_ended(&facts))
+    if (!self->pid_ns || !read_facts_of(pid, &facts) || has_ended(&facts))
         return false;
     *out = *self;
     out->pid = pid;
@@ -141,14 +150,12 @@ bool
 wq__process_is_gone(const struct wq__process *p, const struct wq__process *self)
 {
     struct facts facts;
-    char         path[32];
 
     if (!wq__process_is_near(p, self))
         return false;
     if (kill((pid_t)p->pid, 0) != 0 && errno == ESRCH)
         return true;
-    (void)snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)p->pid);
-    if (!read_facts(path, &facts))
+    if (!read_facts_of(p->pid, &facts))
         return false; /* died this moment, or hidden (hidepid) */
     if (has_ended(&facts))
         return true;

@@ -35,7 +35,7 @@ complete_queue(struct options *o)
         return true;
     }
     o->shared = true;
-    o->queue_text = url_complete(o->queue, false);
+    o->queue_text = url_complete(o->queue, false, 0);
     o->queue = o->queue_text;
     o->name_text = url_queue_name(o->queue ? o->queue : "");
     if (!o->name)

@@ -128,20 +128,35 @@ put_encoded(char *to, const char *path)
     return to;
 }
 
-char *
-url_complete(const char *url, bool existing)
+/* The options that url_complete() appends, with their separators. */
+static void
+put_options(char *to, const char *url, bool existing, int holder)
 {
-    static const char option[] = "create=no";
-    const char       *end = NULL;
-    const bool        sqlite = url_is_sqlite(url);
-    const char       *rest = sqlite ? url + strlen(SQLITE) : url;
-    const bool relative = sqlite && *rest && *rest != '/' && *rest != '?';
-    char      *cwd = relative ? getcwd(NULL, 0) : NULL;
+    const char *end = NULL;
+    char        separator = strchr(url, '?') ? '&' : '?';
+
+    *to = '\0';
+    if (existing && !find_option(url, "create", &end)) {
+        to += sprintf(to, "%ccreate=no", separator);
+        separator = '&';
+    }
+    if (holder)
+        (void)sprintf(to, "%cholder=%d", separator, holder);
+}
+
+char *
+url_complete(const char *url, bool existing, int holder)
+{
+    enum { OPTIONS = 64 }; /* bytes of those that are appended */
+    const bool  sqlite = url_is_sqlite(url);
+    const char *rest = sqlite ? url + strlen(SQLITE) : url;
+    const bool  relative = sqlite && *rest && *rest != '/' && *rest != '?';
+    char       *cwd = relative ? getcwd(NULL, 0) : NULL;
 
     if (relative && !cwd)
         return NULL;
     const size_t len = strlen(url) + (cwd ? 3 * strlen(cwd) : 0);
-    char        *text = malloc(len + sizeof option + 3);
+    char        *text = malloc(len + OPTIONS);
     char        *to = text;
     if (text && sqlite)
         to = stpcpy(to, SQLITE);
@@ -149,8 +164,8 @@ url_complete(const char *url, bool existing)
         to = stpcpy(put_encoded(to, cwd), "/");
     if (text)
         to = stpcpy(to, rest);
-    if (text && sqlite && existing && !find_option(url, "create", &end))
-        (void)sprintf(to, "%s%s", strchr(rest, '?') ? "&" : "?", option);
+    if (text && sqlite)
+        put_options(to, rest, existing, holder);
     free(cwd);
     return text;
 }

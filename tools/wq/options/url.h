@@ -25,10 +25,11 @@ bool url_decode(char *text);
 
 /* The URL for messages, with *** for a password. In a static buffer. */
 const char *url_shown(const char *url);
-/* A copy that means the same in every directory, and in which the option
- * `create=no`, if `existing`, forbids to make a file. The caller frees it. NULL:
- * errno says why. */
-char *url_complete(const char *url, bool existing);
+/* A copy that means the same in every directory. In a sqlite: URL the option
+ * `create=no`, if `existing`, forbids to make a file, and `holder=PID`, if
+ * `holder` is not 0, names the process that holds keys. The caller frees it.
+ * NULL: errno says why. */
+char *url_complete(const char *url, bool existing, int holder);
 /* The name of the queue: the value of queue=, or "default". The caller frees it.
  * NULL: out of memory. */
 char *url_queue_name(const char *url);

@@ -56,10 +56,10 @@ queue_must_exist(const struct options *options)
 }
 
 bool
-queue_open(const struct options *options, const wq_config *config,
-           wq_queue **out)
+queue_open_for(const struct options *options, int holder,
+               const wq_config *config, wq_queue **out)
 {
-    char *url = url_complete(options->queue, queue_must_exist(options));
+    char *url = url_complete(options->queue, queue_must_exist(options), holder);
 
     if (!url) {
         wq_limiter_destroy(config->limiter);
@@ -72,6 +72,13 @@ queue_open(const struct options *options, const wq_config *config,
     if (err)
         queue_refuse(options, err);
     return !err;
+}
+
+bool
+queue_open(const struct options *options, const wq_config *config,
+           wq_queue **out)
+{
+    return queue_open_for(options, 0, config, out);
 }
 
 void

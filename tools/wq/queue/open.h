@@ -18,6 +18,10 @@
 bool queue_open(const struct options *options, const wq_config *config,
                 wq_queue **out);
 
+/* The same for keys that the process `holder` holds: see holder.h. */
+bool queue_open_for(const struct options *options, int holder,
+                    const wq_config *config, wq_queue **out);
+
 /* Does the verb need a queue that exists? Then a mistake in the URL does not make
  * a new file. */
 bool queue_must_exist(const struct options *options);
