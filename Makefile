@@ -20,7 +20,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test test-qemu test-musl run bench bench-command bench-shared soak fuzz mutants protocol cov lint format install deps clean help
+.PHONY: build test test-qemu test-musl run bench bench-command bench-shared bench-sqlite soak fuzz mutants protocol cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
@@ -57,6 +57,7 @@ bench: ## compare speed with client-go and others; see docs/benchmarks
 	$(Q)scripts/deps.sh build bench
 	$(build) release -DWQ_TESTS=OFF
 	$(Q)scripts/bench.sh $(ARGS)
+	$(Q)scripts/bench-sqlite.sh
 
 bench-command: build ## compare the command's speed with xargs and parallel
 	$(Q)scripts/deps.sh bench
@@ -64,6 +65,10 @@ bench-command: build ## compare the command's speed with xargs and parallel
 
 bench-shared: build ## measure the batches and wake-ups of shared queues
 	$(Q)build/release/bench/bench_shared $(ARGS)
+
+bench-sqlite: build ## compare queues in SQLite files with SQLite and other queues
+	$(Q)scripts/deps.sh bench
+	$(Q)scripts/bench-sqlite.sh $(ARGS)
 
 soak: ## run the stress tests of the queues for SOAK_SECONDS each
 	$(Q)scripts/deps.sh build test

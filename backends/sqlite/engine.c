@@ -32,10 +32,14 @@
 #include "error/error.h"
 #include "store.h"
 
-/* Pages in the WAL from which on a batch moves them to the database: 32 MB.
- * Fewer cost more writes when the file grows large; more take longer to read
- * after a crash. */
-enum { CHECKPOINT_FRAMES = 8192 };
+/* Pages in the WAL from which on a batch moves them to the database: as many as
+ * the database has, within these bounds (of 2 KB: 2 MB and 32 MB). In a small
+ * database the same few pages are written again and again, and the time in which
+ * SQLite finds a page in the WAL grows with the number of its copies there: 8192
+ * pages cost a quarter more processor time than 1024. In a large one most pages
+ * are there once: to move them more often is more writing. More than 32 MB take
+ * long to read after a crash. */
+enum { CHECKPOINT_LEAST = 1024, CHECKPOINT_MOST = 16384 };
 
 static struct wq__sqlite *
 engine_of(struct wq__engine *e)
@@ -165,16 +169,31 @@ commit(struct wq__sqlite *e)
 
 /* ---- durability ----------------------------------------------------------- */
 
+/* How many pages the WAL may have before they are moved. */
+static int
+checkpoint_limit(struct wq__sqlite *e)
+{
+    const int64_t pages = wq__db_pages(&e->db);
+
+    return pages < CHECKPOINT_LEAST  ? CHECKPOINT_LEAST
+           : pages > CHECKPOINT_MOST ? CHECKPOINT_MOST
+                                     : (int)pages;
+}
+
 /* With the lock: move pages from the WAL to the database, if there are many. A
  * failure is that of a later commit. */
 static void
-checkpoint(struct wq__sqlite *e, int at_least)
+checkpoint(struct wq__sqlite *e)
 {
-    if (e->wal_frames < at_least)
+    if (e->wal_frames < e->checkpoint_at)
+        return;
+    e->checkpoint_at = checkpoint_limit(e);
+    if (e->wal_frames < e->checkpoint_at)
         return;
     (void)sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL,
                                     SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     e->wal_frames = 0;
+    e->checkpoint_at = CHECKPOINT_LEAST;
 }
 
 static wq_err
@@ -239,7 +258,7 @@ end(struct wq__sqlite *e)
         wq__side_bury(e->side, e->buries);
     wq__side_catch_up(e->side, e->queue);
     publish(e, &before);
-    checkpoint(e, CHECKPOINT_FRAMES);
+    checkpoint(e);
     const uint64_t commits = *wq__side_commits(e->side);
     wq__side_unlock(e->side);
     return make_durable(e, commits);

@@ -203,6 +203,8 @@ struct wq__sqlite {
     double  bucket_tokens;
     int64_t bucket_ns;
     int     wal_frames; /* in the WAL after the last commit */
+
+    int checkpoint_at; /* wal_frames from which on a checkpoint may be due */
 };
 
 /* ---- database.c ----------------------------------------------------------- */
@@ -214,6 +216,9 @@ void   wq__db_close(struct wq__db *db);
 
 /* Keep *frames, the number of pages in the WAL, up to date. */
 void wq__db_count_frames(struct wq__db *db, int *frames);
+
+/* How many pages the database has; 0: not known. */
+int64_t wq__db_pages(struct wq__db *db);
 
 /* Is it one of ours? *empty: it is new. WQ_EINVAL, WQ_EVERSION, ... Reads
  * only. */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* cycles.c: how many keys go through a file in a second, with 1, 8 and 64
+ * threads?
+ *
+ * Each thread adds a key of its own, gets a key, any, and finishes it: with
+ * wq_get() and wq_done(), three calls, or with wq_next_with(), two.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "bench.h"
+#include "measure.h"
+#include "shared/shared.h"
+
+const size_t thread_counts[THREAD_COUNTS] = {1, 8, MOST_THREADS};
+
+/* In the order in which the tables show them. */
+static const wq_sqlite_sync syncs[SYNCS] = {
+    WQ_SQLITE_SYNC_LAZY, WQ_SQLITE_SYNC_ADDS, WQ_SQLITE_SYNC_ALL};
+
+enum how { GET_DONE, NEXT, HOWS };
+enum figure { RATE, CPU_US, OPERATIONS, FIGURES };
+
+static double figures[SYNCS][HOWS][THREAD_COUNTS][FIGURES][MOST_ROUNDS];
+
+/* ---- threads --------------------------------------------------------------- */
+
+struct crew {
+    wq_queue          *queue;
+    enum how           how;
+    size_t             number;
+    pthread_barrier_t *start;
+    atomic_bool       *stop;
+    size_t             n; /* out: cycles */
+};
+
+static void
+take_one(wq_queue *q, enum how how, wq_item **item)
+{
+    if (how == NEXT) {
+        must_ok(wq_next_with(q, wq_result_done(), WQ_FOREVER, item),
+                "wq_next_with");
+        return;
+    }
+    must_ok(wq_get(q, item), "wq_get");
+    must_ok(wq_done(q, *item), "wq_done");
+    *item = NULL;
+}
+
+static void *
+cycle(void *arg)
+{
+    struct crew *c = arg;
+    wq_item     *item = NULL;
+    char         text[KEY_LEN + 1];
+    const wq_key key = {text, KEY_LEN};
+
+    pthread_barrier_wait(c->start);
+    while (!atomic_load_explicit(c->stop, memory_order_relaxed)) {
+        bench_write_key(text, c->number * 1000000000 + c->n);
+        must_ok(wq_add(c->queue, key), "wq_add");
+        take_one(c->queue, c->how, &item);
+        c->n++;
+    }
+    if (item)
+        must_ok(wq_done(c->queue, item), "wq_done");
+    return NULL;
+}
+
+/* The number of cycles of all threads. */
+static size_t
+run_threads(wq_queue *q, enum how how, size_t threads, double *took_ns)
+{
+    pthread_barrier_t start;
+    atomic_bool       stop = false;
+    pthread_t         ids[MOST_THREADS];
+    struct crew       crews[MOST_THREADS];
+    size_t            cycles = 0;
+
+    must(!pthread_barrier_init(&start, NULL, (unsigned)threads + 1),
+         "pthread_barrier_init");
+    for (size_t i = 0; i < threads; i++) {
+        crews[i] = (struct crew){q, how, i, &start, &stop, 0};
+        must(!pthread_create(&ids[i], NULL, cycle, &crews[i]),
+             "pthread_create");
+    }
+    pthread_barrier_wait(&start);
+    const double begin = bench_now_ns();
+    bench_sleep_ns((int64_t)span_ns());
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < threads; i++) {
+        pthread_join(ids[i], NULL);
+        cycles += crews[i].n;
+    }
+    *took_ns = bench_now_ns() - begin;
+    pthread_barrier_destroy(&start);
+    return cycles;
+}
+
+static void
+measure(wq_sqlite_sync sync, enum how how, size_t threads, double out[FIGURES])
+{
+    const char        *path = files_new();
+    wq_queue          *q = files_open(path, sync);
+    struct wq__shared *s = wq__shared_of(q);
+    const uint64_t     batches = s->batches, operations = s->operations;
+    double             took_ns;
+    const double       cpu = cpu_ns();
+    const double       n = (double)run_threads(q, how, threads, &took_ns);
+
+    out[RATE] = n * 1e9 / took_ns;
+    out[CPU_US] = (cpu_ns() - cpu) / n / 1000;
+    out[OPERATIONS] =
+        (double)(s->operations - operations) / (double)(s->batches - batches);
+    must(wq_len(q) == 0, "number of keys handed out");
+    wq_destroy(q);
+    files_delete(path);
+}
+
+void
+cycles_run(wq_sqlite_sync sync, size_t n)
+{
+    const char *path = files_new();
+    wq_queue   *q = files_open(path, sync);
+    wq_item    *item = NULL;
+    char        text[KEY_LEN + 1];
+
+    for (size_t i = 0; i < n; i++) {
+        bench_write_key(text, i);
+        must_ok(wq_add(q, (wq_key){text, KEY_LEN}), "wq_add");
+        take_one(q, NEXT, &item);
+    }
+    must_ok(wq_done(q, item), "wq_done");
+    wq_destroy(q);
+}
+
+/* ---- tables ---------------------------------------------------------------- */
+
+void
+cycles_measure(size_t round)
+{
+    double out[FIGURES];
+
+    for (size_t t = 0; t < THREAD_COUNTS; t++)
+        for (size_t how = 0; how < HOWS; how++)
+            for (size_t s = 0; s < SYNCS; s++) {
+                measure(syncs[s], (enum how)how, thread_counts[t], out);
+                for (size_t f = 0; f < FIGURES; f++)
+                    figures[s][how][t][f][round] = out[f];
+            }
+}
+
+/* Medians replace the figures of the first round. */
+static void
+find_medians(size_t rounds)
+{
+    for (size_t s = 0; s < SYNCS; s++)
+        for (size_t how = 0; how < HOWS; how++)
+            for (size_t t = 0; t < THREAD_COUNTS; t++)
+                for (size_t f = 0; f < FIGURES; f++)
+                    figures[s][how][t][f][0] =
+                        bench_median(figures[s][how][t][f], rounds);
+}
+
+static double
+rate(size_t sync, enum how how, size_t t)
+{
+    return figures[sync][how][t][RATE][0];
+}
+
+double
+cycles_rate(wq_sqlite_sync sync, size_t threads)
+{
+    for (size_t s = 0; s < SYNCS; s++)
+        for (size_t t = 0; t < THREAD_COUNTS; t++)
+            if (syncs[s] == sync && thread_counts[t] == threads)
+                return rate(s, GET_DONE, t);
+    return 0;
+}
+
+static void
+demand(void)
+{
+    static const char *const names[] = {"add, get, done", "add, next"};
+
+    for (size_t how = 0; how < HOWS; how++) {
+        demand_at_least(3.5, rate(0, how, 2) / rate(0, how, 0), "x",
+                        "lazy, 64 threads vs 1: %s", names[how]);
+        demand_at_least(12, rate(2, how, 2) / rate(2, how, 0), "x",
+                        "all, 64 threads vs 1: %s", names[how]);
+    }
+}
+
+void
+cycles_print(size_t rounds)
+{
+    find_medians(rounds);
+    puts("\n### Threads\n\n"
+         "| cycle | sync | threads | keys/s | of one thread | us/key | CPU "
+         "us/key | operations/batch |\n|---|---|--:|--:|--:|--:|--:|--:|");
+    for (size_t how = 0; how < HOWS; how++)
+        for (size_t s = 0; s < SYNCS; s++)
+            for (size_t t = 0; t < THREAD_COUNTS; t++)
+                printf("| %s | %s | %zu | %.0f | %.1f | %.1f | %.1f | %.1f |\n",
+                       how == NEXT ? "add, next" : "add, get, done",
+                       sync_name(syncs[s]), thread_counts[t], rate(s, how, t),
+                       rate(s, how, t) / rate(s, how, 0), 1e6 / rate(s, how, t),
+                       figures[s][how][t][CPU_US][0],
+                       figures[s][how][t][OPERATIONS][0]);
+    demand();
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* measure.h: what does bench_sqlite measure?
+ *
+ * A part with rounds has two functions: one measures a round, one prints the
+ * medians of all rounds. The other parts measure and print at once. Each of them
+ * compares what it found with what is demanded (demands.c).
+ */
+#ifndef WQ_BENCH_SQLITE_H
+#define WQ_BENCH_SQLITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <wq/sqlite.h>
+
+enum { MOST_ROUNDS = 101, SYNCS = 3, THREAD_COUNTS = 3, MOST_THREADS = 64 };
+
+/* Measure for a short time only. */
+extern bool sqlite_quick;
+
+/* The path of this program. */
+const char *bench_program(void);
+
+/* How long a measurement takes that takes as long as it is given. */
+double span_ns(void);
+/* `n`; a fiftieth of it with --quick. */
+size_t scaled(size_t n);
+
+/* ---- files.c: where the databases are, and how the clock is read ---------- */
+
+/* Make the directory for all files; it goes away at exit. `parent` NULL:
+ * /var/tmp, which is on a disk. */
+void files_begin(const char *parent);
+
+/* The path of a file that does not exist; valid until the next call but three.
+ */
+const char *files_new(void);
+
+/* Delete a database and all that is beside it. */
+void files_delete(const char *path);
+/* Delete only what the processes know of each other. */
+void files_delete_side(const char *path);
+
+wq_queue   *files_open(const char *path, wq_sqlite_sync sync);
+const char *sync_name(wq_sqlite_sync sync);
+
+/* Processor time of this process so far, of all its threads. */
+double cpu_ns(void);
+
+/* Add and finish with results that must be WQ_OK. */
+void must_ok(wq_err err, const char *what);
+
+/* ---- demands.c ------------------------------------------------------------ */
+
+void demand_at_most(double limit, double reached, const char *unit,
+                    const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void demand_at_least(double limit, double reached, const char *unit,
+                     const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Print all of them; false: one was not reached. */
+bool demands_print(void);
+
+/* ---- cycles.c: threads ---------------------------------------------------- */
+
+extern const size_t thread_counts[THREAD_COUNTS];
+
+void cycles_measure(size_t round);
+void cycles_print(size_t rounds);
+/* The median of keys/s of add, get and done, for peers.c. */
+double cycles_rate(wq_sqlite_sync sync, size_t threads);
+/* Only add and next, `n` times, to count instructions and system calls. */
+void cycles_run(wq_sqlite_sync sync, size_t n);
+
+/* ---- verbs.c: one thread, and SQLite without a queue ----------------------- */
+
+void verbs_measure(size_t round);
+void verbs_print(size_t rounds);
+/* Only batches of 64, about `n` keys, likewise. */
+void verbs_run_batches(size_t n);
+
+/* ---- size.c, processes.c, wakeups.c ---------------------------------------- */
+
+void size_print(size_t rounds);
+/* Only use the queue at `path`, and print by how many MB this process grew. */
+void size_run_memory(const char *path);
+void processes_print(size_t rounds);
+void wakeups_print(size_t rounds);
+void idle_print(size_t rounds);
+
+/* ---- peers.c: other queues -------------------------------------------------- */
+
+/* Programs that measure a peer; NULL: not available. */
+void peers_use(const char *goqite, const char *litequeue);
+void peers_measure(size_t round);
+void peers_print(size_t rounds);
+
+#endif

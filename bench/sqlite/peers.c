@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* peers.c: how fast are other queues that are kept in SQLite?
+ *
+ * goqite, for Go, with mattn/go-sqlite3: bench/peers/sqlite. litequeue, for
+ * Python: bench/peers/litequeue.py. Both have the loop of cycles.c: a thread
+ * sends a message, receives one, and deletes it. A program is called with sync
+ * mode, number of threads, milliseconds and file; it prints the number of cycles
+ * and the seconds of wall and of processor time that they took.
+ */
+#include <stdio.h>
+
+#include "bench.h"
+#include "measure.h"
+
+enum { PEERS = 7 };
+
+static struct peer {
+    const char *name, *mode;
+    size_t      threads;
+    const char *program; /* NULL: not available */
+    double      per_second[MOST_ROUNDS], cpu_us[MOST_ROUNDS];
+} peers[PEERS] = {
+    {.name = "goqite", .mode = "NORMAL", .threads = 1},
+    {.name = "goqite", .mode = "NORMAL", .threads = 8},
+    {.name = "goqite", .mode = "NORMAL", .threads = 64},
+    {.name = "goqite", .mode = "FULL", .threads = 1},
+    {.name = "goqite", .mode = "FULL", .threads = 8},
+    {.name = "goqite", .mode = "FULL", .threads = 64},
+    {.name = "litequeue", .mode = "as it is", .threads = 1},
+};
+
+void
+peers_use(const char *goqite, const char *litequeue)
+{
+    for (size_t i = 0; i < PEERS; i++)
+        peers[i].program = i + 1 < PEERS ? goqite : litequeue;
+}
+
+static void
+measure(struct peer *p, size_t round)
+{
+    char        command[1024];
+    double      cycles, wall, cpu;
+    const char *path = files_new();
+
+    (void)snprintf(command, sizeof command, "%s '%s' %zu %.0f '%s'", p->program,
+                   p->mode, p->threads, span_ns() / 1e6, path);
+    FILE *pipe = popen(command, "re");
+    must(pipe != NULL, "popen");
+    const bool read = fscanf(pipe, "%lf %lf %lf", &cycles, &wall, &cpu) == 3;
+    if (pclose(pipe) != 0 || !read) {
+        printf("bench: '%s' failed; measuring without %s\n", command, p->name);
+        p->program = NULL;
+        return;
+    }
+    p->per_second[round] = cycles / wall;
+    p->cpu_us[round] = cpu * 1e6 / cycles;
+    files_delete(path);
+}
+
+void
+peers_measure(size_t round)
+{
+    for (size_t i = 0; i < PEERS; i++)
+        if (peers[i].program)
+            measure(&peers[i], round);
+}
+
+static void
+demand(const struct peer *p, double per_second)
+{
+    static const struct {
+        size_t peer;
+        double limit;
+    } asked[] = {{0, 3.5}, {1, 5}, {2, 7}, {3, 3}, {4, 10}};
+    const bool           full = p >= &peers[3];
+    const wq_sqlite_sync sync =
+        full ? WQ_SQLITE_SYNC_ADDS : WQ_SQLITE_SYNC_LAZY;
+
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        if (p == &peers[asked[i].peer])
+            demand_at_least(asked[i].limit,
+                            cycles_rate(sync, p->threads) / per_second, "x",
+                            "%s vs goqite %s, %zu thread%s", sync_name(sync),
+                            p->mode, p->threads, p->threads > 1 ? "s" : "");
+}
+
+void
+peers_print(size_t rounds)
+{
+    puts("\n### Other queues in SQLite\n\n"
+         "| queue | synchronous | threads | keys/s | us/key | CPU us/key |\n"
+         "|---|---|--:|--:|--:|--:|");
+    for (size_t i = 0; i < PEERS; i++) {
+        struct peer *p = &peers[i];
+        if (!p->program)
+            continue;
+        const double per_second = bench_median(p->per_second, rounds);
+        printf("| %s | %s | %zu | %.0f | %.1f | %.1f |\n", p->name, p->mode,
+               p->threads, per_second, 1e6 / per_second,
+               bench_median(p->cpu_us, rounds));
+        demand(p, per_second);
+    }
+    for (size_t i = 0; i < PEERS; i += PEERS - 1)
+        if (!peers[i].program)
+            printf("\n%s is not available; nothing is compared with it.\n",
+                   peers[i].name);
+}
