@@ -46,12 +46,12 @@ enum { LOSSES = 100 };
 
 enum {
     KEYS = 64,
-    FILLS = 14,           /* calls that fill most of the log */
-    KINDS = 6,            /* of them: see finish_exact(), add_and_remove() */
-    EXACT = 24,           /* keys of the second queue */
-    SYNC_US = 500,        /* longest sync: a small SSD's */
-    FILL_CHANGES = 16000, /* the same; half of them are of the checkpoint */
-    MAX_CHANGES = 250     /* of a round, until the loss */
+    FILLS = 1,           /* calls before the loss can happen */
+    KINDS = 6,           /* of them: see finish_exact(), add_and_remove() */
+    EXACT = 24,          /* keys of the second queue */
+    SYNC_US = 500,       /* longest sync: a small SSD's */
+    FILL_CHANGES = 8000, /* the same; several checkpoints */
+    MAX_CHANGES = 250    /* of a round, until the loss */
 };
 
 /* Exit status of a round, besides CRASH_VFS_LOST. */
@@ -689,7 +689,7 @@ TEST(file_survives_power_losses_with_sync_lazy)
 TEST(acknowledged_adds_survive_losses_in_a_checkpoint)
 {
     const struct place parent = place_make();
-    const long         losses = losses_wanted() / 20;
+    const long         losses = losses_wanted() / 8;
     long               checked = 0;
 
     for (long i = 1; i <= losses; i++) {
