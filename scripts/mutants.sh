@@ -340,10 +340,10 @@ sqlite-full    backends/sqlite/database.c sqlite_power     s/? "PRAGMA synchrono
 sqlite-all     backends/sqlite/engine.c   sqlite_kills     s/ || e->sync == WQ_SQLITE_SYNC_LAZY ||/ || e->sync != WQ_SQLITE_SYNC_ADDS ||/
 sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    ++\*wq__side_commits(e->side);/    (void)0;/;s/^    \*counts = e->counts;/    ++*wq__side_commits(e->side); &/;}
 sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    \*wq__side_last_number(e->side) = e->number;/    (void)0;/;s/^    \*counts = e->counts;/    *wq__side_last_number(e->side) = e->number; &/;}
-sqlite-turned  backends/sqlite/engine.c   sqlite_deaths    /^wq__sqlite_join(/,/^}/s/^    err = begin_session(e);/    *wq__side_last_number(e->side) = e->number; &/
+sqlite-turned  backends/sqlite/engine.c   sqlite_files     /^wq__sqlite_join(/,/^}/s/^    err = begin_session(e);/    *wq__side_last_number(e->side) = e->number; &/
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
 sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {/    if (wq__db_run(\&e->db, WQ__SQL_COMMIT) \&\& !e) {/
-sqlite-moved   backends/sqlite/engine.c   sqlite_deaths    s/^    err = check_file(e);/    (void)check_file;/
+sqlite-moved   backends/sqlite/engine.c   sqlite_files     s/^    err = check_file(e);/    (void)check_file;/
 sqlite-settle  backends/sqlite/engine.c   sqlite_deaths    s/err = wq__sqlite_settle_others(e, did);/(void)did;/
 sqlite-orphans backends/sqlite/engine.c   sqlite_power     s/^        err = wq__sqlite_adopt_orphans(e);/        (void)0;/
 sqlite-return  backends/sqlite/ops.c      sqlite_deaths    s/^        err = give_back(e, &x, x.item->priority);/        end_loan(e, \&x);/
