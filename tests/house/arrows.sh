@@ -49,6 +49,7 @@ examples/         | wq/                            | any
 bench/sides/naive.c | core/core.h wq/              | any
 bench/sides/floor.c | core/core.h wq/              | any
 bench/shared/     | shared/ config/ port/ support/ wq/ | any
+bench/sqlite/cycles.c | shared/ wq/                  | any
 bench/            | wq/                            | any
 tests/behaviour/  | support/ wq/                   | any
 tests/conformance/| support/ behaviour/fixture.h wq/ | any
