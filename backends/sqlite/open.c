@@ -40,10 +40,12 @@ check_options(const wq_sqlite_options *o)
     if (o->lease_ns && o->hold != WQ_SQLITE_HOLD_LEASE)
         return wq_fail(WQ_EINVAL,
                        "wq_sqlite_options.lease_ns needs WQ_SQLITE_HOLD_LEASE");
-    if (o->holder_pid < 0 || (o->holder_pid && o->hold == WQ_SQLITE_HOLD_LEASE))
+    if (o->holder_pid < 0)
+        return wq_fail(WQ_EINVAL, "wq_sqlite_options.holder_pid is negative");
+    if (o->holder_pid && o->hold == WQ_SQLITE_HOLD_LEASE)
         return wq_fail(WQ_EINVAL,
-                       "wq_sqlite_options.holder_pid is negative, or combined "
-                       "with WQ_SQLITE_HOLD_LEASE");
+                       "wq_sqlite_options.holder_pid: with hold=lease a key "
+                       "cannot be held for another process");
     if (o->queue && (!*o->queue || strlen(o->queue) > NAME_MAX_BYTES))
         return wq_fail(WQ_EINVAL,
                        "wq_sqlite_options.queue has %zu bytes; 1 to %d are "

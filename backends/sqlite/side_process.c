@@ -50,6 +50,7 @@ wq__process_read_boot(char out[static 40])
 
 /* What /proc says about a process. */
 struct facts {
+    uint32_t pid;
     char     state;
     long     threads;
     uint64_t start;
@@ -58,13 +59,13 @@ struct facts {
 /* Fields are numbered as in proc_pid_stat(5); the second one, the name of the
  * program, may contain anything, but it ends with the last ')'. */
 static bool
-read_facts(uint32_t pid, struct facts *out)
+read_facts(const char *path, struct facts *out)
 {
-    char path[32], text[1024];
+    char text[1024];
 
-    (void)snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)pid);
     if (!read_text(path, text, sizeof text))
         return false;
+    out->pid = (uint32_t)strtoul(text, NULL, 10);
 
     char *at = strrchr(text, ')');
     if (!at || at[1] != ' ')
@@ -83,6 +84,15 @@ read_facts(uint32_t pid, struct facts *out)
     return true;
 }
 
+static bool
+read_facts_of(uint32_t pid, struct facts *out)
+{
+    char path[32];
+
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)pid);
+    return read_facts(path, out);
+}
+
 /* Namespaces are named by the inodes of these files. */
 static uint64_t
 read_namespace(const char *path)
@@ -92,18 +102,19 @@ read_namespace(const char *path)
     return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
+/* In a pid namespace with the /proc of another one, /proc shows other pids than
+ * getpid(): then they are of no use. */
 struct wq__process
 wq__process_self(void)
 {
-    struct wq__process p = {
-        .pid = (uint32_t)getpid(),
-        .pid_ns = read_namespace("/proc/self/ns/pid"),
-        .time_ns = read_namespace("/proc/self/ns/time"),
-    };
-    struct facts facts;
+    struct wq__process p = {.pid = (uint32_t)getpid()};
+    struct facts       facts;
 
-    if (read_facts(p.pid, &facts))
-        p.start = facts.start;
+    if (!read_facts("/proc/self/stat", &facts) || facts.pid != p.pid)
+        return p;
+    p.start = facts.start;
+    p.pid_ns = read_namespace("/proc/self/ns/pid");
+    p.time_ns = read_namespace("/proc/self/ns/time");
     return p;
 }
 
@@ -127,7 +138,7 @@ wq__process_find(uint32_t pid, const struct wq__process *self,
 {
     struct facts facts;
 
-    if (!read_facts(pid, &facts) || has_ended(&facts))
+    if (!self->pid_ns || !read_facts_of(pid, &facts) || has_ended(&facts))
         return false;
     *out = *self;
     out->pid = pid;
@@ -144,7 +155,7 @@ wq__process_is_gone(const struct wq__process *p, const struct wq__process *self)
         return false;
     if (kill((pid_t)p->pid, 0) != 0 && errno == ESRCH)
         return true;
-    if (!read_facts(p->pid, &facts))
+    if (!read_facts_of(p->pid, &facts))
         return false; /* died this moment, or hidden (hidepid) */
     if (has_ended(&facts))
         return true;

@@ -77,6 +77,16 @@ is_lost(const struct wq__side *s)
                WQ__SIDE_ENDED;
 }
 
+/* With s->lock: is there something that a user of fd() must still see? Then the
+ * FIFO stays readable, and a sleeper would be woken at once. */
+static bool
+is_unread(const struct wq__side *s)
+{
+    return wq__side_has_news(s) ||
+           (s->watched &&
+            atomic_load_explicit(&s->peer_died, memory_order_relaxed));
+}
+
 /* Fall asleep, unless there is a reason not to. */
 static bool
 may_sleep(struct wq__side *s)
@@ -88,7 +98,7 @@ may_sleep(struct wq__side *s)
         (void)wq__side_open_bell(s); /* without: in steps */
         wq__side_lie_down(s);
         wq__side_watch_peers(s);
-        may = !wq__side_has_news(s);
+        may = !is_unread(s);
     }
     wq__lock_release(&s->lock);
     return may;
@@ -113,14 +123,9 @@ take_news(struct wq__side *s)
 {
     wq__lock_take(&s->lock);
     wq__side_sweep_peers(s);
-    if (!s->watched)
-        wq__side_drain_bell(s);
-    else if (!wq__side_has_news(s)) {
-        wq__side_drain_bell(s);
-        if (wq__side_has_news(s) ||
-            atomic_load_explicit(&s->peer_died, memory_order_relaxed))
-            wq__side_ring_self(s);
-    }
+    wq__side_drain_bell(s);
+    if (s->watched && is_unread(s))
+        wq__side_ring_self(s);
     wq__lock_release(&s->lock);
 }
 

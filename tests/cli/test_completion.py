@@ -91,7 +91,11 @@ class Completion(Case):
                       "source completion.bash; echo rea''dy\n", b"\nready")
         self.assert_completes(
             terminal,
-            ("wq r", "wq run "), ("wq --comp", "wq --completion="),
+            ("wq ru", "wq run "), ("wq dr", "wq drain "),
+            ("wq add --pri", "wq add --priority="),
+            ("wq list --state=de", "wq list --state=dead "),
+            ("wq work -P2 truncat", "wq work -P2 truncate "),
+            ("wq --comp", "wq --completion="),
             ("wq --completion=z", "wq --completion=zsh "),
             ("wq run --quie", "wq run --quiet "),
             ("wq run --rat", "wq run --rate="),
@@ -118,7 +122,10 @@ class Completion(Case):
                       "echo rea''dy\n", b"\nready")
         self.assert_completes(
             terminal,
-            ("wq run --quie", "wq run --quiet "), ("wq r", "wq run "),
+            ("wq run --quie", "wq run --quiet "), ("wq ru", "wq run "),
+            ("wq dr", "wq drain "), ("wq add --pri", "wq add --priority="),
+            ("wq list --state=de", "wq list --state=dead "),
+            ("wq work -P 2 truncat", "wq work -P 2 truncate "),
             ("wq run --rat", "wq run --rate="),
             ("wq run --progress=al", "wq run --progress=always "),
             ("wq run --stop-signal=Q", "wq run --stop-signal=QUIT "),
@@ -131,7 +138,10 @@ class Completion(Case):
     def test_fish_completes_what_is_typed(self):
         need_command("fish")
         for line, word in (
-                ("wq r", "run"), ("wq --comp", "--completion"),
+                ("wq r", "run"), ("wq r", "retry"),
+                ("wq add --pri", "--priority"),
+                ("wq list --state=de", "--state=dead"),
+                ("wq work -P2 truncat", "truncate"), ("wq --comp", "--completion"),
                 ("wq --completion=z", "--completion=zsh"),
                 ("wq run --quie", "--quiet"), ("wq run --rat", "--rate"),
                 ("wq run --progress=al", "--progress=always"),

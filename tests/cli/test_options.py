@@ -15,15 +15,31 @@ def wq(*arguments):
                           capture_output=True, check=False)
 
 
+VERBS = re.findall(r"^  (\w+) ", wq("help").stdout.decode(),
+                   re.MULTILINE)[:-1]  # without help itself
+
+
 class Help(unittest.TestCase):
     def test_help_fits_a_screen(self):
         for arguments in (("--help",), ("help",), ("run", "--help"),
-                          ("run", "-h"), ("-h",)):
+                          ("run", "-h"), ("-h",), *(("help", verb)
+                                                    for verb in VERBS)):
             answer = wq(*arguments)
             self.assertEqual((answer.returncode, answer.stderr), (0, b""))
             lines = answer.stdout.decode().split("\n")
             self.assertLessEqual(len(lines), 54)
             self.assertEqual([line for line in lines if len(line) > 80], [])
+
+    def test_help_lists_every_verb(self):
+        self.assertEqual(VERBS, ["run", "work", "add", "get", "done", "status",
+                                 "list", "show", "remove", "retry", "drain",
+                                 "fsck"])
+        for verb in VERBS:
+            self.assertTrue(wq("help", verb).stdout.startswith(
+                b"Usage: wq %s " % verb.encode()))
+            self.assertEqual(wq("help", verb).stdout,
+                             wq(verb, "--help").stdout)
+        self.assertEqual(wq("help", "walk").returncode, 125)
 
     def test_version_is_printed(self):
         for arguments in (("--version",), ("run", "--version")):
@@ -39,7 +55,9 @@ class Help(unittest.TestCase):
 
 class Completions(unittest.TestCase):
     def names(self):
-        return re.findall(r"(--[a-z-]+)", wq("--help").stdout.decode())
+        return {name for verb in VERBS for name in
+                re.findall(r"^(?:.{8})(?:-., )?(--[a-z-]+)",
+                           wq(verb, "--help").stdout.decode(), re.MULTILINE)}
 
     def test_every_completion_has_every_option(self):
         for shell in ("bash", "zsh", "fish"):
@@ -72,7 +90,11 @@ class Completions(unittest.TestCase):
 
     def test_bash_completes_words(self):
         need_command("bash")
-        self.assertEqual(self.complete("wq", "r"), ["run"])
+        self.assertEqual(self.complete("wq", "r"), ["run", "remove", "retry"])
+        self.assertEqual(self.complete("wq", "add", "--pri"), ["--priority="])
+        self.assertEqual(self.complete("wq", "add", "--tim"), [])
+        self.assertEqual(self.complete("wq", "list", "--state", "=", "de"),
+                         ["dead"])
         self.assertEqual(self.complete("wq", "run", "--deb"),
                          ["--debounce=", "--debounce-max="])
         self.assertEqual(self.complete("wq", "run", "--progress", "=", "a"),
@@ -114,7 +136,7 @@ class Refused(Handled):
                 ("--input", ("xml",), "text, jsonl"),
                 ("--progress", ("maybe",), "auto, always, never"),
                 ("--delimiter", ("ab", "\\q", ""), "one character"),
-                ("--queue", ("redis://h", "sqlite:x", "mem"), "mem:"),
+                ("--queue", ("", "mem", "/a/b", "1:x"), "mem:, sqlite:PATH"),
                 ("--listen", ("nonsense", "127.0.0.1:99999"), "127.0.0.1:PORT"),
                 ("--env-key", ("a=b", ""), "the name of a variable")):
             for value in values:

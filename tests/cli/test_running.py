@@ -71,7 +71,7 @@ class Environment(Handled):
         self.assertGreaterEqual(int(env.pop("WQ_FENCE")), 1)
         self.assertGreaterEqual(int(env.pop("WQ_RESULT_FD")), 3)
         self.assertEqual(env, {
-            "WQ_KEY": "k y", "WQ_QUEUE": "things", "WQ_ATTEMPT": "1",
+            "WQ_KEY": "k y", "WQ_NAME": "things", "WQ_ATTEMPT": "1",
             "WQ_PRIORITY": "7", "WQ_SLOT": "1"})
 
     def test_attempt_and_fence_grow(self):

@@ -39,17 +39,19 @@ tools/wq/options/ | options/ base/ wq/             | any
 tools/wq/process/ | process/ options/ base/ wq/    | any
 tools/wq/input/   | input/ process/child.h options/ base/ wq/ | any
 tools/wq/output/  | output/ process/run.h options/ base/ wq/ | any
-tools/wq/log/     | log/ output/ run/view.h process/run.h options/ base/ wq/ | any
+tools/wq/queue/   | queue/ options/ base/ wq/      | any
+tools/wq/log/     | log/ output/ run/view.h queue/words.h process/run.h options/ base/ wq/ | any
 tools/wq/display/ | display/ run/view.h process/run.h options/ base/ wq/ | any
 tools/wq/http/    | http/ display/rate.h run/view.h process/run.h options/ base/ wq/ | any
-tools/wq/run/     | run/ http/listen.h display/ log/ output/ input/ process/ options/ base/ wq/ | any
-tools/wq/main.c   | run/runner.h options/ base/ wq/ | any
+tools/wq/verbs/   | verbs/ display/printable.h queue/ input/records.h options/ base/ wq/ | any
+tools/wq/run/     | run/ http/listen.h display/ log/ output/ input/ queue/ process/ options/ base/ wq/ | any
+tools/wq/main.c   | run/runner.h verbs/verbs.h options/ base/ wq/ | any
 tools/            |                                |
 examples/         | wq/                            | any
 bench/sides/naive.c | core/core.h wq/              | any
 bench/sides/floor.c | core/core.h wq/              | any
 bench/shared/     | shared/ config/ port/ support/ wq/ | any
-bench/sqlite/cycles.c | shared/ wq/                  | any
+bench/sqlite/     | shared/ wq/                    | any
 bench/            | wq/                            | any
 tests/behaviour/  | support/ wq/                   | any
 tests/conformance/| support/ behaviour/fixture.h wq/ | any

@@ -4,6 +4,7 @@
 #include "sqlite/fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 static bool
@@ -451,6 +452,47 @@ TEST(pids_of_other_namespaces_mean_nothing)
     assert_int_equal(find_ended(f.a, 0, true), id);
 }
 
+struct far_session {
+    pid_t   pid; /* -1: namespaces cannot be made */
+    int64_t id;
+};
+
+/* The first process of a namespace has pid 1 there. */
+static void
+hold_session_in_namespace(struct child *self, void *arg)
+{
+    struct far_session far = {.pid = -1};
+
+    (void)arg;
+    if (unshare(CLONE_NEWPID) == 0) {
+        const struct child inner = start(hold_session, NULL);
+        hear(inner.from, &far.id, sizeof far.id);
+        far.pid = inner.pid;
+    }
+    say(self->to, &far, sizeof far);
+    (void)pause();
+}
+
+TEST(process_of_another_namespace_is_found)
+{
+    struct child       c = start(hold_session_in_namespace, NULL);
+    struct far_session far;
+    int64_t            found = 0;
+
+    hear(c.from, &far, sizeof far);
+    if (far.pid < 0) {
+        kill_child(&c);
+        wq_test_skip("needs the right to make a pid namespace");
+    }
+    assert_true(is_live(f.a, far.id, 0));
+    assert_int_equal(find_ended(f.a, 0, true), 0);
+    assert_int_equal(kill(far.pid, SIGKILL), 0);
+    while (found == 0) /* it is not our child: nobody can wait for its end */
+        found = find_ended(f.a, 0, true);
+    assert_int_equal(found, far.id);
+    kill_child(&c);
+}
+
 /* ---- too many ------------------------------------------------------------ */
 
 enum { PROCESSES = 8, EACH = WQ__SIDE_SESSIONS / PROCESSES };
@@ -525,4 +567,5 @@ WQ_TESTS(with_handles(session_lives_until_it_ends),
          with_handles(process_without_its_first_thread_lives),
          with_handles(later_process_with_the_same_pid_is_not_the_holder),
          with_handles(pids_of_other_namespaces_mean_nothing),
+         with_handles(process_of_another_namespace_is_found),
          with_handles(sessions_beyond_the_maximum_are_refused));

@@ -27,7 +27,7 @@ wait_until(struct wq__side *s, wq_clock *clock, int64_t until_ns)
 static int64_t
 wait_once(struct wq__side *s)
 {
-    return wait_until(s, wq_clock_boottime(), WQ_FOREVER);
+    return wait_until(s, wq_clock_monotonic(), WQ_FOREVER);
 }
 
 static unsigned
@@ -68,7 +68,7 @@ wait_and_report(struct child *self, void *arg)
     say_byte(self->to);
     for (;;) {
         const int64_t from = wq__time_now();
-        wq__side_wait(s, s->queue, wq_clock_boottime(), WQ_FOREVER);
+        wq__side_wait(s, s->queue, wq_clock_monotonic(), WQ_FOREVER);
         const int64_t took = wq__time_now() - from;
         lock(s);
         wq__side_catch_up(s, s->queue);
@@ -382,7 +382,7 @@ static void *
 listen_on(void *arg)
 {
     while (!atomic_load(&listener.stop)) {
-        wq__side_wait(f.a, QUEUE, wq_clock_boottime(), WQ_FOREVER);
+        wq__side_wait(f.a, QUEUE, wq_clock_monotonic(), WQ_FOREVER);
         atomic_fetch_add(&listener.returns, 1);
     }
     return arg;
@@ -472,7 +472,7 @@ TEST(wait_without_a_session_is_kicked)
 
 TEST(wait_ends_in_time)
 {
-    wq_clock *clock = wq_clock_boottime();
+    wq_clock *clock = wq_clock_monotonic();
 
     (void)begin(f.a);
     for (int i = 0; i < 3; i++) {

@@ -10,6 +10,7 @@
 #include "base/report.h"
 #include "options/options.h"
 #include "run/runner.h"
+#include "verbs/verbs.h"
 
 /* The parent must see that a signal ended us: a shell then ends its loop and
  * sets the status 128 + N. */
@@ -37,14 +38,22 @@ print_status(void)
 }
 
 static int
-run(int argc, char **argv)
+act(const struct options *options)
+{
+    return verbs_table[options->verb].runs ? runner_main(options)
+                                           : verbs_main(options);
+}
+
+/* `argv[0]` is the verb. */
+static int
+run(enum verb verb, int argc, char **argv)
 {
     struct options options;
     int            status = STATUS_ERROR;
 
-    switch (options_parse(&options, argc, argv)) {
+    switch (options_parse(&options, verb, argc, argv)) {
     case ACTION_RUN:
-        status = runner_main(&options);
+        status = act(&options);
         break;
     case ACTION_EXIT:
         status = print_status();
@@ -56,26 +65,40 @@ run(int argc, char **argv)
     return status < 0 ? die_by(-status) : status;
 }
 
+/* `wq help`, `wq help VERB`. */
+static int
+help(const char *word)
+{
+    const enum verb verb = word ? verb_named(word) : VERBS;
+
+    if (word && verb == VERBS) {
+        report("unknown verb '%s'; see wq help", word);
+        return STATUS_ERROR;
+    }
+    if (verb < VERBS)
+        options_help(stdout, verb);
+    else
+        options_help_all(stdout);
+    return print_status();
+}
+
 int
 main(int argc, char **argv)
 {
-    const char *verb = argc > 1 ? argv[1] : "";
+    const char     *word = argc > 1 ? argv[1] : "";
+    const enum verb verb = verb_named(word);
 
-    if (strcmp(verb, "run") == 0)
-        return run(argc - 1, argv + 1);
-    if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0 ||
-        strcmp(verb, "-h") == 0) {
-        options_help(stdout);
-        return print_status();
-    }
-    if (strcmp(verb, "--version") == 0 ||
-        strncmp(verb, "--completion", strlen("--completion")) == 0)
-        return run(argc, argv);
-    if (*verb)
-        report("unknown verb '%s'; accepted: run, help", verb);
+    if (verb < VERBS)
+        return run(verb, argc - 1, argv + 1);
+    if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 ||
+        strcmp(word, "-h") == 0)
+        return help(argc > 2 ? argv[2] : NULL);
+    if (strcmp(word, "--version") == 0 ||
+        strncmp(word, "--completion", strlen("--completion")) == 0)
+        return run(VERB_RUN, argc, argv);
+    if (*word)
+        report("unknown verb '%s'; see wq help", word);
     else
-        report("no verb given; usage: wq run [OPTION]... [--] COMMAND "
-               "[ARG]...; wq "
-               "help");
+        report("no verb given; usage: wq VERB [OPTION]...; see wq help");
     return STATUS_ERROR;
 }

@@ -24,6 +24,7 @@ struct walk {
     const struct view *view;
     struct run *const *runs; /* current runs; not visited by the walk */
     size_t             n_runs;
+    bool               shared; /* other workers may hold keys */
 };
 
 /* ---- search -------------------------------------------------------------- */
@@ -183,7 +184,8 @@ is_running(const struct walk *w, wq_key key)
     return false;
 }
 
-/* A HELD key that does not run yet is shown as ready. */
+/* A HELD key that does not run yet is shown as ready; one that another worker
+ * holds is not shown. */
 static enum keys_state
 state_of(const wq_key_info *info)
 {
@@ -200,7 +202,7 @@ visit(void *walk, wq_key key, const wq_key_info *info)
     const int64_t         now_ns = w->view->now_ns;
 
     if (!(w->keys->query.wanted & state) || !matches(w->keys, key) ||
-        (info->states & WQ_STATE_HELD && is_running(w, key)))
+        (info->states & WQ_STATE_HELD && (w->shared || is_running(w, key))))
         return true;
     found(w->keys,
           &(struct keys_row){
@@ -248,8 +250,9 @@ keys_look(struct keys *keys, struct runner *runner, const struct view *view,
           struct keys_ration *ration)
 {
     const int64_t begun_ns = clock_ns();
-    struct walk   w = {.keys = keys, .view = view};
-    wq_err        err = WQ_OK;
+    struct walk   w = {
+          .keys = keys, .view = view, .shared = view_options(runner)->shared};
+    wq_err err = WQ_OK;
 
     for (size_t i = 0; i < keys->query.search_len; i++)
         keys->query.search[i] =

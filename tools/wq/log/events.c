@@ -14,6 +14,7 @@
 
 #include "base/report.h"
 #include "base/write.h"
+#include "queue/words.h"
 
 /* --------------------------------------------------------------- writing -- */
 
@@ -90,17 +91,11 @@ add_count(struct wq__text *line, const char *name, uint64_t n)
 
 /* ----------------------------------------------------------------- words -- */
 
-static const char *const added_words[] = {
-    [WQ_ADDED_NEW] = "new",       [WQ_ADDED_MERGED] = "merged",
-    [WQ_ADDED_DIRTY] = "dirty",   [WQ_ADDED_RAISED] = "raised",
-    [WQ_ADDED_KEPT] = "kept",     [WQ_ADDED_SCHEDULED] = "scheduled",
-    [WQ_ADDED_SOONER] = "sooner", [WQ_ADDED_LATER] = "later",
-};
-
 static const char *const outcome_words[] = {
     [OUTCOME_RUNNING] = "running", [OUTCOME_OK] = "ok",
     [OUTCOME_REQUEUE] = "requeue", [OUTCOME_RETRY] = "retry",
     [OUTCOME_FAILED] = "failed",   [OUTCOME_STOPPED] = "stopped",
+    [OUTCOME_LOST] = "lost",
 };
 
 /* ---------------------------------------------------------------- events -- */
@@ -113,7 +108,7 @@ events_added(struct events *events, wq_key key, wq_added how, int priority,
         return;
     struct wq__text *line = begin(events, "added");
     add_key(line, key);
-    text_print(line, ",\"how\":\"%s\",\"priority\":%d", added_words[how],
+    text_print(line, ",\"how\":\"%s\",\"priority\":%d", word_added(how),
                priority);
     if (after_ns > 0)
         add_seconds(line, "after", after_ns);

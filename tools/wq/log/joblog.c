@@ -310,13 +310,17 @@ write_line(struct joblog *log, const char *data, size_t len)
     log->failed = true;
 }
 
-/* With --dry-run the file is not changed, and may be absent. */
+/* With --dry-run the file is not changed, and may be absent. Workers of a shared
+ * queue append: they are restarted, and several may write to one file. */
 static bool
 open_file(struct joblog *log)
 {
     const struct options *options = log->options;
     const bool            resume = options->resume;
-    const int how = O_CREAT | O_APPEND | (resume ? O_RDWR : O_WRONLY | O_TRUNC);
+    const int             how = O_CREAT | O_APPEND |
+                    (resume            ? O_RDWR
+                     : options->shared ? O_WRONLY
+                                       : O_WRONLY | O_TRUNC);
 
     if (options->dry_run && !resume)
         return true;
@@ -336,6 +340,14 @@ is_regular(int fd)
     return fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+static bool
+is_empty(int fd)
+{
+    struct stat about;
+
+    return fstat(fd, &about) != 0 || about.st_size == 0;
+}
+
 /* Reads the log that is resumed, and writes a missing heading. */
 static bool
 prepare(struct joblog *log)
@@ -344,7 +356,7 @@ prepare(struct joblog *log)
 
     if (options->resume && is_regular(log->fd) && !read_log(log))
         return false;
-    if (log->content.len == 0 && !options->dry_run)
+    if (log->content.len == 0 && !options->dry_run && is_empty(log->fd))
         write_line(log, heading, strlen(heading));
     return !log->failed;
 }
@@ -406,7 +418,8 @@ void
 joblog_finished(struct joblog *log, const struct run *run)
 {
     if (log->fd < 0 || log->failed || log->options->dry_run ||
-        run->outcome == OUTCOME_RETRY || run->outcome == OUTCOME_STOPPED)
+        run->outcome == OUTCOME_RETRY || run->outcome == OUTCOME_STOPPED ||
+        run->outcome == OUTCOME_LOST)
         return;
     const bool    started = run->started_ns > 0;
     const int64_t ran_ns = started ? run->ended_ns - run->started_ns : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* completion.c: what do shells need to complete `wq run`?
+/* completion.c: what do shells need to complete a command line?
  *
- * A script for each shell, made from the rows of table.c.
+ * A script for each shell, made from the rows of verbs.c and table.c.
  */
 #include <string.h>
 
@@ -41,18 +41,27 @@ static const char bash_begin[] =
     "    elif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}=;\n"
     "    elif [[ $cur == : || $prev == : ]]; then return; fi\n"
     "    if ((COMP_CWORD == 1)); then\n"
-    "        _wq_words 'run help --help --version --completion='\n"
-    "        return\n"
-    "    fi\n"
-    "    for ((i = 2; i < COMP_CWORD; i++)); do # where does COMMAND begin?\n"
-    "        case ${COMP_WORDS[i]} in\n"
-    "        --) _wq_command $((i + 1)); return ;;\n"
-    "        =|:) ((i++)) ;;\n";
-static const char bash_middle[] = "        -*) ;;\n"
-                                  "        *) _wq_command \"$i\"; return ;;\n"
-                                  "        esac\n"
-                                  "    done\n"
-                                  "    case $prev in\n";
+    "        _wq_words '";
+static const char bash_verbs[] = "help --help --version --completion='\n"
+                                 "        return\n"
+                                 "    fi\n"
+                                 "    if [[ $prev == --completion= ]]; then\n"
+                                 "        _wq_words 'bash zsh fish'\n"
+                                 "        return\n"
+                                 "    fi\n"
+                                 "    case ${COMP_WORDS[1]} in\n";
+
+/* Where does COMMAND begin? */
+static const char bash_search[] =
+    "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
+    "            case ${COMP_WORDS[i]} in\n"
+    "            --) _wq_command $((i + 1)); return ;;\n"
+    "            =|:) ((i++)) ;;\n";
+static const char bash_found[] =
+    "            -*) ;;\n"
+    "            *) _wq_command \"$i\"; return ;;\n"
+    "            esac\n"
+    "        done\n";
 
 /* The pattern "-P|-j|--max-procs". */
 static void
@@ -79,20 +88,32 @@ print_bash_values(FILE *to, const struct row *row)
         fprintf(to, "_wq_words '%s'; return ;;\n", row->words);
 }
 
+/* Skips options and their values up to COMMAND, and completes that. */
 static void
-complete_bash(FILE *to)
+print_bash_search(FILE *to, enum verb verb)
 {
-    fputs(bash_begin, to);
-    for (const struct row *row = options_table; row < options_end; row++)
+    fputs(bash_search, to);
+    for (const struct row *row = row_first(verb); row;
+         row = row_next(row, verb))
         if (row->arg && !row_is_optional(row)) {
-            fputs("        ", to);
+            fputs("            ", to);
             print_bash_names(to, row);
             fputs(") [[ ${COMP_WORDS[i+1]} == = ]] || ((i++)) ;;\n", to);
         }
-    fputs(bash_middle, to);
-    for (const struct row *row = options_table; row < options_end; row++)
+    fputs(bash_found, to);
+}
+
+static void
+print_bash_verb(FILE *to, enum verb verb)
+{
+    fprintf(to, "    %s)\n", verbs_table[verb].name);
+    if (verbs_table[verb].runs)
+        print_bash_search(to, verb);
+    fputs("        case $prev in\n", to);
+    for (const struct row *row = row_first(verb); row;
+         row = row_next(row, verb))
         if (row->arg) {
-            fputs("    ", to);
+            fputs("        ", to);
             if (!row_is_optional(row)) {
                 print_bash_names(to, row);
                 fputs(row->name ? "|" : "", to);
@@ -102,15 +123,29 @@ complete_bash(FILE *to)
             fputs(") ", to);
             print_bash_values(to, row);
         }
-    fputs("    esac\n    if [[ $cur != -* ]]; then\n"
-          "        _wq_command \"$COMP_CWORD\"\n"
-          "        return\n    fi\n    _wq_words '",
-          to);
-    for (const struct row *row = options_table; row < options_end; row++)
+    fprintf(to,
+            "        esac\n        if [[ $cur != -* ]]; then\n"
+            "            %s\n            return\n        fi\n"
+            "        _wq_words '",
+            verbs_table[verb].runs ? "_wq_command \"$COMP_CWORD\"" : ":");
+    for (const struct row *row = row_first(verb); row;
+         row = row_next(row, verb))
         if (row->name)
             fprintf(to, "--%s%s ", row->name,
                     row->arg && !row_is_optional(row) ? "=" : "");
-    fputs("'\n}\ncomplete -F _wq wq\n", to);
+    fputs("' ;;\n", to);
+}
+
+static void
+complete_bash(FILE *to)
+{
+    fputs(bash_begin, to);
+    for (enum verb verb = 0; verb < VERBS; verb++)
+        fprintf(to, "%s ", verbs_table[verb].name);
+    fputs(bash_verbs, to);
+    for (enum verb verb = 0; verb < VERBS; verb++)
+        print_bash_verb(to, verb);
+    fputs("    esac\n}\ncomplete -F _wq wq\n", to);
 }
 
 /* ------------------------------------------------------------------- zsh -- */
@@ -152,14 +187,11 @@ print_zsh_row(FILE *to, const struct row *row, const char *name, char mark)
 }
 
 static void
-complete_zsh(FILE *to)
+print_zsh_verb(FILE *to, enum verb verb)
 {
-    fputs("#compdef wq\n_wq() {\n    if ((CURRENT == 2)); then\n"
-          "        compadd run help -- --help --version --completion=\n"
-          "        return\n    fi\n    shift words\n    ((CURRENT--))\n"
-          "    _arguments -S \\\n",
-          to);
-    for (const struct row *row = options_table; row < options_end; row++) {
+    fprintf(to, "    %s) _arguments -S \\\n", verbs_table[verb].name);
+    for (const struct row *row = row_first(verb); row;
+         row = row_next(row, verb)) {
         const char letter[] = {'-', row->letter, '\0'};
         const char alias[] = {'-', row->alias, '\0'};
         char       name[64];
@@ -172,9 +204,29 @@ complete_zsh(FILE *to)
         if (row->alias)
             print_zsh_row(to, row, alias, row->arg ? '+' : '\0');
     }
+    fprintf(to, "        %s ;;\n",
+            verbs_table[verb].runs
+                ? "'(-):command:_command_names -e' '*::arguments:_normal'"
+                : "'*:key:()'");
+}
+
+static void
+complete_zsh(FILE *to)
+{
+    fputs("#compdef wq\n_wq() {\n    if ((CURRENT == 2)); then\n"
+          "        compadd ",
+          to);
+    for (enum verb verb = 0; verb < VERBS; verb++)
+        fprintf(to, "%s ", verbs_table[verb].name);
+    fputs("help -- --help --version --completion=\n"
+          "        return\n    fi\n    shift words\n    ((CURRENT--))\n"
+          "    case $words[1] in\n",
+          to);
+    for (enum verb verb = 0; verb < VERBS; verb++)
+        print_zsh_verb(to, verb);
     /* In a directory of $fpath the file is the body of _wq, and its first call
      * must complete already. */
-    fputs("        '(-):command:_command_names -e' '*::arguments:_normal'\n}\n"
+    fputs("    esac\n}\n"
           "if [[ $funcstack[1] == _wq ]]; then\n    _wq \"$@\"\nelse\n"
           "    compdef _wq wq\nfi\n",
           to);
@@ -182,40 +234,68 @@ complete_zsh(FILE *to)
 
 /* ------------------------------------------------------------------ fish -- */
 
+/* In single quotes. */
+static void
+print_fish_text(FILE *to, const char *text)
+{
+    fputc('\'', to);
+    for (; *text; text++)
+        fprintf(to, *text == '\'' ? "\\%c" : "%c", *text);
+    fputc('\'', to);
+}
+
+static void
+print_fish_row(FILE *to, enum verb verb, const struct row *row)
+{
+    fprintf(to, "complete -c wq -n '__fish_seen_subcommand_from %s'",
+            verbs_table[verb].name);
+    if (row->letter)
+        fprintf(to, " -s %c", row->letter);
+    if (row->alias)
+        fprintf(to, " -s %c", row->alias);
+    if (row->name)
+        fprintf(to, " -l %s", row->name);
+    if (row->arg && !row_is_optional(row))
+        fputs(" -r", to);
+    if (row->words && row->words[0] != '<')
+        fprintf(to, " -f -a '%s'", row->words);
+    else if (row->words && row->words[1] == 'd')
+        fputs(" -f -a '(__fish_complete_directories)'", to);
+    else if (row->words)
+        fputs(" -F", to);
+    fputs(" -d ", to);
+    print_fish_text(to, row->help);
+    fputc('\n', to);
+}
+
+static void
+print_fish_verb(FILE *to, enum verb verb)
+{
+    const struct verb_row *about = &verbs_table[verb];
+
+    fprintf(to, "complete -c wq -n __fish_use_subcommand -f -a %s -d ",
+            about->name);
+    print_fish_text(to, about->summary);
+    fprintf(to, "\ncomplete -c wq -n '__fish_seen_subcommand_from %s' %s\n",
+            about->name,
+            about->runs ? "-x -a '(__fish_complete_subcommand --fcs-skip=2)'"
+                        : "-f");
+    for (const struct row *row = row_first(verb); row;
+         row = row_next(row, verb))
+        print_fish_row(to, verb, row);
+}
+
 static void
 complete_fish(FILE *to)
 {
     fputs("# fish completion for wq\n"
-          "complete -c wq -n __fish_use_subcommand -f -a run -d 'run a command "
-          "for each key'\n"
           "complete -c wq -n __fish_use_subcommand -f -a help\n"
           "complete -c wq -n __fish_use_subcommand -l version\n"
           "complete -c wq -n __fish_use_subcommand -l completion -x -a 'bash "
-          "zsh fish'\n"
-          "complete -c wq -n '__fish_seen_subcommand_from run' -x "
-          "-a '(__fish_complete_subcommand --fcs-skip=2)'\n",
+          "zsh fish'\n",
           to);
-    for (const struct row *row = options_table; row < options_end; row++) {
-        fputs("complete -c wq -n '__fish_seen_subcommand_from run'", to);
-        if (row->letter)
-            fprintf(to, " -s %c", row->letter);
-        if (row->alias)
-            fprintf(to, " -s %c", row->alias);
-        if (row->name)
-            fprintf(to, " -l %s", row->name);
-        if (row->arg && !row_is_optional(row))
-            fputs(" -r", to);
-        if (row->words && row->words[0] != '<')
-            fprintf(to, " -f -a '%s'", row->words);
-        else if (row->words && row->words[1] == 'd')
-            fputs(" -f -a '(__fish_complete_directories)'", to);
-        else if (row->words)
-            fputs(" -F", to);
-        fputs(" -d '", to);
-        for (const char *s = row->help; *s; s++)
-            fprintf(to, *s == '\'' ? "\\%c" : "%c", *s);
-        fputs("'\n", to);
-    }
+    for (enum verb verb = 0; verb < VERBS; verb++)
+        print_fish_verb(to, verb);
 }
 
 /* ------------------------------------------------------------ the choice -- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* help.c: what does `wq run --help` print? A line for each row of table.c. */
+/* help.c: what does --help print? A line for each row of table.c. */
 #include "options/options.h"
 #include "options/table.h"
 
@@ -21,18 +21,35 @@ print_name(FILE *to, const struct row *row)
 }
 
 void
-options_help(FILE *to)
+options_help(FILE *to, enum verb verb)
 {
-    fputs("Usage: wq run [OPTION]... [--] COMMAND [ARG]...\n"
-          "Read keys and run COMMAND for each. A key never runs twice at the "
-          "same time; it\nruns once more if it was added again meanwhile, and "
-          "later again if it failed.\n",
-          to);
-    for (const struct row *row = options_table; row < options_end; row++) {
-        fprintf(to, "%-*s", OPTION_COLUMN, row->group ? row->group : "");
+    const struct verb_row *about = &verbs_table[verb];
+    const char            *group = "";
+
+    fprintf(to, "Usage: wq %s [OPTION]...%s%s\n%s", about->name,
+            *about->operands ? " " : "", about->operands, about->about);
+    for (const struct row *row = row_first(verb); row;
+         row = row_next(row, verb)) {
+        const char *heading = row_group(row);
+        fprintf(to, "%-*s", OPTION_COLUMN, heading == group ? "" : heading);
+        group = heading;
         int column = OPTION_COLUMN + print_name(to, row);
         for (; column < HELP_COLUMN; column++)
             fputc(' ', to);
         fprintf(to, " %s\n", row->help);
     }
+}
+
+void
+options_help_all(FILE *to)
+{
+    fputs("Usage: wq VERB [OPTION]... [OPERAND]...\n", to);
+    for (enum verb verb = 0; verb < VERBS; verb++)
+        fprintf(to, "  %-8s %s\n", verbs_table[verb].name,
+                verbs_table[verb].summary);
+    fputs("  help     print this text, or that of a verb: wq help add\n"
+          "wq --version prints the version, wq --completion=SHELL the "
+          "completions for bash,\nzsh or fish. --queue=URL or $WQ_QUEUE names "
+          "a shared queue: sqlite:PATH\n",
+          to);
 }

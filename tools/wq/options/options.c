@@ -16,7 +16,9 @@
 
 #include "base/report.h"
 #include "options/address.h"
+#include "options/check.h"
 #include "options/table.h"
+#include "options/url.h"
 
 /* --------------------------------------------------- rows and getopt_long -- */
 
@@ -24,11 +26,13 @@
 enum { LONG = 256 };
 
 static void
-describe(struct option *longs, char *shorts)
+describe(enum verb verb, struct option *longs, char *shorts)
 {
-    *shorts++ = '+'; /* stop at COMMAND: it has options of its own */
+    if (verbs_table[verb].runs)
+        *shorts++ = '+'; /* stop at COMMAND: it has options of its own */
     *shorts++ = ':'; /* distinguish a missing value from an unknown option */
-    for (const struct row *row = options_table; row < options_end; row++) {
+    for (const struct row *row = row_first(verb); row;
+         row = row_next(row, verb)) {
         const char letters[] = {row->letter, row->alias, '\0'};
         for (const char *c = letters; *c; c++) {
             *shorts++ = *c;
@@ -48,11 +52,12 @@ describe(struct option *longs, char *shorts)
 }
 
 static const struct row *
-find(int found)
+find(enum verb verb, int found)
 {
     if (found >= LONG)
         return &options_table[found - LONG];
-    for (const struct row *row = options_table; row < options_end; row++)
+    for (const struct row *row = row_first(verb); row;
+         row = row_next(row, verb))
         if (found == row->letter || found == row->alias)
             return row;
     return NULL;
@@ -76,6 +81,8 @@ title(const struct row *row)
 static enum action
 refuse(const struct row *row, const char *value, const char *wrong)
 {
+    if (row->kind == URL)
+        value = url_shown(value);
     if (row->accepted)
         report("%s: '%s' %s; accepted: %s", title(row), value, wrong,
                row->accepted);
@@ -86,9 +93,10 @@ refuse(const struct row *row, const char *value, const char *wrong)
 
 /* `word` is the argument that getopt_long() refused. */
 static enum action
-refuse_unknown(int found, const char *word)
+refuse_unknown(enum verb verb, int found, const char *word)
 {
-    const struct row *row = find(optopt);
+    const struct row *row = find(verb, optopt);
+    const char       *name = verbs_table[verb].name;
 
     if (found == ':' || (row && row->arg && optopt < LONG))
         report("%s: needs a value%s%s", row ? title(row) : word,
@@ -97,9 +105,9 @@ refuse_unknown(int found, const char *word)
     else if (row && optopt >= LONG)
         report("%s: takes no value, but has one: '%s'", title(row), word);
     else if (word && strncmp(word, "--", 2) == 0)
-        report("unknown option '%s'; see wq run --help", word);
+        report("unknown option '%s'; see wq %s --help", word, name);
     else
-        report("unknown option '-%c'; see wq run --help", optopt);
+        report("unknown option '-%c'; see wq %s --help", optopt, name);
     return ACTION_REFUSE;
 }
 
@@ -164,6 +172,9 @@ store(struct options *o, const struct row *row, const char *value)
     case ADDRESS:
         *(const char **)field = value;
         return address_read(value, &address, why, sizeof why) ? NULL : why;
+    case URL:
+        *(const char **)field = value;
+        return url_is(value) ? NULL : "is not the URL of a queue";
     case APPEND:
         return append_file(o, value);
     default: /* STRING */
@@ -178,7 +189,7 @@ take(struct options *o, const struct row *row, const char *value)
     const char *wrong = row->wrong;
 
     if (row->kind == HELP)
-        options_help(stdout);
+        options_help(stdout, o->verb);
     else if (row->kind == VERSION)
         printf("wq %d.%d.%d\n", WQ_VERSION_MAJOR, WQ_VERSION_MINOR,
                WQ_VERSION_PATCH);
@@ -192,63 +203,22 @@ take(struct options *o, const struct row *row, const char *value)
 
 /* ------------------------------------------------------- all of them -- */
 
-/* Completes options that depend on others. */
-static bool
-complete(struct options *o)
-{
-    o->resume |= o->resume_failed;
-    if (!o->tagged || o->tag)
-        return true;
-    /* --tag alone: the key, as COMMAND names it, and a tab. */
-    if (asprintf(&o->tag_text, "%s\t", o->replace) < 0)
-        return false;
-    o->tag = o->tag_text;
-    return true;
-}
-
-/* What is missing or contradictory? NULL: nothing. */
-static const char *
-conflict(const struct options *o)
-{
-    const struct {
-        bool        found;
-        const char *message;
-    } conflicts[] = {
-        {!o->command[0], "no COMMAND given; usage: wq run [OPTION]... [--] "
-                         "COMMAND [ARG]..."},
-        {o->resync_ns && !o->list, "--resync: needs --list=CMD"},
-        {o->debounce_max_ns && !o->debounce_ns,
-         "--debounce-max: needs --debounce=DUR"},
-        {o->debounce_ns && o->after_ns,
-         "--after and --debounce cannot be combined"},
-        {o->resume && !o->joblog, "--resume: needs --joblog=FILE"},
-        {o->tagged && o->grouping == GROUP_NONE,
-         "--tag: cannot be combined with --ungroup"},
-        {o->results && o->grouping == GROUP_NONE,
-         "--results: cannot be combined with --ungroup"},
-        {o->listen && !WQ_HTTP,
-         "--listen: not available: wq was built without libmicrohttpd"},
-    };
-
-    for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
-        if (conflicts[i].found)
-            return conflicts[i].message;
-    return NULL;
-}
-
 static enum action
 check(struct options *o)
 {
-    const char *wrong = complete(o) ? conflict(o) : "out of memory";
+    const char *wrong = options_check(o);
 
     if (!wrong)
         return ACTION_RUN;
-    report("%s", wrong);
+    if (o->verb == VERB_RUN)
+        report("%s", wrong);
+    else
+        report("%s: %s", verbs_table[o->verb].name, wrong);
     return ACTION_REFUSE;
 }
 
 enum action
-options_parse(struct options *out, int argc, char **argv)
+options_parse(struct options *out, enum verb verb, int argc, char **argv)
 {
     struct option longs[OPTIONS_MAX + 1];
     char          shorts[OPTIONS_MAX * 4 + 3];
@@ -256,25 +226,28 @@ options_parse(struct options *out, int argc, char **argv)
     int           found;
 
     *out = (struct options){
+        .verb = verb,
         .delimiter = '\n',
         .slots = 1,
         .replace = "{}",
         .kill_after_ns = 10000000000,
         .stop_signal = SIGTERM,
         .env_key = "WQ_KEY",
-        .name = "run",
+        .wait_ns = INT64_MAX,
+        .again_ns = -1,
+        .count = 1,
         .retries = 5,
         .backoff = {.base_ns = 1000000000, .max_ns = 300000000000, .factor = 2},
     };
-    describe(longs, shorts);
+    describe(verb, longs, shorts);
     opterr = 0;
     optind = 1;
     while (action == ACTION_RUN &&
            (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
         action = found == '?' || found == ':'
-                     ? refuse_unknown(found, argv[optind - 1])
-                     : take(out, find(found), optarg);
-    out->command = argv + optind;
+                     ? refuse_unknown(verb, found, argv[optind - 1])
+                     : take(out, find(verb, found), optarg);
+    *(verbs_table[verb].runs ? &out->command : &out->operands) = argv + optind;
     return action == ACTION_RUN ? check(out) : action;
 }
 
@@ -283,7 +256,6 @@ options_fini(struct options *options)
 {
     free(options->files);
     free(options->tag_text);
-    options->tag_text = NULL;
-    options->files = NULL;
-    options->n_files = 0;
+    free(options->name_text);
+    free(options->queue_text);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* options.h: what does the command line say?
  *
- * table.c has one row for each option; parsing (options.c), --help (help.c) and
- * shell completions (completion.c) are made from it.
+ * verbs.c has one row for each verb, table.c one for each option; parsing
+ * (options.c), --help (help.c) and shell completions (completion.c) are made
+ * from them.
  */
 #ifndef WQ_TOOL_OPTIONS_H
 #define WQ_TOOL_OPTIONS_H
@@ -14,10 +15,13 @@
 #include <stdio.h>
 
 #include "options/values.h"
+#include "options/verbs.h"
 
 /* Exit statuses: those of xargs where it has one, else of timeout and env. */
 enum status {
     STATUS_OK = 0,
+    STATUS_NONE = 1,         /* as grep and diff: no such key, no key in time,
+                                problems found */
     STATUS_FAILED = 123,     /* at least one key failed for good */
     STATUS_STOPPED = 124,    /* halt, 255, drain timeout: keys are left */
     STATUS_ERROR = 125,      /* bad usage, or wq itself failed */
@@ -38,7 +42,17 @@ enum show { SHOW_AUTO, SHOW_ALWAYS, SHOW_NEVER };
 
 #define RETRIES_FOREVER UINT_MAX
 
+/* What becomes of a key: wq done. */
+enum ending {
+    END_DONE,
+    END_RETRY,
+    END_BURY,
+    END_BACK,
+};
+
 struct options {
+    enum verb verb;
+
     /* Input. */
     int          delimiter; /* the byte that ends a key; '\n' */
     int          format;    /* enum input_format */
@@ -55,7 +69,8 @@ struct options {
     int64_t     kill_after_ns; /* from stop_signal to SIGKILL; 0: at once */
     int         stop_signal;   /* SIGTERM */
     const char *env_key;       /* name of the variable with the key: WQ_KEY */
-    bool        verbose;       /* print each command before it is run */
+    bool        verbose;       /* print each command before it is run; add,
+                                  remove, retry: what became of each key */
     bool        dry_run;       /* print it, and do not run it */
 
     /* Queue. */
@@ -63,7 +78,12 @@ struct options {
     int64_t     debounce_max_ns; /* 0: no limit */
     int64_t     after_ns;        /* delay of every key */
     int         priority;        /* of keys that the input gives none */
-    const char *name;            /* of the queue: WQ_QUEUE, metrics; "run" */
+    const char *name;            /* of the queue: WQ_NAME, metrics */
+    char       *name_text;       /* owned: the name, if the URL has it */
+    const char *queue;           /* the URL; not relative. NULL: mem: */
+    char       *queue_text;      /* owned: the URL, if it had to be built */
+    bool        shared;          /* it is not in the memory of this process */
+    bool        until_empty;     /* work: exit when no key is left */
 
     /* Retry. */
     unsigned       retries;  /* or RETRIES_FOREVER */
@@ -94,7 +114,19 @@ struct options {
     bool        summary;   /* print the summary even with `quiet` */
     const char *listen;    /* "127.0.0.1:PORT" or "unix:PATH"; NULL: no */
 
-    char **command; /* ends with NULL; at least one element */
+    /* Verbs of shared queues. */
+    int64_t  wait_ns;  /* get, drain: at most so long; WQ_FOREVER */
+    int64_t  again_ns; /* done: run the key again after this; -1: no */
+    int      end;      /* done: enum ending */
+    int      holder;   /* get, done: process id; 0: the parent */
+    unsigned count;    /* get: at most so many keys; 1 */
+    unsigned states;   /* list: enum wq_state, or'ed; 0: all */
+    bool     null;     /* list, get: print keys only, ended by NUL */
+    bool     all;      /* retry: all DEAD keys */
+
+    /* All end with NULL. */
+    char **command;  /* at least one element; NULL if the verb runs none */
+    char **operands; /* of a verb that runs no COMMAND; else NULL */
 };
 
 /* What to do after parsing. */
@@ -104,13 +136,16 @@ enum action {
     ACTION_REFUSE, /* reported on stderr: exit with STATUS_ERROR */
 };
 
-/* Read `wq run` and its options: argv[0] is "run". Fills in all of *out, which
+/* Read the options of a verb: argv[0] is the verb. Fills in all of *out, which
  * points into argv; options_fini() frees what was allocated. */
-enum action options_parse(struct options *out, int argc, char **argv);
+enum action options_parse(struct options *out, enum verb verb, int argc,
+                          char **argv);
 void        options_fini(struct options *options);
 
-/* Print what `wq run --help` prints. */
-void options_help(FILE *to);
+/* Print what `wq VERB --help` prints. */
+void options_help(FILE *to, enum verb verb);
+/* Print what `wq help` prints: the verbs. */
+void options_help_all(FILE *to);
 /* Print the completion for a shell; false: it is not bash, zsh or fish. */
 bool options_completion(FILE *to, const char *shell);
 

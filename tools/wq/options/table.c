@@ -3,7 +3,10 @@
 #include "options/table.h"
 
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
+
+#include <wq/inspect.h>
 
 #include "options/options.h"
 
@@ -56,12 +59,60 @@ read_retries(const char *text, void *out)
     return true;
 }
 
-/* The queue in memory is the only one; nothing is stored. */
+/* A process id. */
 static bool
-read_queue(const char *text, void *out)
+read_pid(const char *text, void *out)
 {
-    (void)out;
-    return strcmp(text, "mem:") == 0;
+    int64_t n;
+
+    if (!value_number(text, 1, INT_MAX, &n))
+        return false;
+    *(int *)out = (int)n;
+    return true;
+}
+
+/* How many keys, an unsigned. */
+static bool
+read_count(const char *text, void *out)
+{
+    int64_t n;
+
+    if (!value_number(text, 1, 1000000, &n))
+        return false;
+    *(unsigned *)out = (unsigned)n;
+    return true;
+}
+
+/* Words separated by commas, or'ed into an unsigned. */
+static bool
+read_states(const char *text, void *out)
+{
+    static const struct {
+        const char *name;
+        unsigned    state;
+    } names[] = {
+        {"ready", WQ_STATE_READY},     {"held", WQ_STATE_HELD},
+        {"dirty", WQ_STATE_DIRTY},     {"waiting", WQ_STATE_WAITING},
+        {"backoff", WQ_STATE_BACKOFF}, {"dead", WQ_STATE_DEAD},
+    };
+    unsigned states = 0;
+
+    for (;; text++) {
+        const size_t len = strcspn(text, ",");
+        size_t       i = 0;
+        while (i < sizeof names / sizeof *names &&
+               (strlen(names[i].name) != len ||
+                strncasecmp(names[i].name, text, len) != 0))
+            i++;
+        if (i == sizeof names / sizeof *names)
+            return false;
+        states |= names[i].state;
+        text += len;
+        if (!*text)
+            break;
+    }
+    *(unsigned *)out = states;
+    return true;
 }
 
 /* ------------------------------------------------------------ the table -- */
@@ -77,20 +128,40 @@ read_queue(const char *text, void *out)
 #define MAY_TAKE(member, flag_member)                                          \
     .kind = OPTIONAL, AT(member), .flag = offsetof(struct options, flag_member)
 
+/* Which verbs take it. */
+#define FOR(mask) .verbs = (mask)
+#define RUN VERB(VERB_RUN)
+#define WORK VERB(VERB_WORK)
+#define ADD VERB(VERB_ADD)
+#define GET VERB(VERB_GET)
+#define DONE VERB(VERB_DONE)
+#define STATUS VERB(VERB_STATUS)
+#define LIST VERB(VERB_LIST)
+#define SHOW VERB(VERB_SHOW)
+#define REMOVE VERB(VERB_REMOVE)
+#define RETRY VERB(VERB_RETRY)
+#define DRAIN VERB(VERB_DRAIN)
+#define FSCK VERB(VERB_FSCK)
+#define CHANGE (REMOVE | RETRY)
+#define EVERY (VERB(VERBS) - 1)
+
+#define URLS "sqlite:PATH, sqlite:PATH?queue=NAME"
 #define DURATIONS "200ms, 5s, 1h30m, or a number of seconds"
 
 const struct row options_table[] = {
     {"Input", '0', 0, "null", NULL, NULL, NULL,
-     "keys end with NUL instead of newline", SETS_TO(delimiter, '\0')},
+     "keys end with NUL instead of newline", SETS_TO(delimiter, '\0'),
+     FOR(RUN | WORK | ADD | CHANGE)},
     {NULL, 'd', 0, "delimiter", "C",
      "one character, or \\n \\t \\0 \\xHH and the like", NULL,
-     "keys end with C",
-     READS(delimiter, value_delimiter, "is not a character")},
+     "keys end with C", READS(delimiter, value_delimiter, "is not a character"),
+     FOR(RUN | WORK | ADD | CHANGE)},
     {NULL, 'a', 0, "arg-file", "FILE", NULL, "<file>",
-     "read keys from FILE, not stdin (may be repeated)", .kind = APPEND},
+     "read keys from FILE, not stdin (may be repeated)", .kind = APPEND,
+     FOR(RUN | WORK | ADD)},
     {NULL, 0, 0, "input", "FORMAT", "text, jsonl", "text jsonl",
      "jsonl: {\"key\":\"a\",\"after\":\"5s\",\"priority\":1}",
-     CHOOSES(format, "is not a format")},
+     CHOOSES(format, "is not a format"), FOR(RUN | WORK | ADD)},
     {NULL, 0, 0, "list", "CMD", NULL, "<command>",
      "read the keys that the shell command CMD prints", TAKES(STRING, list)},
     {NULL, 0, 0, "resync", "DUR", DURATIONS, NULL,
@@ -119,32 +190,37 @@ const struct row options_table[] = {
     {NULL, 't', 0, "verbose", NULL, NULL, NULL,
      "print each command on stderr before it is run", SETS(verbose)},
     {NULL, 0, 0, "dry-run", NULL, NULL, NULL, "print the commands, run none",
-     SETS(dry_run)},
+     SETS(dry_run), FOR(RUN)},
 
     {"Queue", 0, 0, "debounce", "DUR", DURATIONS, NULL,
      "run a key when it was not added again for DUR",
-     TAKES(DURATION, debounce_ns)},
+     TAKES(DURATION, debounce_ns), FOR(RUN | WORK | ADD)},
     {NULL, 0, 0, "debounce-max", "DUR", DURATIONS, NULL,
      "... but no later than DUR after its first add",
-     TAKES(DURATION, debounce_max_ns)},
+     TAKES(DURATION, debounce_max_ns), FOR(RUN | WORK | ADD)},
     {NULL, 0, 0, "after", "DUR", DURATIONS, NULL, "delay every key by DUR",
-     TAKES(DURATION, after_ns)},
+     TAKES(DURATION, after_ns), FOR(RUN | WORK | ADD)},
     {NULL, 0, 0, "priority", "N", "a whole number; higher runs first", NULL,
      "default priority of keys (0); higher runs first",
-     READS(priority, read_priority, "is not a priority")},
-    {NULL, 0, 0, "queue", "URL", "mem:", "mem:", "where keys are kept: mem:",
-     .kind = VALUE, .read = read_queue,
-     .wrong = "is not supported: keys can only be kept in memory"},
+     READS(priority, read_priority, "is not a priority"),
+     FOR(RUN | WORK | ADD)},
+    {NULL, 0, 0, "queue", "URL", "mem:, " URLS,
+     "mem: sqlite:", "where keys are kept: mem:, or as for wq work",
+     TAKES(URL, queue), FOR(RUN)},
+    {NULL, 0, 0, "queue", "URL", URLS,
+     "sqlite:", "the shared queue (default: $WQ_QUEUE)", TAKES(URL, queue),
+     FOR(EVERY - RUN)},
     {NULL, 0, 0, "name", "Q", "any text", NULL,
-     "name of the queue in metrics and WQ_QUEUE (run)", TAKES(STRING, name)},
+     "name of the queue in metrics and WQ_NAME", TAKES(STRING, name)},
 
     {"Retry", 0, 0, "retries", "N", "0, 1, 2, ... or inf", "inf",
      "retry a failed key N times (5; inf: for ever)",
-     READS(retries, read_retries, "is not a number of retries")},
+     READS(retries, read_retries, "is not a number of retries"),
+     FOR(RUN | WORK | DONE)},
     {NULL, 0, 0, "backoff", "B[,MAX[,F]]",
      "BASE[,MAX[,FACTOR]] such as 1s,5m,2", NULL,
      "retry after up to B, then F times longer (1s,5m,2)",
-     READS(backoff, value_backoff, "is not a backoff")},
+     READS(backoff, value_backoff, "is not a backoff"), FOR(RUN | WORK | DONE)},
     {NULL, 0, 0, "no-retry-codes", "LIST",
      "exit codes from 1 to 255 such as 65,66,70-78", NULL,
      "exit codes that are not retried: 65,70-78",
@@ -162,13 +238,16 @@ const struct row options_table[] = {
     {NULL, 0, 0, "drain-timeout", "DUR", DURATIONS, NULL,
      "when stopping: give runs at most DUR to finish",
      TAKES(DURATION, drain_timeout_ns)},
+    {NULL, 0, 0, "until-empty", NULL, NULL, NULL,
+     "shared queue: exit when no key is left", SETS(until_empty)},
     {NULL, 0, 0, "pending-file", "FILE", NULL, "<file>",
      "write keys that are left to FILE, NUL-separated",
-     TAKES(STRING, pending_file)},
+     TAKES(STRING, pending_file), FOR(RUN)},
     {NULL, 0, 0, "resume", NULL, NULL, NULL,
-     "skip keys that are in the --joblog", SETS(resume)},
+     "skip keys that are in the --joblog", SETS(resume), FOR(RUN)},
     {NULL, 0, 0, "resume-failed", NULL, NULL, NULL,
-     "skip keys that the --joblog records as succeeded", SETS(resume_failed)},
+     "skip keys that the --joblog records as succeeded", SETS(resume_failed),
+     FOR(RUN)},
 
     {"Output", 0, 0, "group", NULL, NULL, NULL,
      "print the output of a run in one piece (default)",
@@ -197,16 +276,89 @@ const struct row options_table[] = {
      "127.0.0.1: unix:", "serve a page and /metrics: 127.0.0.1:PORT, unix:PATH",
      TAKES(ADDRESS, listen)},
 
-    {"Help", 'h', 0, "help", NULL, NULL, NULL, "print this text", .kind = HELP},
+    {"Keys", 'a', 0, "arg-file", "FILE", NULL, "<file>",
+     "read keys from FILE, - is stdin (may be repeated)", .kind = APPEND,
+     FOR(CHANGE)},
+    {NULL, 0, 0, "all", NULL, NULL, NULL, "all DEAD keys", SETS(all),
+     FOR(RETRY)},
+    {NULL, 0, 0, "state", "LIST",
+     "ready, held, dirty, waiting, backoff, dead; separated by commas",
+     "ready held dirty waiting backoff dead",
+     "only keys in one of these states: ready,dead",
+     READS(states, read_states, "is not a list of states"), FOR(LIST)},
+    {NULL, 'n', 0, "count", "N", "1 to 1000000", NULL, "take up to N keys (1)",
+     READS(count, read_count, "is not a count"), FOR(GET)},
+    {NULL, 0, 0, "timeout", "DUR", DURATIONS, NULL,
+     "wait at most DUR for a key (0: do not wait)", TAKES(DURATION, wait_ns),
+     FOR(GET)},
+    {NULL, 0, 0, "timeout", "DUR", DURATIONS, NULL,
+     "wait at most DUR (0: look once)", TAKES(DURATION, wait_ns), FOR(DRAIN)},
+    {NULL, 0, 0, "holder", "PID", "the id of a process", NULL,
+     "the process that holds the key (the parent process)",
+     READS(holder, read_pid, "is not a process id"), FOR(GET | DONE)},
+
+    {"Result", 0, 0, "retry", NULL, NULL, NULL,
+     "it failed: run it again after its backoff", SETS_TO(end, END_RETRY),
+     FOR(DONE)},
+    {NULL, 0, 0, "bury", NULL, NULL, NULL,
+     "it failed for good: it is DEAD until wq retry", SETS_TO(end, END_BURY),
+     FOR(DONE)},
+    {NULL, 0, 0, "back", NULL, NULL, NULL,
+     "it was not worked on: it is READY again", SETS_TO(end, END_BACK),
+     FOR(DONE)},
+    {NULL, 0, 0, "after", "DUR", DURATIONS, NULL,
+     "it succeeded: run it again after DUR", TAKES(DURATION, again_ns),
+     FOR(DONE)},
+
+    {"Output", '0', 0, "null", NULL, NULL, NULL,
+     "print only the keys, each ended by NUL", SETS(null), FOR(LIST | GET)},
+    {NULL, 'v', 0, "verbose", NULL, NULL, NULL, "print what became of each key",
+     SETS(verbose), FOR(ADD | CHANGE)},
+    {NULL, 0, 0, "json", NULL, NULL, NULL, "print a JSON object per line",
+     SETS(json), FOR(EVERY - RUN - WORK - DONE - DRAIN)},
+
+    {"Help", 'h', 0, "help", NULL, NULL, NULL, "print this text", .kind = HELP,
+     FOR(EVERY)},
     {NULL, 0, 0, "version", NULL, NULL, NULL, "print the version",
-     .kind = VERSION},
+     .kind = VERSION, FOR(RUN)},
     {NULL, 0, 0, "completion", "SHELL", "bash, zsh, fish", "bash zsh fish",
      "print completions for bash, zsh, fish", .kind = COMPLETION,
-     .wrong = "is not a known shell"},
+     .wrong = "is not a known shell", FOR(RUN)},
 };
 
-const struct row *const options_end =
+static const struct row *const options_end =
     options_table + sizeof options_table / sizeof *options_table;
 
 _Static_assert(sizeof options_table / sizeof *options_table <= OPTIONS_MAX,
                "arrays of OPTIONS_MAX must have space for all rows");
+
+/* ------------------------------------------------------------------ rows -- */
+
+static const struct row *
+from(const struct row *row, enum verb verb)
+{
+    for (; row < options_end; row++)
+        if (row->verbs ? row->verbs & VERB(verb) : verbs_table[verb].runs)
+            return row;
+    return NULL;
+}
+
+const struct row *
+row_first(enum verb verb)
+{
+    return from(options_table, verb);
+}
+
+const struct row *
+row_next(const struct row *row, enum verb verb)
+{
+    return from(row + 1, verb);
+}
+
+const char *
+row_group(const struct row *row)
+{
+    while (!row->group)
+        row--;
+    return row->group;
+}

@@ -16,6 +16,7 @@
 enum variable {
     KEY,
     QUEUE,
+    NAME,
     ATTEMPT,
     FENCE,
     PRIORITY,
@@ -26,10 +27,10 @@ enum variable {
 };
 
 static const char *const names[VARIABLES] = {
-    [QUEUE] = "WQ_QUEUE",         [ATTEMPT] = "WQ_ATTEMPT",
-    [FENCE] = "WQ_FENCE",         [PRIORITY] = "WQ_PRIORITY",
-    [SLOT] = "WQ_SLOT",           [DEADLINE] = "WQ_DEADLINE",
-    [RESULT_FD] = "WQ_RESULT_FD",
+    [QUEUE] = "WQ_QUEUE",       [NAME] = "WQ_NAME",
+    [ATTEMPT] = "WQ_ATTEMPT",   [FENCE] = "WQ_FENCE",
+    [PRIORITY] = "WQ_PRIORITY", [SLOT] = "WQ_SLOT",
+    [DEADLINE] = "WQ_DEADLINE", [RESULT_FD] = "WQ_RESULT_FD",
 };
 
 struct command {
@@ -42,8 +43,9 @@ struct command {
     size_t                replace; /* length of options->replace */
     char **env;   /* inherited ones, then the variables, then NULL */
     size_t n_env; /* inherited ones */
-    char **plain; /* inherited ones, then NULL; part of `env` */
-    char  *queue; /* "WQ_QUEUE=..." */
+    char **plain; /* inherited ones and WQ_QUEUE, then NULL; in `env` */
+    char  *queue; /* "WQ_QUEUE=..."; NULL: the inherited one, if any */
+    char  *name;  /* "WQ_NAME=..." */
     char   numbers[VARIABLES][48]; /* "WQ_SLOT=1" and so on */
 };
 
@@ -61,11 +63,15 @@ count(const char *text, const char *what)
 
 /* -------------------------------------------------------------- creating -- */
 
-/* Is "NAME=..." one of the variables? */
+/* Is "NAME=..." one of the variables that a run gets from us? WQ_QUEUE is the
+ * URL of a shared queue, so that a handler can call `wq add`. A queue in memory
+ * has none: then a variable that the user has set for other queues stays. */
 static bool
 is_ours(const struct options *options, const char *variable)
 {
     for (int i = 0; i < VARIABLES; i++) {
+        if (i == QUEUE && !options->shared)
+            continue;
         const char  *name = i == KEY ? options->env_key : names[i];
         const size_t len = strlen(name);
         if (strncmp(variable, name, len) == 0 && variable[len] == '=')
@@ -81,7 +87,7 @@ copy_env(struct command *command)
 
     while (environ[n])
         n++;
-    command->env = calloc(2 * n + VARIABLES + 2, sizeof *command->env);
+    command->env = calloc(2 * n + VARIABLES + 3, sizeof *command->env);
     if (!command->env)
         return false;
     command->plain = command->env + n + VARIABLES + 1;
@@ -90,7 +96,12 @@ copy_env(struct command *command)
             command->plain[command->n_env] = environ[i];
             command->env[command->n_env++] = environ[i];
         }
-    return asprintf(&command->queue, "%s=%s", names[QUEUE],
+    if (command->options->shared &&
+        asprintf(&command->queue, "%s=%s", names[QUEUE],
+                 command->options->queue) < 0)
+        return false;
+    command->plain[command->n_env] = command->queue; /* for --list, too */
+    return asprintf(&command->name, "%s=%s", names[NAME],
                     command->options->name) >= 0;
 }
 
@@ -159,6 +170,7 @@ command_destroy(struct command *command)
     free(command->times);
     free(command->env);
     free(command->queue);
+    free(command->name);
     free(command);
 }
 
@@ -274,7 +286,9 @@ make_env(struct command *command, const struct run *run, int result_fd,
     char **env = command->env + command->n_env;
 
     *env++ = key;
-    *env++ = command->queue;
+    *env++ = command->name;
+    if (command->queue)
+        *env++ = command->queue;
     *env++ = number(command, ATTEMPT, run->attempt);
     *env++ = number(command, FENCE, (int64_t)run->item->fence);
     *env++ = number(command, PRIORITY, run->priority);

@@ -21,13 +21,14 @@ enum outcome {
     OUTCOME_FAILED,  /* it failed for good */
     OUTCOME_STOPPED, /* wq stopped it (2nd signal, --halt=now, drain timeout):
                         the key is left */
+    OUTCOME_LOST,    /* its hold was lost: the result does not count */
 };
 
 struct capture; /* internal to the room output */
 
 struct run {
-    wq_item *item;     /* HELD until the run is over */
-    wq_key   key;      /* item->key; not terminated */
+    wq_item *item;     /* HELD until the queue knows the result */
+    wq_key   key;      /* a copy of item->key, in the slot; not terminated */
     uint64_t number;   /* 1, 2, ... in order of starts; Seq of the joblog */
     unsigned slot;     /* from 1; no other run has it at the same time */
     unsigned attempt;  /* 1: the first since the key was last settled */
@@ -52,6 +53,9 @@ struct run {
     uint64_t        out_bytes; /* written to stdout; set by output_finish() */
     struct result   result;    /* what it wrote to $WQ_RESULT_FD */
 
+    bool         lost;     /* its hold was lost (shared queues) */
+    bool         deferred; /* requeue-after of a failure is stored, and the hold
+                              is left to be ended (shared queues) */
     bool         stopping; /* stop_signal was sent to its group */
     bool         killed;   /* SIGKILL was sent */
     struct timer limit;    /* first for stop_signal, then for SIGKILL */

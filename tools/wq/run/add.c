@@ -3,44 +3,57 @@
 #include "base/report.h"
 #include "run/runner.h"
 
-/* `after_ns` is -1 if the input gives no delay. One run covers all adds before
- * it starts, and also a pending retry of the key. */
-static wq_add_options
-options_of(const struct options *options, int64_t after_ns, int priority)
+void
+add_done(void *ctx, wq_key key, wq_added added, const wq_add_options *how)
 {
-    wq_add_options how = {.size = sizeof how, .priority = priority};
+    struct runner *runner = ctx;
 
-    if (after_ns < 0 && options->debounce_ns) {
-        how.debounce_ns = options->debounce_ns;
-        how.max_wait_ns = options->debounce_max_ns;
-    } else {
-        how.after_ns = after_ns < 0 ? options->after_ns : after_ns;
-        how.waiting = WQ_IF_WAITING_MERGE;
-    }
-    return how;
+    runner->counts.adds++;
+    if (added != WQ_ADDED_NEW && added != WQ_ADDED_DIRTY &&
+        added != WQ_ADDED_SCHEDULED)
+        runner->counts.merged++;
+    if (added == WQ_ADDED_DEAD && !runner->options->quiet)
+        report("%s is DEAD and stays so; wq retry makes it READY",
+               report_key(key.data, key.len));
+    events_added(&runner->events, key, added, how->priority,
+                 how->debounce_ns ? how->debounce_ns : how->after_ns);
+}
+
+/* A queue in memory. */
+static wq_err
+add_now(struct runner *runner, wq_key key, int64_t after_ns, int priority)
+{
+    wq_add_options how = batch_options(runner->options, after_ns, priority);
+    wq_added       added;
+
+    how.results = &added;
+    const wq_err err = wq_add_one(runner->q, key, &how);
+    if (!err)
+        add_done(runner, key, added, &how);
+    return err;
+}
+
+/* A shared queue: before_sleep() adds what has come in. */
+static wq_err
+add_later(struct runner *runner, wq_key key, int64_t after_ns, int priority)
+{
+    return batch_put(&runner->batch, key, after_ns, priority) ? WQ_OK
+                                                              : WQ_ENOMEM;
 }
 
 static void
 add(struct runner *runner, wq_key key, int64_t after_ns, int priority)
 {
-    wq_add_options how = options_of(runner->options, after_ns, priority);
-    wq_added       added;
+    const wq_err err = runner->options->shared
+                           ? add_later(runner, key, after_ns, priority)
+                           : add_now(runner, key, after_ns, priority);
 
-    how.results = &added;
-    const wq_err err = wq_add_one(runner->q, key, &how);
-    if (err) {
-        report("cannot add %s: %s", report_key(key.data, key.len),
-               wq_strerror(err));
-        runner->counts.failed++;
-        runner->fatal = STATUS_ERROR; /* before_sleep() begins the drain */
+    if (!err)
         return;
-    }
-    runner->counts.adds++;
-    if (added != WQ_ADDED_NEW && added != WQ_ADDED_DIRTY &&
-        added != WQ_ADDED_SCHEDULED)
-        runner->counts.merged++;
-    events_added(&runner->events, key, added, priority,
-                 how.debounce_ns ? how.debounce_ns : how.after_ns);
+    report("cannot add %s: %s", report_key(key.data, key.len),
+           wq_strerror(err));
+    runner->counts.failed++;
+    runner->fatal = STATUS_ERROR; /* before_sleep() begins the drain */
 }
 
 static void

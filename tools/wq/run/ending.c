@@ -20,6 +20,7 @@
 
 #include <wq/inspect.h>
 
+#include "base/report.h"
 #include "options/values.h"
 #include "process/child.h"
 #include "run/runner.h"
@@ -228,19 +229,45 @@ ending_signal(struct runner *runner, int number)
 
 /* ------------------------------------------------------------------- end -- */
 
+/* A shared queue may know keys that need no run (DEAD, in a cooldown). */
 static bool
 queue_is_empty(struct runner *runner)
 {
     wq_stats stats = {.size = sizeof stats};
 
-    return wq_read_stats(runner->q, &stats) == WQ_OK && stats.known == 0;
+    if (runner->batch.n > 0 || store_is_away(runner) ||
+        wq_read_stats(runner->q, &stats) != WQ_OK)
+        return false;
+    return runner->options->shared
+               ? stats.ready + stats.held + stats.waiting == 0
+               : stats.known == 0;
+}
+
+/* Will the program end by itself, when all work is done? */
+static bool
+is_finite(const struct options *options)
+{
+    return !options->follow && (!options->shared || options->until_empty);
+}
+
+/* A shared queue: the store does not answer, and we shall not wait for it. */
+static void
+give_up(struct runner *runner)
+{
+    finish_abandoned(runner);
+    if (runner->batch.n == 0)
+        return;
+    report("cannot add %s and %zu more: the queue does not answer",
+           report_key(batch_first(&runner->batch).data,
+                      batch_first(&runner->batch).len),
+           runner->batch.n - 1);
+    runner->batch.n = 0;
+    ending_fatal(runner, STATUS_ERROR);
 }
 
 bool
 ending_is_over(struct runner *runner)
 {
-    const struct options *options = runner->options;
-
     if (output_failed(runner->output) || joblog_failed(&runner->joblog) ||
         events_failed(&runner->events))
         ending_fatal(runner, STATUS_ERROR);
@@ -248,9 +275,12 @@ ending_is_over(struct runner *runner)
         ending_drain(runner, "stdout was closed");
         stop(runner, "stdout was closed");
     }
-    if (runner->phase == PHASE_RUNNING && runner->open == 0 && !options->follow)
+    if (runner->phase == PHASE_RUNNING && runner->open == 0 &&
+        is_finite(runner->options))
         enter(runner, PHASE_FINISHING, "end of input");
-    if (runner->running > 0)
+    if (runner->phase == PHASE_KILLING || runner->overdue)
+        give_up(runner);
+    if (runner->running > 0 || runner->batch.n > 0)
         return false;
     if (runner->phase == PHASE_FINISHING && !queue_is_empty(runner))
         return false;

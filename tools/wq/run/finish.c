@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* finish.c: what happens when a run is over? */
+/* finish.c: what happens when a run is over?
+ *
+ *     reaped ──► judge ──► record ──► conclude
+ *                            │ ▲
+ *                            ▼ │ again later
+ *                       the store of a shared queue does not answer
+ *
+ * A run occupies its slot until the queue knows its result.
+ */
 #include <string.h>
 
 #include "base/report.h"
@@ -12,15 +20,35 @@ enum {
     EXIT_STOP_ALL = 255, /* stop the program, as xargs does */
 };
 
-/* --------------------------------------------------------------- the key -- */
+/* ----------------------------------------------------------------- judge -- */
 
-/* The key is settled: its failures are forgotten. */
-static void
-settle(struct runner *runner, const struct run *run)
+static bool
+is_permanent(const struct runner *runner, const struct run *run)
 {
-    if (run->attempt > 1)
-        (void)wq_forget(runner->q, run->key);
+    const struct options *options = runner->options;
+
+    if (run->for_good)
+        return true;
+    if (run->signal == 0 && !run->timed_out &&
+        (run->exit_code == EXIT_STOP_ALL ||
+         options->no_retry.has[run->exit_code & 255]))
+        return true;
+    return options->retries != RETRIES_FOREVER &&
+           run->attempt > options->retries;
 }
+
+/* How has it ended? */
+static enum outcome
+judge(const struct runner *runner, const struct run *run)
+{
+    if (run->signal == 0 && run->exit_code == 0 && !run->timed_out)
+        return run->result.requeue ? OUTCOME_REQUEUE : OUTCOME_OK;
+    if (run->stopping && !run->timed_out)
+        return OUTCOME_STOPPED;
+    return is_permanent(runner, run) ? OUTCOME_FAILED : OUTCOME_RETRY;
+}
+
+/* ------------------------------------------- record: a queue in memory -- */
 
 /* Adds the key again after `after_ns`; below 0: after its backoff. Returns how
  * long it waits: 0 if it was added meanwhile. */
@@ -48,29 +76,9 @@ add_again(struct runner *runner, const struct run *run, int64_t after_ns)
     return info.wait_ns;
 }
 
-static bool
-is_permanent(const struct runner *runner, const struct run *run)
-{
-    const struct options *options = runner->options;
-
-    if (run->for_good)
-        return true;
-    if (run->signal == 0 && !run->timed_out &&
-        (run->exit_code == EXIT_STOP_ALL ||
-         options->no_retry.has[run->exit_code & 255]))
-        return true;
-    return options->retries != RETRIES_FOREVER &&
-           run->attempt > options->retries;
-}
-
 static void
 retry(struct runner *runner, struct run *run)
 {
-    run->outcome = OUTCOME_RETRY;
-    runner->counts.retries++;
-    runner->retrying++;
-    if (run->signal == 0 && run->exit_code == EXIT_TEMPFAIL && !run->timed_out)
-        runner->counts.tempfails++;
     if (run->result.requeue) {
         /* The failure counts, although its backoff is not used. */
         (void)wq_limiter_when(runner->backoff, run->key);
@@ -81,44 +89,42 @@ retry(struct runner *runner, struct run *run)
 }
 
 static void
-succeed(struct runner *runner, struct run *run)
+record_in_memory(struct runner *runner, struct run *run)
 {
-    run->outcome = OUTCOME_OK;
-    runner->counts.ok++;
-    settle(runner, run);
-    if (run->result.requeue) {
-        run->outcome = OUTCOME_REQUEUE;
+    const bool settled =
+        run->outcome != OUTCOME_RETRY && run->outcome != OUTCOME_STOPPED;
+
+    if (settled && run->attempt > 1)
+        (void)wq_forget(runner->q, run->key);
+    if (run->outcome == OUTCOME_REQUEUE)
         run->retry_in_ns = add_again(runner, run, run->result.requeue_ns);
-    }
-}
-
-static void
-fail(struct runner *runner, struct run *run)
-{
-    run->outcome = OUTCOME_FAILED;
-    runner->counts.failed++;
-    settle(runner, run);
-}
-
-/* Decides what happens to the key, which is still HELD. */
-static void
-decide(struct runner *runner, struct run *run)
-{
-    if (run->timed_out)
-        runner->counts.timeouts++;
-    if (run->signal == 0 && run->exit_code == 0 && !run->timed_out) {
-        succeed(runner, run);
-    } else if (run->stopping && !run->timed_out) {
-        run->outcome = OUTCOME_STOPPED;
+    else if (run->outcome == OUTCOME_STOPPED)
         (void)add_again(runner, run, 0);
-    } else if (is_permanent(runner, run)) {
-        fail(runner, run);
-    } else {
+    else if (run->outcome == OUTCOME_RETRY)
         retry(runner, run);
-    }
+    (void)wq_done(runner->q, run->item); /* cannot fail: the item is HELD */
 }
 
-/* --------------------------------------------------------------- the run -- */
+/* -------------------------------------------------------------- conclude -- */
+
+static void
+count(struct runner *runner, const struct run *run)
+{
+    struct counts *counts = &runner->counts;
+
+    if (run->timed_out)
+        counts->timeouts++;
+    if (run->outcome == OUTCOME_OK || run->outcome == OUTCOME_REQUEUE)
+        counts->ok++;
+    if (run->outcome == OUTCOME_FAILED)
+        counts->failed++;
+    if (run->outcome != OUTCOME_RETRY)
+        return;
+    counts->retries++;
+    runner->retrying++;
+    if (run->signal == 0 && run->exit_code == EXIT_TEMPFAIL && !run->timed_out)
+        counts->tempfails++;
+}
 
 /* Reports a key that failed for good. */
 static void
@@ -139,19 +145,15 @@ report_failure(const struct runner *runner, const struct run *run)
                run->attempt);
 }
 
-void
-finish_run(struct runner *runner, struct run *run)
+static void
+conclude(struct runner *runner, struct run *run)
 {
-    run->ended_ns = loop_now(runner->loop);
-    loop_timer_clear(runner->loop, &run->limit);
-    result_finish(&run->result, run);
-    decide(runner, run);
+    count(runner, run);
     output_finish(runner->output, run);
     joblog_finished(&runner->joblog, run);
     events_finished(&runner->events, run);
     report_failure(runner, run);
 
-    (void)wq_done(runner->q, run->item); /* cannot fail: the item is HELD */
     slot_release(runner, run);
     runner->running--;
     if (run->exit_code == EXIT_STOP_ALL && run->signal == 0 &&
@@ -163,6 +165,57 @@ finish_run(struct runner *runner, struct run *run)
     }
     if (run->outcome != OUTCOME_RETRY)
         ending_check_halt(runner);
+}
+
+/* --------------------------------------------------------------- the run -- */
+
+/* Conclude the run if the queue knows its result now. */
+static void
+record(struct runner *runner, struct run *run)
+{
+    if (!runner->options->shared)
+        record_in_memory(runner, run);
+    else if (!store_result(runner, run))
+        return;
+    conclude(runner, run);
+}
+
+void
+finish_run(struct runner *runner, struct run *run)
+{
+    run->ended_ns = loop_now(runner->loop);
+    loop_timer_clear(runner->loop, &run->limit);
+    result_finish(&run->result, run);
+    run->outcome = judge(runner, run);
+    slot_end(runner, run);
+    record(runner, run);
+}
+
+static void
+record_again(struct runner *runner, struct run *run)
+{
+    record(runner, run);
+}
+
+void
+finish_recorded(struct runner *runner)
+{
+    slots_each_ended(runner, record_again);
+}
+
+static void
+abandon(struct runner *runner, struct run *run)
+{
+    report("%s: cannot store its result: it will run again",
+           report_key(run->key.data, run->key.len));
+    run->outcome = OUTCOME_STOPPED;
+    conclude(runner, run);
+}
+
+void
+finish_abandoned(struct runner *runner)
+{
+    slots_each_ended(runner, abandon);
 }
 
 void

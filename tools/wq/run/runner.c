@@ -2,9 +2,10 @@
 /* runner.c: which key starts next, and how do the parts of the program begin and
  * end?
  *
- * One thread. wq_fd() is not needed: only this thread adds keys, and before each
- * sleep it gets keys until there are none, and reads the next deadline. That
- * saves the system calls that keep the descriptor up to date.
+ * One thread. A queue in memory needs no wq_fd(): only this thread adds keys, and
+ * before each sleep it gets keys until there are none, and reads the next
+ * deadline. That saves the system calls that keep the descriptor up to date. A
+ * shared queue has one (store.c).
  */
 #include "run/runner.h"
 
@@ -17,11 +18,15 @@
 #include "display/summary.h"
 #include "log/pending.h"
 #include "process/child.h"
+#include "queue/open.h"
 
 /* Open descriptors, for the limit of child_setup(). FILES_PER_RUN: our ends of
  * a run's pipes and, while it starts, the child's ends. OTHER_FILES: everything
  * else, including some clients of --listen. */
 enum { FILES_PER_RUN = 4, OTHER_FILES = 64 };
+
+/* How often --until-empty looks whether others still hold keys. */
+#define UNTIL_EMPTY_INTERVAL WQ_MS(100)
 
 /* ------------------------------------------------------- which is next? -- */
 
@@ -63,34 +68,54 @@ has_token(struct runner *runner)
     return true;
 }
 
+/* May one more run start, if there is a key? */
+static bool
+may_start(const struct runner *runner)
+{
+    return runner->running < runner->max_running &&
+           runner->phase < PHASE_DRAINING && !output_congested(runner->output);
+}
+
+static bool
+has_key(struct runner *runner)
+{
+    return runner->options->shared ? store_has_key(runner)
+                                   : wq_len(runner->q) > 0;
+}
+
+static wq_err
+get_key(struct runner *runner, wq_item **item)
+{
+    return runner->options->shared ? store_get(runner, item)
+                                   : wq_get_within(runner->q, 0, item);
+}
+
 /* Starts the next key. False: none is READY, or none may start now. */
 static bool
 start_next(struct runner *runner)
 {
     wq_item *item;
 
-    if (runner->running >= runner->max_running ||
-        runner->phase >= PHASE_DRAINING || output_congested(runner->output))
+    if (!may_start(runner))
         return false;
-    if (runner->bucket && (wq_len(runner->q) == 0 || !has_token(runner)))
+    if (runner->bucket && (!has_key(runner) || !has_token(runner)))
         return false;
-    const wq_err err = wq_get_within(runner->q, 0, &item);
+    const wq_err err = get_key(runner, &item);
     if (err == WQ_ETIMEDOUT)
         return false;
-    struct slot *slot = err ? NULL : slot_take(runner);
+    struct slot *slot = err ? NULL : slot_take(runner, item);
     if (!slot) {
         report("cannot get a key: %s", wq_strerror(err ? err : WQ_ENOMEM));
-        /* Return the key to the queue: DIRTY now, READY after done. */
-        if (!err && wq_add(runner->q, item->key) == WQ_OK)
-            (void)wq_done(runner->q, item);
+        if (!err)
+            (void)wq_finish(runner->q, item, wq_result_back());
         ending_fatal(runner, STATUS_ERROR);
         return false;
     }
     runner->token = false;
     if (runner->options->dry_run)
-        start_dry_run(runner, slot, item);
+        start_dry_run(runner, slot);
     else
-        start_run(runner, slot, item);
+        start_run(runner, slot);
     return true;
 }
 
@@ -103,8 +128,7 @@ wake_when_due(struct runner *runner)
     wq_stats stats = {.size = sizeof stats};
     int64_t  in_ns = WQ_FOREVER;
 
-    if (runner->rate_limited || runner->running >= runner->max_running ||
-        runner->phase >= PHASE_DRAINING || output_congested(runner->output))
+    if (runner->rate_limited || !may_start(runner))
         return;
     if (wq_read_stats(runner->q, &stats) == WQ_OK)
         in_ns = stats.ready ? 0 : stats.next_ns;
@@ -112,6 +136,17 @@ wake_when_due(struct runner *runner)
         wake_after(runner, in_ns);
     else
         loop_timer_clear(runner->loop, &runner->wake);
+}
+
+/* Likewise for a shared queue: its descriptor tells. --until-empty also ends
+ * when other workers have finished their keys, which no descriptor tells. */
+static void
+wake_when_lit(struct runner *runner)
+{
+    store_watch(runner, !runner->rate_limited && may_start(runner));
+    if (!runner->rate_limited && runner->running == 0 &&
+        runner->phase == PHASE_FINISHING)
+        wake_after(runner, UNTIL_EMPTY_INTERVAL);
 }
 
 static void
@@ -123,11 +158,17 @@ before_sleep(void *ctx)
      * calls add.c must not be closed then. Begin the drain here. */
     if (runner->fatal)
         ending_fatal(runner, runner->fatal);
+    if (runner->options->shared) {
+        store_flush(runner);
+        finish_recorded(runner);
+    }
     runner->rate_limited = false;
     while (start_next(runner))
         ;
     if (ending_is_over(runner))
         loop_stop(runner->loop);
+    else if (runner->options->shared)
+        wake_when_lit(runner);
     else
         wake_when_due(runner);
 }
@@ -174,16 +215,17 @@ refuse_queue(void)
     return false;
 }
 
-/* The limiter that delays failed keys. A base of 0 is no delay; in the options
- * of the limiter it would be the default. */
-static wq_limiter *
-create_backoff(const struct backoff *how)
+static bool
+create_queue(struct runner *runner)
 {
-    if (how->base_ns == 0)
-        return wq_limiter_fast_slow(0, 0, 0);
-    return wq_limiter_exponential_with(
-        WQ_EXPONENTIAL(.base_ns = how->base_ns, .max_ns = how->max_ns,
-                       .factor = how->factor, .jitter = WQ_JITTER_FULL));
+    const struct options *options = runner->options;
+
+    runner->backoff = queue_backoff(&options->backoff);
+    return wq_create(WQ_CONFIG(.name = options->name,
+                               .metrics = wq_registry_sink(runner->registry),
+                               .limiter = runner->backoff),
+                     &runner->q) == WQ_OK ||
+           refuse_queue();
 }
 
 static bool
@@ -193,12 +235,8 @@ open_queue(struct runner *runner)
 
     if (wq_registry_create(&runner->registry) != WQ_OK)
         return refuse_queue();
-    runner->backoff = create_backoff(&options->backoff);
-    if (wq_create(WQ_CONFIG(.name = options->name,
-                            .metrics = wq_registry_sink(runner->registry),
-                            .limiter = runner->backoff),
-                  &runner->q) != WQ_OK)
-        return refuse_queue();
+    if (!(options->shared ? store_open(runner) : create_queue(runner)))
+        return false;
     if (options->rate.per_second > 0)
         runner->bucket = wq_bucket_create(options->rate.per_second,
                                           options->rate.burst, NULL);
@@ -215,7 +253,7 @@ open_inputs(struct runner *runner)
     const char          **files = options->files;
     size_t                n = options->n_files;
 
-    if (n == 0 && !options->list) {
+    if (n == 0 && !options->list && !options->shared) {
         files = stdin_only;
         n = 1;
     }
@@ -279,7 +317,10 @@ close_all(struct runner *runner)
     events_close(&runner->events);
     joblog_close(&runner->joblog);
     output_destroy(runner->output);
-    wq_destroy(runner->q);
+    if (runner->options->shared)
+        store_close(runner);
+    else
+        wq_destroy(runner->q);
     wq_bucket_destroy(runner->bucket);
     wq_registry_destroy(runner->registry);
     command_destroy(runner->command);

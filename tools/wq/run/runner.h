@@ -10,8 +10,8 @@
  *                               retry, requeue-after, added meanwhile
  *
  * runner.c creates everything and decides what starts next; add.c, start.c and
- * finish.c are the arrows of the picture; slots.c keeps the runs; ending.c
- * decides when the program stops. They share the struct below. Files in other
+ * finish.c are the arrows of the picture; store.c is for shared queues; slots.c
+ * keeps the runs; ending.c decides when the program stops. They share the struct below. Files in other
  * directories of tools/wq include only view.h.
  */
 #ifndef WQ_TOOL_RUNNER_H
@@ -37,17 +37,22 @@
 #include "output/output.h"
 #include "process/command.h"
 #include "process/run.h"
+#include "queue/batch.h"
 #include "run/view.h"
 
 /* One run at a time executes in a slot. */
 struct slot {
     struct run       run;
     struct arguments arguments; /* the memory of run.argv */
+    struct wq__text  key;       /* the bytes of run.key */
 };
+
+enum { SLOT_ENDED = -1 };
 
 /* A slot, and what searches need of it. */
 struct slot_entry {
-    pid_t        pid;  /* of its run; 0: the slot is free */
+    pid_t        pid;  /* of its run; 0: the slot is free; SLOT_ENDED: the
+                          queue does not know the result yet */
     struct slot *slot; /* allocated when first needed, then reused; owned */
 };
 
@@ -57,7 +62,8 @@ struct runner {
     struct loop          *loop;
     wq_registry          *registry;
     wq_queue             *q;
-    wq_limiter           *backoff; /* owned by q: counts failures of keys */
+    wq_limiter           *backoff; /* owned by q: counts failures of keys; NULL:
+                                      the queue is shared */
     wq_bucket            *bucket;  /* --rate; NULL: none */
     struct command       *command;
     struct output        *output;
@@ -93,6 +99,15 @@ struct runner {
     wq_reservation reservation;  /* of the next token */
     bool           rate_limited; /* a key is READY, and there is no token */
 
+    /* A shared queue; see store.c. */
+    struct watch ready;    /* of wq_fd() */
+    bool         watching; /* ... for EPOLLIN */
+    struct watch lost;     /* of an eventfd: a hold was lost */
+    struct batch batch;    /* keys that are not added yet */
+    struct timer retry;    /* set: the store is away until then */
+    int64_t      delay_ns; /* of that timer; 0: the last call was answered */
+    wq_stats     stats;    /* the last that it told */
+
     /* Ending. */
     enum phase   phase;
     int          signal;      /* the first stop signal received; 0: none */
@@ -117,11 +132,34 @@ int runner_main(const struct options *options);
 
 /* Set `sink` and `result_sink`: keys of input, --list and `add=` are added. */
 void add_connect(struct runner *runner);
+/* A key was added: count and log it. `ctx` is the runner. */
+void add_done(void *ctx, wq_key key, wq_added added, const wq_add_options *how);
+
+/* ---- store.c: a shared queue --------------------------------------------- */
+
+/* Open it. False: reported on stderr. Call store_close() in both cases. */
+bool store_open(struct runner *runner);
+void store_close(struct runner *runner);
+/* Did it fail to answer, so that it is left alone for a moment? */
+bool store_is_away(const struct runner *runner);
+/* Can a get take a key now? Sometimes true although there is none. */
+bool store_has_key(const struct runner *runner);
+/* Get a key. WQ_ETIMEDOUT: there is none, or the store is away. */
+wq_err store_get(struct runner *runner, wq_item **out);
+/* Wake up when there is a key? */
+void store_watch(struct runner *runner, bool wanted);
+/* Add the keys of the batch. */
+void store_flush(struct runner *runner);
+/* Store the result of a run that is over. False: not now; try again later. */
+bool store_result(struct runner *runner, struct run *run);
 
 /* ---- slots.c: where runs are kept ---------------------------------------- */
 
-/* The free slot with the lowest number; NULL: out of memory. */
-struct slot *slot_take(struct runner *runner);
+/* The free slot with the lowest number, for a run of the item; NULL: out of
+ * memory. */
+struct slot *slot_take(struct runner *runner, wq_item *item);
+/* The process has ended; the slot is still taken. */
+void slot_end(struct runner *runner, const struct run *run);
 /* The run in it is over. */
 void slot_release(struct runner *runner, const struct run *run);
 /* The run with this process id; NULL: none. */
@@ -129,19 +167,26 @@ struct run *slot_find(struct runner *runner, pid_t pid);
 /* Call `f` for each run whose process has started. */
 void slots_each(struct runner *runner,
                 void (*f)(struct runner *runner, struct run *run));
+/* Call `f`, which may release the slot, for each run that slot_end() ended. */
+void slots_each_ended(struct runner *runner,
+                      void (*f)(struct runner *runner, struct run *run));
 void slots_free(struct runner *runner);
 
 /* ---- start.c: a run begins ----------------------------------------------- */
 
 /* Run COMMAND for the item in the slot. */
-void start_run(struct runner *runner, struct slot *slot, wq_item *item);
+void start_run(struct runner *runner, struct slot *slot);
 /* --dry-run: print the command; the key has succeeded. */
-void start_dry_run(struct runner *runner, struct slot *slot, wq_item *item);
+void start_dry_run(struct runner *runner, struct slot *slot);
 
 /* ---- finish.c: a run is over --------------------------------------------- */
 
 /* The run is over, or could not be started: decide what happens to its key. */
 void finish_run(struct runner *runner, struct run *run);
+/* The store answers again: store the results that are left. */
+void finish_recorded(struct runner *runner);
+/* Give up the results that could not be stored. */
+void finish_abandoned(struct runner *runner);
 /* SIGCHLD: finish all runs whose process has ended. */
 void finish_reaped(struct runner *runner);
 

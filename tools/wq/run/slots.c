@@ -29,8 +29,26 @@ grow(struct runner *runner)
     return true;
 }
 
+/* The key must outlive the item: the end of a run is logged after the queue
+ * knows it. */
+static bool
+fill(struct slot *slot, size_t i, wq_item *item)
+{
+    text_clear(&slot->key);
+    wq__text_add(&slot->key, item->key.data, item->key.len);
+    if (slot->key.err)
+        return false;
+    slot->run = (struct run){
+        .slot = (unsigned)i + 1,
+        .item = item,
+        .key = wq_bytes(slot->key.data, slot->key.len),
+        .priority = item->priority,
+    };
+    return true;
+}
+
 struct slot *
-slot_take(struct runner *runner)
+slot_take(struct runner *runner, wq_item *item)
 {
     size_t i = runner->free_from;
 
@@ -43,9 +61,16 @@ slot_take(struct runner *runner)
         runner->slots[i] = (struct slot_entry){.slot = slot};
         runner->n_slots++;
     }
+    if (!fill(runner->slots[i].slot, i, item))
+        return NULL;
     runner->free_from = i + 1;
-    runner->slots[i].slot->run = (struct run){.slot = (unsigned)i + 1};
     return runner->slots[i].slot;
+}
+
+void
+slot_end(struct runner *runner, const struct run *run)
+{
+    runner->slots[run->slot - 1].pid = SLOT_ENDED;
 }
 
 void
@@ -77,10 +102,20 @@ slots_each(struct runner *runner,
 }
 
 void
+slots_each_ended(struct runner *runner,
+                 void (*f)(struct runner *runner, struct run *run))
+{
+    for (size_t i = 0; i < runner->n_slots; i++)
+        if (runner->slots[i].pid == SLOT_ENDED)
+            f(runner, &runner->slots[i].slot->run);
+}
+
+void
 slots_free(struct runner *runner)
 {
     for (size_t i = 0; i < runner->n_slots; i++) {
         arguments_fini(&runner->slots[i].slot->arguments);
+        wq__text_fini(&runner->slots[i].slot->key);
         free(runner->slots[i].slot);
     }
     free(runner->slots);

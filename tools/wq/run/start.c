@@ -103,7 +103,6 @@ not_started(struct runner *runner, struct run *run, int err, bool prepared)
         run->stopping = true; /* so that the key is left */
         ending_fatal(runner, prepared ? run->exit_code : STATUS_ERROR);
     }
-    runner->slots[run->slot - 1].pid = 0;
     finish_run(runner, run);
 }
 
@@ -131,15 +130,12 @@ prepare(struct runner *runner, struct slot *slot, struct start *start)
 }
 
 void
-start_run(struct runner *runner, struct slot *slot, wq_item *item)
+start_run(struct runner *runner, struct slot *slot)
 {
     struct run  *run = &slot->run;
     struct start start = {.fds = {-1, -1}};
 
-    run->item = item;
-    run->key = item->key;
-    run->priority = item->priority;
-    run->attempt = wq_num_requeues(runner->q, item->key) + 1;
+    run->attempt = wq_num_requeues(runner->q, run->key) + 1;
     run->number = ++runner->number;
     run->started_ns = loop_now(runner->loop);
     run->started_wall_ns = wall_ns();
@@ -170,19 +166,17 @@ start_run(struct runner *runner, struct slot *slot, wq_item *item)
 }
 
 void
-start_dry_run(struct runner *runner, struct slot *slot, wq_item *item)
+start_dry_run(struct runner *runner, struct slot *slot)
 {
     struct run *run = &slot->run;
     const char *path;
     char      **envp;
 
-    run->item = item;
-    run->key = item->key;
     run->attempt = 1;
     if (command_prepare(runner->command, run, &slot->arguments,
                         runner->result_fd, &path, &envp))
         print_command(runner, run);
-    (void)wq_done(runner->q, item);
+    (void)wq_done(runner->q, run->item);
     slot_release(runner, run);
     runner->counts.ok++;
 }

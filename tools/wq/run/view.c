@@ -10,12 +10,16 @@ view_take(struct runner *runner, struct view *out)
     const struct options *options = runner->options;
     wq_stats              stats = {.size = sizeof stats};
 
-    (void)wq_read_stats(runner->q, &stats); /* zero on error */
+    if (!store_is_away(runner) && wq_read_stats(runner->q, &stats) == WQ_OK)
+        runner->stats = stats;
+    else
+        stats = runner->stats; /* zero at first */
     *out = (struct view){
         .now_ns = loop_refresh(runner->loop),
         .started_ns = runner->started_ns,
         .phase = runner->phase,
-        .finite = runner->open == 0 && !options->follow,
+        .finite = runner->open == 0 && !options->follow &&
+                  (!options->shared || options->until_empty),
         .counts = runner->counts,
         .ready = stats.ready,
         .waiting = stats.waiting,
@@ -24,7 +28,7 @@ view_take(struct runner *runner, struct view *out)
         .running = runner->running,
         .again = stats.dirty,
         .slots = runner->max_running,
-        .left = stats.known,
+        .left = stats.known > stats.dead ? stats.known - stats.dead : 0,
         .next_ns = stats.next_ns,
     };
 }

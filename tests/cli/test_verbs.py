@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: MIT
+"""What do the verbs of a shared queue do, and what do they print?"""
+
+import json
+import os
+import subprocess
+
+from program import PROGRAM, TIMEOUT, main, open_terminal, until
+from shared import Shared
+
+HOSTILE = b"new\nline \x1b[31mred\x07 \xff\xfe \xe2\x80\xae \xc3\xa9"
+
+VERBS = {  # and operands that suffice
+    "work": ("true",), "add": ("a",), "get": (), "done": ("a",), "status": (),
+    "list": (), "show": ("a",), "remove": ("a",), "retry": ("a",), "drain": (),
+    "fsck": ()}
+
+
+class Add(Shared):
+    def test_add_prints_nothing(self):
+        self.assertEqual(self.done("add", "a", "b"), b"")
+        self.assertEqual(self.keys("ready"), [b"a", b"b"])
+
+    def test_added_key_is_merged(self):
+        self.assertEqual(self.done("add", "-v", "a", "b", "a"),
+                         b"new        a\nnew        b\nmerged     a\n")
+        self.assertEqual(self.json("add", "a", "c"),
+                         [{"key": "a", "how": "merged", "priority": 0},
+                          {"key": "c", "how": "new", "priority": 0}])
+
+    def test_keys_may_come_from_stdin_and_files(self):
+        self.write("file", b"c\nd\n\n")
+        self.done("add", keys=b"a\nb")
+        self.done("add", "-a", "file")
+        self.done("add", "-0", keys=b"e\nf\0g\0")
+        self.done("add", "-d", ",", "-a", "-", "h", keys=b"i,j")
+        self.assertEqual(self.keys(), [b"a", b"b", b"c", b"d", b"e\nf", b"g",
+                                       b"h", b"i", b"j"])
+
+    def test_json_lines_have_priority_and_delay(self):
+        self.done("add", "--input=jsonl", "--priority=3",
+                  keys=b'"a"\n{"key":"b","priority":7}\n'
+                       b'{"key_base64":"/w==","after":"1h"}\n')
+        self.assertEqual(self.info("a")["priority"], 3)
+        self.assertEqual(self.info("b")["priority"], 7)
+        self.assertEqual(self.keys("waiting"), [b"\xff"])
+
+    def test_after_and_debounce_make_a_key_wait(self):
+        self.done("add", "--after=1h", "a")
+        self.done("add", "--debounce=2h", "b")
+        self.assertEqual(self.counts(), (0, 0, 2, 0))
+        self.assertAlmostEqual(self.info("a")["due_in"], 3600, delta=60)
+        self.assertAlmostEqual(self.info("b")["due_in"], 7200, delta=60)
+        self.assertEqual(self.json("add", "--debounce=3h", "b")[0]["how"],
+                         "later")
+
+    def test_many_keys_are_added_in_few_steps(self):
+        keys = b"".join(b"key%d\n" % i for i in range(20000))
+        ended = self.wq("add", keys=keys)
+        self.assertEqual((ended.status, ended.err), (0, b""))
+        self.assertEqual(self.status()["ready"], 20000)
+
+    def test_line_of_a_slow_producer_is_added_at_once(self):
+        process = self.begin("add", stdin=subprocess.PIPE)
+        self.feed(process, b"a\nb", end=False)
+        until(lambda: os.path.exists(self.path("queue.db")), "the file")
+        self.await_counts(1, 0, 0, 0)
+        self.feed(process, b"c\n")
+        self.assertEqual(process.wait(TIMEOUT), 0)
+        self.assertEqual(self.keys(), [b"a", b"bc"])
+
+    def test_what_is_not_a_key_is_reported(self):
+        self.assertIn("stdin:1: the key contains a NUL",
+                      self.refused("add", status=123, keys=b"a\0b\nc\n"))
+        self.assertIn("add: a key is empty",
+                      self.refused("add", "", "d", status=123))
+        self.assertIn("longer than 65536",
+                      self.refused("add", "-a", "-", status=123,
+                                   keys=b"x" * 65537))
+        self.assertEqual(self.keys(), [b"c", b"d"])
+        self.assertIn("add: cannot read no/file: No such file",
+                      self.refused("add", "-a", "no/file"))
+
+    def test_dead_key_is_not_added(self):
+        self.done("add", "a")
+        self.make_dead("a")
+        self.assertEqual(
+            self.refused("add", "a", status=1),
+            "wq: add: a is DEAD and stays so; wq retry makes it READY")
+        ended = self.wq("add", "--json", "a", "b")
+        self.assertEqual([json.loads(line)["how"] for line in ended.lines()],
+                         ["dead", "new"])
+
+    def make_dead(self, key):
+        self.shell_prints('wq done --bury "$(wq get)"')
+        self.assertEqual(self.keys("dead"), [key.encode()])
+
+
+class Look(Shared):
+    def setUp(self):
+        super().setUp()
+        self.done("add", "a", "b")
+        self.done("add", "--after=1h", "--priority=-3", "w")
+        self.shell_prints('wq done --bury "$(wq get)"')  # a
+
+    def test_status_counts_keys(self):
+        self.assertEqual(self.done("status").decode().splitlines(), [
+            "queue    " + self.url,
+            "READY           1",
+            "HELD            0",
+            "WAITING         1  the next in 59m59s",
+            "DEAD            1  see wq list --state=dead, wq retry"])
+        status = self.status()
+        self.assertAlmostEqual(status.pop("next_in"), 3600, delta=60)
+        self.assertEqual(status, {
+            "queue": self.url, "name": "default", "ready": 1, "held": 0,
+            "dirty": 0, "waiting": 1, "dead": 1, "known": 3, "holders": 0})
+
+    def test_list_has_a_line_for_each_key(self):
+        heading, *lines = self.done("list").decode().splitlines()
+        self.assertEqual(heading.split(), ["STATE", "NOTE", "PRIORITY",
+                                           "FAILURES", "SINCE", "DUE", "KEY"])
+        rows = {line.split()[-1]: line.split() for line in lines}
+        self.assertEqual(rows["a"], ["DEAD", "0", "0", "a"])
+        self.assertEqual(rows["b"][:3], ["READY", "0", "0"])
+        self.assertEqual(rows["w"], ["WAITING", "-3", "0", "59m59s", "w"])
+        ends = {line.rindex(line.split()[-1]) for line in lines}
+        self.assertEqual(ends, {heading.index("KEY")})  # aligned
+
+    def test_list_selects_states(self):
+        self.assertEqual(self.keys("ready"), [b"b"])
+        self.assertEqual(self.keys("dead", "waiting"), [b"a", b"w"])
+        self.assertEqual(self.keys("held"), [])
+        self.assertIn("--state: 'reddy' is not a list of states; accepted: "
+                      "ready, held", self.refused("list", "--state=reddy"))
+        self.assertEqual({each["key"]: each["states"]
+                          for each in self.json("list")},
+                         {"a": ["DEAD"], "b": ["READY"], "w": ["WAITING"]})
+
+    def test_show_tells_all_about_a_key(self):
+        lines = self.done("show", "w").decode().splitlines()
+        self.assertEqual(lines, ["key        w", "states     WAITING",
+                                 "priority   -3", "failures   0",
+                                 "due in     59m59s"])
+        self.assertEqual(self.info("b")["states"], ["READY"])
+
+    def test_unknown_key_has_status_1(self):
+        self.assertEqual(self.refused("show", "x", status=1),
+                         "wq: show: no such key: x")
+        self.assertEqual(self.refused("remove", "x", status=1),
+                         "wq: remove: no such key: x")
+        self.assertEqual(self.refused("retry", "x", status=1),
+                         "wq: retry: not a DEAD key: x")
+        self.assertEqual(self.refused("retry", "b", status=1),
+                         "wq: retry: not a DEAD key: b")
+
+    def test_fsck_finds_no_problems(self):
+        self.assertEqual(self.done("fsck"), b"no problems\n")
+        self.assertEqual(self.done("fsck", "--json"), b"")
+
+
+class Change(Shared):
+    def test_remove_removes_keys(self):
+        self.done("add", "a", "b", "c", "d")
+        self.assertEqual(self.done("remove", "a"), b"")
+        self.assertEqual(self.done("remove", "-v", "b"), b"removed  b\n")
+        self.assertEqual(self.done("remove", "-0", "-a", "-", keys=b"c\0"), b"")
+        self.assertEqual(self.keys(), [b"d"])
+
+    def test_other_keys_are_removed_if_one_is_missing(self):
+        self.done("add", "a", "b")
+        ended = self.wq("remove", "a", "x", "b")
+        self.assertEqual(ended.status, 1)
+        self.assertEqual(self.keys(), [])
+
+    def test_retry_revives_dead_keys(self):
+        self.done("add", "a", "b", "c")
+        self.shell_prints("for key in $(wq get -n 3); do "
+                          'wq done --bury "$key"; done')
+        self.assertEqual(self.counts(), (0, 0, 0, 3))
+        self.done("retry", "b")
+        self.assertEqual(self.keys("ready"), [b"b"])
+        self.assertEqual(sorted(self.done("retry", "-v", "--all").split()),
+                         [b"a", b"c", b"ready", b"ready"])
+        self.assertEqual(self.counts(), (3, 0, 0, 0))
+        self.assertEqual(self.done("retry", "--all"), b"")
+
+    def test_what_list_prints_can_be_removed(self):
+        self.done("add", "-0", keys=HOSTILE + b"\0x\0")
+        out = self.done("list", "-0", "--state=ready")
+        self.done("remove", "-0", "-a", "-", keys=out)
+        self.assertEqual(self.keys(), [])
+
+
+class Drain(Shared):
+    def test_drain_of_an_idle_queue_ends_at_once(self):
+        self.done("add", "--after=1h", "a")
+        self.done("drain")
+
+    def test_drain_times_out(self):
+        self.done("add", "a", "b")
+        self.assertEqual(
+            self.refused("drain", "--timeout=50ms", status=124),
+            "wq: drain: timed out: 2 READY, 0 HELD")
+
+    def test_drain_waits_for_workers(self):
+        self.done("add", "a")
+        gate = self.fifo("gate")
+        worker = self.worker(script="echo begin >>log; read x <gate")
+        until(self.log, "the run")
+        drain = self.begin("drain")
+        self.assertEqual(self.wq("drain", "--timeout=0").status, 124)
+        self.assertIsNone(drain.poll())
+        os.write(gate, b"\n")
+        self.assertEqual(drain.wait(TIMEOUT), 0)
+        worker.terminate()
+
+
+class Hostile(Shared):
+    def test_hostile_keys_are_printable_for_people(self):
+        self.done("add", "-0", keys=HOSTILE + b"\0")
+        for verb in (("list",), ("show", HOSTILE), ("add", "-v", HOSTILE),
+                     ("remove", "-v", HOSTILE)):
+            out = self.done(*verb)
+            self.assertNotRegex(out, rb"[\x00-\x09\x0b-\x1f\x7f]|\xff|\x80\xae")
+            self.assertIn(b"new\\nline \\x1b[31mred\\x07 \\xff\\xfe \\u202e ",
+                          out)
+        self.assertNotRegex(self.wq("show", HOSTILE).err.rstrip(b"\n"),
+                            rb"[\x00-\x1f\x7f]|\xff")
+
+    def test_hostile_keys_are_exact_for_programs(self):
+        self.done("add", "-0", keys=HOSTILE + b"\0")
+        self.assertEqual(self.keys(), [HOSTILE])
+        line, = self.done("list", "--json").splitlines()
+        self.done("remove", HOSTILE)
+        self.done("add", "--input=jsonl", keys=line)
+        self.assertEqual(self.keys(), [HOSTILE])
+        self.assertIn("key_base64", json.loads(line))
+
+    def colors(self, **env):
+        """What `wq list` writes to a terminal."""
+        self.done("add", "a\x1b[1m")
+        ours, theirs = open_terminal()
+        with open(theirs, "wb") as stdout:
+            subprocess.run([PROGRAM, "list"], stdout=stdout, check=True,
+                           env=self.environment({"TERM": "xterm",
+                                                 "NO_COLOR": "", **env}))
+        out = b""
+        try:
+            while True:
+                out += os.read(ours, 65536)
+        except OSError:  # no writer is left
+            pass
+        os.close(ours)
+        self.assertNotIn(b"\x1b[1m", out)
+        return b"\x1b[" in out
+
+    def test_colors_are_for_terminals_that_have_them(self):
+        self.assertTrue(self.colors())
+        self.assertFalse(self.colors(NO_COLOR="1"))
+        self.assertFalse(self.colors(TERM="dumb"))
+        self.assertNotIn(b"\x1b", self.done("list"))
+
+
+class Queues(Shared):
+    def test_queues_of_one_file_are_separate(self):
+        self.done("add", "a")
+        self.done("add", "--queue=%s?queue=other" % self.url, "b")
+        self.assertEqual(self.keys(), [b"a"])
+        self.url += "?queue=other"
+        self.assertEqual(self.keys(), [b"b"])
+        self.assertEqual(self.status()["name"], "other")
+
+    def test_option_overrides_the_variable(self):
+        self.done("add", "--queue=sqlite:mine.db", "a")
+        self.assertTrue(os.path.exists(self.path("mine.db")))
+        self.assertFalse(os.path.exists(self.path("queue.db")))
+
+    def test_path_with_unusual_characters(self):
+        os.mkdir(self.path("50% ?#"))
+        self.install()
+        self.assertEqual(self.shell_prints(
+            "cd '50% ?#' && WQ_QUEUE=sqlite:q.db && wq add a && "
+            "wq list -0 && ls q.db"), ["a\0q.db"])
+
+    def test_verbs_that_look_make_no_file(self):
+        for verb in ("status", "list", "show", "remove", "retry", "drain",
+                     "fsck", "done"):
+            with self.subTest(verb):
+                self.assertEqual(
+                    self.refused(verb, *VERBS[verb]),
+                    "wq: %s: cannot open %s: sqlite: there is no file '%s'"
+                    % (verb, self.url, self.path("queue.db")))
+        self.assertEqual(os.listdir(self.dir), [])
+
+
+class Refused(Shared):
+    def each(self, said, **rest):
+        for verb, operands in VERBS.items():
+            with self.subTest(verb):
+                line = self.refused(verb, *operands, **rest)
+                self.assertTrue(line.startswith("wq: %s: " % verb), line)
+                self.assertIn(said, line)
+
+    def test_no_queue(self):
+        self.each("no queue given; use --queue=URL, or set WQ_QUEUE",
+                  env={"WQ_QUEUE": ""})
+
+    def test_queue_in_memory(self):
+        self.each("mem: is the memory of one process",
+                  env={"WQ_QUEUE": "mem:"})
+
+    def test_bad_url(self):
+        self.each("WQ_QUEUE is not the URL of a queue",
+                  env={"WQ_QUEUE": "/var/lib/queue"})
+        self.assertIn("--queue: 'queue.db' is not the URL of a queue; "
+                      "accepted: sqlite:PATH",
+                      self.refused("add", "--queue=queue.db", "a"))
+        self.assertIn("there is no option 'what'",
+                      self.refused("add", "--queue=%s?what=1" % self.url, "a"))
+
+    def test_unknown_backend(self):
+        for verb, operands in VERBS.items():
+            if verb not in ("get", "done"):
+                with self.subTest(verb):
+                    self.assertIn(
+                        "wq: %s: cannot open redis://h/: " % verb,
+                        self.refused(verb, "--queue=redis://h/", *operands))
+
+    def test_passwords_are_not_shown(self):
+        for verb, operands in VERBS.items():
+            for url in ("redis://me:geheim@h/", "redis://:geheim@h",
+                        "postgres://me:ge@heim@h/x", "redis://h?password=geheim",
+                        "redis://h/?x=1&password=geheim&y=2",
+                        "Redis://me:geheim@h/"):
+                with self.subTest(verb + " " + url):
+                    line = self.refused(verb, "--queue=" + url, *operands)
+                    self.assertNotIn("heim", line)
+                    self.assertIn("***", line)
+
+    def test_get_and_done_need_sqlite(self):
+        for verb in ("get", "done"):
+            self.assertIn(
+                "only queues in SQLite (sqlite:PATH) can hold a key for",
+                self.refused(verb, "--queue=redis://h/", *VERBS[verb]))
+
+    def test_not_a_database(self):
+        self.write("queue.db", b"This is a letter to my mother.\n" * 100)
+        self.each("cannot open %s: " % self.url)
+        self.assertEqual(self.read("queue.db")[:16], b"This is a letter")
+
+    def test_directory_that_does_not_exist(self):
+        self.url = "sqlite:" + self.path("no/queue.db")
+        self.each("cannot open %s: " % self.url)
+
+    def test_wrong_operands(self):
+        for arguments, said in (
+                (("status", "a"), "takes no operands"),
+                (("list", "a"), "takes no operands"),
+                (("show",), "no KEY given"), (("done",), "no KEY given"),
+                (("remove",), "no KEY given"), (("retry",), "no KEY given"),
+                (("retry", "--all", "a"), "cannot be combined with keys"),
+                (("done", "--retry", "--after=1s", "a"), "--after is for"),
+                (("add", "--after=1s", "--debounce=1s", "a"),
+                 "cannot be combined"),
+                (("work",), "no COMMAND given"),
+                (("get", "--count=0"), "is not a count"),
+                (("get", "--holder=me"), "is not a process id"),
+                (("work", "--pending-file=x", "true"), "unknown option"),
+                (("work", "--dry-run", "true"), "unknown option"),
+                (("run", "--queue=" + self.url, "--pending-file=x", "true"),
+                 "keys that are left stay in the queue"),
+                (("run", "--queue=" + self.url, "--dry-run", "true"),
+                 "it would take the keys"),
+                (("run", "--until-empty", "true"), "needs --queue=URL")):
+            with self.subTest(arguments):
+                self.assertIn(said, self.refused(*arguments))
+        self.assertFalse(os.path.exists(self.path("queue.db")))
+
+    def test_full_disk_is_reported(self):
+        self.done("add", "a")
+        with open("/dev/full", "wb") as full:
+            answer = subprocess.run(
+                [PROGRAM, "list"], stdout=full, stderr=subprocess.PIPE,
+                env=self.environment(), check=False)
+        self.assertEqual(answer.returncode, 125)
+        self.assertIn(b"list: cannot write to stdout: No space", answer.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* url.c: what does the URL of a queue say? See url.h. */
+#include "options/url.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SQLITE "sqlite:"
+
+bool
+url_is(const char *text)
+{
+    const size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+-.");
+
+    return len > 0 && islower((unsigned char)*text) && text[len] == ':';
+}
+
+bool
+url_is_memory(const char *url)
+{
+    return strncmp(url, "mem:", 4) == 0;
+}
+
+bool
+url_is_sqlite(const char *url)
+{
+    return strncmp(url, SQLITE, strlen(SQLITE)) == 0;
+}
+
+/* ---------------------------------------------------------------- bytes -- */
+
+static int
+digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool
+url_decode(char *text)
+{
+    char *to = text;
+
+    for (; *text; text++) {
+        if (*text != '%') {
+            *to++ = *text;
+            continue;
+        }
+        const int high = digit(text[1]), low = high < 0 ? -1 : digit(text[2]);
+        if (low < 0 || (high == 0 && low == 0))
+            return false;
+        *to++ = (char)(high * 16 + low);
+        text += 2;
+    }
+    *to = '\0';
+    return true;
+}
+
+/* ------------------------------------------------------------- passwords -- */
+
+/* Where the password of USER:PASSWORD@ begins and ends; NULL: there is none. A
+ * password may contain any character, also one that should be encoded: so the
+ * last @ counts. */
+static const char *
+find_password(const char *url, const char **end)
+{
+    const char *authority = strstr(url, "://");
+
+    if (!authority)
+        return NULL;
+    authority += strlen("://");
+    *end = strrchr(authority, '@');
+    const char *colon = strchr(authority, ':');
+    return *end && colon && colon < *end ? colon + 1 : NULL;
+}
+
+/* Where the value of an option whose name says "password" begins and ends. */
+static const char *
+find_option(const char *url, const char *name, const char **end)
+{
+    const size_t len = strlen(name);
+    const char  *at = strchr(url, '?');
+
+    for (; at; at = strchr(at, '&')) {
+        at++;
+        if (strncmp(at, name, len) == 0 && at[len] == '=') {
+            at += len + 1;
+            *end = at + strcspn(at, "&");
+            return at;
+        }
+    }
+    return NULL;
+}
+
+const char *
+url_shown(const char *url)
+{
+    static char text[512];
+    const char *end = NULL;
+    const char *secret = find_password(url, &end);
+
+    if (!secret)
+        secret = find_option(url, "password", &end);
+    if (secret)
+        (void)snprintf(text, sizeof text, "%.*s***%s", (int)(secret - url), url,
+                       end);
+    else
+        (void)snprintf(text, sizeof text, "%s", url);
+    return text;
+}
+
+/* -------------------------------------------------------------- complete -- */
+
+/* Appends the path with %XX for the characters that a URL does not allow. */
+static char *
+put_encoded(char *to, const char *path)
+{
+    for (; *path; path++)
+        if (strchr("%?#", *path))
+            to += sprintf(to, "%%%02X", (unsigned char)*path);
+        else
+            *to++ = *path;
+    return to;
+}
+
+/* The options that url_complete() appends, with their separators. */
+static void
+put_options(char *to, const char *url, bool existing, int holder)
+{
+    const char *end = NULL;
+    char        separator = strchr(url, '?') ? '&' : '?';
+
+    *to = '\0';
+    if (existing && !find_option(url, "create", &end)) {
+        to += sprintf(to, "%ccreate=no", separator);
+        separator = '&';
+    }
+    if (holder)
+        (void)sprintf(to, "%cholder=%d", separator, holder);
+}
+
+char *
+url_complete(const char *url, bool existing, int holder)
+{
+    enum { OPTIONS = 64 }; /* bytes of those that are appended */
+    const bool  sqlite = url_is_sqlite(url);
+    const char *rest = sqlite ? url + strlen(SQLITE) : url;
+    const bool  relative = sqlite && *rest && *rest != '/' && *rest != '?';
+    char       *cwd = relative ? getcwd(NULL, 0) : NULL;
+
+    if (relative && !cwd)
+        return NULL;
+    const size_t len = strlen(url) + (cwd ? 3 * strlen(cwd) : 0);
+    char        *text = malloc(len + OPTIONS);
+    char        *to = text;
+    if (text && sqlite)
+        to = stpcpy(to, SQLITE);
+    if (text && cwd)
+        to = stpcpy(put_encoded(to, cwd), "/");
+    if (text)
+        to = stpcpy(to, rest);
+    if (text && sqlite)
+        put_options(to, rest, existing, holder);
+    free(cwd);
+    return text;
+}
+
+char *
+url_queue_name(const char *url)
+{
+    const char *end = NULL;
+    const char *name = find_option(url, "queue", &end);
+
+    char *copy = name && end > name ? strndup(name, (size_t)(end - name))
+                                    : strdup("default");
+
+    if (copy)
+        (void)url_decode(copy); /* the backend refuses what is wrong */
+    return copy;
+}
