@@ -672,7 +672,7 @@ main(int argc, char **argv)
 {
     const bool known = argc >= 2 && (strcmp(argv[1], "process") == 0 ||
                                      strcmp(argv[1], "lease") == 0);
-    const long seconds = argc >= 3 ? atol(argv[2]) : 5;
+    const long seconds = argc >= 3 ? atol(argv[2]) : 10;
     uint64_t   random = (uint64_t)now_ns();
     long       lost = 0;
 
