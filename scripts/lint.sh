@@ -25,7 +25,7 @@ lint() {
 # to stderr only how many warnings it suppressed.
 # shellcheck disable=SC2317 # called by lint
 tidy() {
-    scripts/files.sh '*.c' | grep -E '^(src|tools)/' |
+    scripts/files.sh '*.c' | grep -E '^(src|tools|backends)/' |
         while read -r file; do # only files that are built can be analysed
             ! grep -qF "/$file\"" build/dev/compile_commands.json || echo "$file"
         done |

@@ -198,7 +198,7 @@ open_queue(const char *path, const wq_sqlite_options *options,
         err = wq__shared_check(&checked.user, &terms);
     if (!err)
         err = open_engine(path, &o, &terms, checked.user.clock, &e);
-    if (err)
+    if (err || !e)
         return err;
     const struct wq__shared_options shell = {.config = &checked.user,
                                              .manual_renew = o.manual_renew};

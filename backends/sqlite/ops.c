@@ -138,12 +138,9 @@ add_one(struct wq__sqlite *e, const wq_add_options *options, wq_key key,
     struct wq__row before, row;
     wq_err         err = wq__row_find(e, key, &before);
 
-    if (err)
+    *out = (struct addition){.added = WQ_ADDED_DEAD, .delay_ns = -1};
+    if (err || before.dead)
         return err;
-    if (before.dead) {
-        *out = (struct addition){.added = WQ_ADDED_DEAD, .delay_ns = -1};
-        return WQ_OK;
-    }
     row = before;
     err = wq__row_import(e, key, &before, NULL);
     if (!err)
@@ -271,6 +268,8 @@ add_with_memory(struct wq__sqlite *e, struct wq__op *op,
                 struct addition *additions, struct wq__did *did)
 {
     size_t failed = 0;
+
+    additions[0].retries = 0;
     wq_err err = add_all(e, op, additions, &failed);
 
     if (!err)

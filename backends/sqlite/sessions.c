@@ -9,6 +9,7 @@
  * A session is ended for good before its first key is given back, so it cannot
  * renew itself meanwhile, and a finish that comes late finds another fence.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ first_hold(struct wq__sqlite *e, int64_t owner, int64_t fence,
 static wq_key
 copy_key(sqlite3_stmt *s, wq_key key, unsigned char bytes[WQ_KEY_MAX])
 {
+    assert(key.data && key.len <= WQ_KEY_MAX);
     memcpy(bytes, key.data, key.len);
     (void)sqlite3_reset(s);
     return (wq_key){bytes, key.len};
@@ -55,9 +57,9 @@ static wq_err
 return_holds(struct wq__sqlite *e, int64_t owner, bool expired, size_t *left)
 {
     unsigned char  bytes[WQ_KEY_MAX];
-    struct wq__row row;
-    wq_key         key;
-    sqlite3_stmt  *s;
+    struct wq__row row = {.id = 0};
+    wq_key         key = {0};
+    sqlite3_stmt  *s = NULL;
     wq_err         err = WQ_OK;
 
     while (!err && *left) {
@@ -131,9 +133,9 @@ static wq_err
 release(struct wq__sqlite *e, const uint64_t *fences, size_t n)
 {
     unsigned char  bytes[WQ_KEY_MAX];
-    struct wq__row row;
-    wq_key         key;
-    sqlite3_stmt  *s;
+    struct wq__row row = {.id = 0};
+    wq_key         key = {0};
+    sqlite3_stmt  *s = NULL;
     int64_t        after = INT64_MIN;
 
     for (;;) {

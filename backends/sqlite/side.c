@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -334,7 +335,7 @@ enter(struct wq__side *s, const struct place *p, bool *fresh)
 static wq_err
 open_and_enter(struct wq__side *s, const struct place *p, bool *fresh)
 {
-    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    const struct timespec pause = {.tv_nsec = 10000000};
     wq_err                err = WQ_EIO;
 
     for (int tries = 0; tries < 10; tries++) {
@@ -365,13 +366,11 @@ open_and_enter(struct wq__side *s, const struct place *p, bool *fresh)
 static char *
 join(const char *a, const char *b)
 {
-    const size_t la = strlen(a), lb = strlen(b);
-    char        *out = malloc(la + lb + 1);
+    const size_t size = strlen(a) + strlen(b) + 1;
+    char        *out = malloc(size);
 
-    if (out) {
-        memcpy(out, a, la);
-        memcpy(out + la, b, lb + 1);
-    }
+    if (out)
+        (void)snprintf(out, size, "%s%s", a, b);
     return out;
 }
 

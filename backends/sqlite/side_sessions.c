@@ -507,7 +507,7 @@ wq__side_begin_for(struct wq__side *s, uint32_t queue, uint32_t pid,
                    int64_t *id)
 {
     struct wq__process p;
-    int64_t            new_id;
+    int64_t            new_id = 0;
 
     if (!wq__process_find(pid, &s->self, &p))
         return wq_fail(WQ_EINVAL, "there is no process %u to hold keys",

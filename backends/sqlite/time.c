@@ -155,7 +155,7 @@ begin_boot(struct meta *m, const char *boot)
 wq_err
 wq__sqlite_begin_epoch(struct wq__sqlite *e, bool fresh)
 {
-    struct meta m;
+    struct meta m = {.number = 0};
     char        boot[sizeof m.boot];
     wq_err      err = read_meta(e, &m);
 
@@ -190,7 +190,7 @@ wq__sqlite_number(struct wq__sqlite *e)
 wq_err
 wq__sqlite_reserve(struct wq__sqlite *e)
 {
-    struct meta m;
+    struct meta m = {.number = 0};
 
     if (e->number <= e->ceiling)
         return WQ_OK;

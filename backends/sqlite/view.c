@@ -41,7 +41,7 @@ wq__sqlite_next(struct wq__sqlite *e, enum wq__statement which, int64_t *out)
 static wq_err
 find_next(struct wq__sqlite *e, int64_t *out)
 {
-    int64_t      due_ns, cool_ns;
+    int64_t      due_ns = WQ_FOREVER, cool_ns = WQ_FOREVER;
     const wq_err err = wq__sqlite_next(e, WQ__SQL_NEXT_DUE, &due_ns);
 
     if (err)
@@ -219,7 +219,7 @@ wq_err
 wq__sqlite_read_stats(struct wq__sqlite *e, wq_stats *out)
 {
     const struct wq__side_counts *n = &e->counts;
-    int64_t                       due_ns;
+    int64_t                       due_ns = WQ_FOREVER;
     wq_err err = wq__sqlite_next(e, WQ__SQL_NEXT_DUE, &due_ns);
 
     if (err)
@@ -434,7 +434,7 @@ static wq_err
 check_counts(const struct check *c)
 {
     const struct wq__side_counts *n = &c->e->counts;
-    struct wq__side_counts        real;
+    struct wq__side_counts        real = {.ready = 0};
     const wq_err                  err = count_rows(c->e, &real);
 
     if (err)
