@@ -155,6 +155,18 @@ wq__row_find(struct wq__sqlite *e, wq_key key, struct wq__row *row)
 
 /* ---- the scratch core ----------------------------------------------------- */
 
+wq_err
+wq__row_check(const struct wq__sqlite *e, wq_key key, const struct wq__row *row)
+{
+    if (key.len > 0 && key.len <= WQ_KEY_MAX &&
+        wq__image_is_possible(&row->image))
+        return WQ_OK;
+    return wq_fail(WQ_EAWAY,
+                   "sqlite: row %" PRId64 " of the table 'key' in '%s' is "
+                   "damaged: run 'wq fsck'",
+                   row->id, e->path);
+}
+
 /* The next hand-out and the next arrival get the next numbers. */
 wq_err
 wq__row_import(struct wq__sqlite *e, wq_key key, const struct wq__row *row,
@@ -167,11 +179,9 @@ wq__row_import(struct wq__sqlite *e, wq_key key, const struct wq__row *row,
     if (item)
         *item = NULL;
     if (!row->dead && row->image.states) {
-        if (!wq__image_is_possible(&row->image))
-            return wq_fail(WQ_EAWAY,
-                           "sqlite: row %" PRId64 " of the table 'key' in '%s' "
-                           "is damaged: run 'wq fsck'",
-                           row->id, e->path);
+        const wq_err damage = wq__row_check(e, key, row);
+        if (damage)
+            return damage;
         const wq_err err =
             wq__core_import(c, key, wq__core_hash(c, key), &row->image, item);
         if (err)

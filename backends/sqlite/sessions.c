@@ -35,11 +35,14 @@ first_hold(struct wq__sqlite *e, int64_t owner, int64_t fence,
     (void)sqlite3_bind_int64(s, 2, owner);
     (void)sqlite3_bind_int64(s, 3, fence);
     const int code = wq__db_step(s);
-    if (code == SQLITE_ROW) {
-        wq__row_read(s, row, key);
-        return WQ_OK;
-    }
-    return code == SQLITE_DONE ? WQ_ENOTFOUND : wq__db_error(&e->db, "read");
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? WQ_ENOTFOUND
+                                   : wq__db_error(&e->db, "read");
+    wq__row_read(s, row, key);
+    const wq_err damage = wq__row_check(e, *key, row);
+    if (damage)
+        (void)sqlite3_reset(s);
+    return damage;
 }
 
 /* Take the key out of the statement, which is reset. */

@@ -275,6 +275,10 @@ wq_err wq__row_find(struct wq__sqlite *e, wq_key key, struct wq__row *row);
  * statement is reset. */
 void wq__row_read(sqlite3_stmt *s, struct wq__row *row, wq_key *key);
 
+/* WQ_EAWAY: no release has written such a row; the file is damaged. */
+wq_err wq__row_check(const struct wq__sqlite *e, wq_key key,
+                     const struct wq__row *row);
+
 /* Put the row into the scratch core; *item, unless NULL: its loan, or NULL. */
 wq_err wq__row_import(struct wq__sqlite *e, wq_key key,
                       const struct wq__row *row, wq_item **item);
