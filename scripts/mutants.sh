@@ -435,7 +435,7 @@ scripts/files.sh | tar -cf - -T - | tar -xmf - -C "$scratch/tree"
     export CMAKE_GENERATOR=Ninja
 cmake -S "$scratch/tree" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Debug \
     -DWQ_DEBUG=ON -DWQ_TEST_SHARED=ON -DWQ_EXAMPLES=OFF -DWQ_BENCH=OFF \
-    -DWQ_COMMAND=OFF -DWQ_TEST_TIMEOUT=60 >/dev/null
+    -DWQ_COMMAND=OFF -DWQ_TEST_TIMEOUT=150 >/dev/null
 passes_all || {
     echo "mutants: the tests fail without a mutant" >&2
     tail "$scratch/log" >&2

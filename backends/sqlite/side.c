@@ -430,6 +430,7 @@ allocate(void)
         s->bells[i].fd = -1;
     s->slot = -1;
     s->self = wq__process_self();
+    s->look_ns = WQ__SIDE_LOOK_NS;
     wq__lock_init(&s->lock);
     wq__side_hold_forks();
     wq__side_enlist(s);

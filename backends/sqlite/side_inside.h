@@ -147,7 +147,8 @@ struct wq__side {
     uint64_t           dev, ino; /* of `state` */
     uint64_t           made;     /* wq__side_state.made when it was opened */
     struct wq__process self;     /* the process that opened it */
-    struct wq__side_state *m;    /* the mapping */
+    int64_t look_ns; /* how long wait() sleeps at most; tests change it */
+    struct wq__side_state *m;           /* the mapping */
     struct wq__side       *prev, *next; /* list of side_fork.c */
 
     /* Used with the writer lock only. */

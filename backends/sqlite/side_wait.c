@@ -172,7 +172,7 @@ void
 wq__side_wait(struct wq__side *s, uint32_t queue, wq_clock *clock,
               int64_t until_ns)
 {
-    const int64_t look_ns = wq__time_now() + WQ__SIDE_LOOK_NS;
+    const int64_t look_ns = wq__time_now() + s->look_ns;
 
     assert(s->slot < 0 || queue == s->queue);
     (void)queue;
