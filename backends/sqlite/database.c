@@ -7,6 +7,7 @@
  * Errors before a commit leave the file as it was: WQ_EAWAY. Whether a commit
  * that failed will be there after a crash is not known: WQ_EIO (engine.c).
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -105,7 +107,7 @@ advice(int code)
     case SQLITE_CANTOPEN:
         return ": the file and its directory must be writable";
     case SQLITE_CORRUPT:
-        return ": run 'wq fsck', and restore a copy of the file";
+        return ": restore a copy of the file";
     default:
         return "";
     }
@@ -187,6 +189,29 @@ read_number(struct wq__db *db, const char *text, int64_t *out)
 
 /* ---- opening -------------------------------------------------------------- */
 
+/* What SQLite would not say clearly. */
+static wq_err
+check_path(const char *path, bool create)
+{
+    char        copy[4096];
+    struct stat st;
+
+    (void)snprintf(copy, sizeof copy, "%s", path);
+    if (stat(path, &st) == 0)
+        return S_ISREG(st.st_mode)
+                   ? WQ_OK
+                   : wq_fail(WQ_EINVAL, "sqlite: '%s' is %s", path,
+                             S_ISDIR(st.st_mode) ? "a directory"
+                                                 : "not a regular file");
+    if (errno == ENOENT && stat(dirname(copy), &st))
+        return wq_fail(WQ_ENOTFOUND,
+                       "sqlite: there is no directory for '%s'; make it first",
+                       path);
+    return create
+               ? WQ_OK
+               : wq_fail(WQ_ENOTFOUND, "sqlite: there is no file '%s'", path);
+}
+
 /* Locks and shared memory of such file systems do not reach other machines, or
  * do not exist. */
 static wq_err
@@ -247,9 +272,9 @@ wq__db_open(struct wq__db *db, const char *path, bool create, int64_t busy_ns)
         return wq_fail(WQ_ENOTSUP,
                        "sqlite: SQLite %s is too old; 3.37 or later is needed",
                        sqlite3_libversion());
-    if (!create && access(path, F_OK))
-        return wq_fail(WQ_ENOTFOUND, "sqlite: there is no file '%s'", path);
-    const wq_err err = refuse_network(path);
+    wq_err err = check_path(path, create);
+    if (!err)
+        err = refuse_network(path);
     if (err)
         return err;
     if (sqlite3_open_v2(path, &db->sqlite, flags, NULL))

@@ -191,6 +191,11 @@ open_queue(const char *path, const wq_sqlite_options *options,
     if (!path || !*path || !out)
         return wq_fail(WQ_EINVAL, "wq_sqlite_open: %s",
                        !out ? "out is NULL" : "the path is empty");
+    if (strncmp(path, "sqlite:", 7) == 0)
+        return wq_fail(WQ_EINVAL,
+                       "wq_sqlite_open: the path begins with 'sqlite:'; use "
+                       "wq_open() for a URL, or './%s'",
+                       path);
     wq_err err = read_options(options, &o);
     if (!err)
         err = wq__config_read(config, &checked);

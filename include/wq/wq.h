@@ -97,7 +97,8 @@
  *              [S-09]
  *   Config     order, allocator, group, max_ready_ns, real_time, max_bytes, an
  *              overflow other than WQ_OVERFLOW_REFUSE, and limiters that
- *              wq_limiter_describe() cannot describe: WQ_ENOTSUP. [S-10]
+ *              wq_limiter_describe() cannot describe: WQ_ENOTSUP. So are
+ *              wq_flush(), wq_flush_key() and wq_remove_wait(). [S-10]
  *   Threads    A store whose holds end by time needs one thread to renew them,
  *              named wq-lease.
  *
@@ -141,7 +142,7 @@ extern "C" {
     X(WQ_ETIMEDOUT, 4, "timed out")                                            \
     X(WQ_EFULL, 5, "the queue is full")                                        \
     X(WQ_ESTATE, 6, "not allowed in this state (for example, not HELD)")       \
-    X(WQ_ENOTFOUND, 7, "no such key")                                          \
+    X(WQ_ENOTFOUND, 7, "not found: no such key, queue or file")                \
     X(WQ_EINTERRUPTED, 8, "the wait was interrupted")                          \
     X(WQ_EIO, 9, "input/output error; the change may have been made")          \
     X(WQ_ELOST, 10, "another worker holds the key now")                        \
@@ -503,10 +504,11 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
 
 /* Open the queue that `url` names, with the backend that its scheme names:
  *
- *     wq_open("mem:", NULL, &q)             as wq_create()
- *     wq_open("mine://host?queue=mail", ...)  a backend of your own
+ *     wq_open("mem:", NULL, &q)               as wq_create()
+ *     wq_open("sqlite:/var/lib/me/q.db", ...)   a file: see <wq/sqlite.h>
+ *     wq_open("mine://host?queue=mail", ...)    a backend of your own
  *
- * This release has the scheme "mem" only; others come with their backends. A
+ * "mem" is built in, and "sqlite" is there if libwq-sqlite is installed. A
  * scheme begins with a lower case letter and has lower case letters, digits,
  * '+', '-' and '.'; the part before the first '+', of at most 31 bytes,
  * decides. It is known if the program registered it (wq_register_scheme());
@@ -524,7 +526,7 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
  *                the backend does not support;
  *   WQ_EAWAY     the store cannot be reached;
  *   WQ_EVERSION  the store was written by a newer release, and is untouched;
- *   WQ_ENOMEM, WQ_EIO.
+ *   WQ_ENOTFOUND, WQ_EFULL, WQ_ENOMEM, WQ_EIO: see the header of the backend.
  * Threads: any.  Blocks: until the store answers.  Since: 0.1.  [S-11]
  */
 WQ_API WQ_NODISCARD wq_err wq_open(const char *url, const wq_config *config,
@@ -571,7 +573,9 @@ WQ_API void wq_destroy(wq_queue *q);
 /* Mark `key` as needing work.
  *
  * A key that is READY already is not added twice. A HELD key becomes DIRTY: at
- * its wq_done() it becomes READY, at the tail. The bytes are copied.
+ * its wq_done() it becomes READY, at the tail. The bytes are copied. A DEAD key
+ * of a shared queue stays DEAD, and the add is WQ_OK: wq_add_one() with `results`
+ * tells (WQ_ADDED_DEAD). [S-13]
  *
  * Returns WQ_OK;
  *   WQ_ESHUTDOWN  after wq_shutdown();

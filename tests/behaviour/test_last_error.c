@@ -105,7 +105,8 @@ TEST(create_says_which_field_is_wrong)
     assert_says(wq_create(NULL, NULL), WQ_EINVAL, "wq_create: out is NULL");
     assert_says(
         wq_create(WQ_CONFIG(.name = "q", .metrics = &silent), &q), WQ_ENOTFOUND,
-        "wq_metrics.open for queue 'q' returned WQ_ENOTFOUND: no such key");
+        "wq_metrics.open for queue 'q' returned WQ_ENOTFOUND: not found: no "
+        "such key, queue or file");
     assert_says(wq_create(WQ_CONFIG(.name = "q", .metrics = &speaking), &q),
                 WQ_EIO, "statsd: no route for q");
     assert_says(wq_create(WQ_CONFIG(.allocator = &broke), &q), WQ_ENOMEM,

@@ -95,7 +95,8 @@ refuse(const struct row *row, const char *value, const char *wrong)
 static enum action
 refuse_unknown(enum verb verb, int found, const char *word)
 {
-    const struct row *row = find(verb, optopt);
+    /* 0: an unknown long option. */
+    const struct row *row = optopt ? find(verb, optopt) : NULL;
     const char       *name = verbs_table[verb].name;
 
     if (found == ':' || (row && row->arg && optopt < LONG))

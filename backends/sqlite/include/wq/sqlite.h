@@ -11,8 +11,8 @@
  *     if (err)
  *         die("%s", wq_last_error());
  *
- * wq_open() finds this library by its name, or, in a program that is linked
- * with it, after wq_register_scheme("sqlite", wq_open_sqlite). The URL:
+ * wq_open() finds this library by its name; a program that is linked statically
+ * calls wq_register_scheme("sqlite", wq_open_sqlite) first. The URL:
  *
  *     sqlite:PATH[?OPTION=VALUE[&OPTION=VALUE]...]
  *
@@ -95,13 +95,16 @@ typedef struct wq_sqlite_options {
  *
  * Returns WQ_OK;
  *   WQ_EINVAL     a bad option; the file is not an SQLite database, or is one
- *                 of another program;
+ *                 of another program; the path is that of a directory, or begins
+ *                 with "sqlite:", as URLs do;
  *   WQ_EVERSION   the file was written by a newer release: it is unchanged;
- *   WQ_ENOTFOUND  no_create, and there is no such file or queue;
+ *   WQ_ENOTFOUND  no_create, and there is no such file or queue; or there is no
+ *                 such directory;
  *   WQ_ENOTSUP    what wq.h says of shared queues; a network file system;
  *                 SQLite is older than 3.37;
  *   WQ_EAWAY      the file, or its directory, cannot be written; it is locked;
- *   WQ_EIO        the disk failed or is full; WQ_ENOMEM;
+ *                 the disk is full;
+ *   WQ_EIO        the disk failed; WQ_ENOMEM;
  *   WQ_EFULL      there are 4096 queues in the file, or 1024 handles of it.
  * wq_last_error() says more.
  * Threads: any.  Blocks: for the disk, and at most busy_ns.  Since: 0.1.
