@@ -17,7 +17,7 @@ enum { SMALL = 1000, LARGE = 1000000, STEPS = 2000, OPENS = 9 };
 enum { MB = 1 << 20 };
 
 /* What database.c gives the page cache. */
-enum { CACHE_MB = 16 };
+enum { CACHE_MB = 4 };
 
 enum verb { ADD, DUPLICATE, GET, DONE, VERBS };
 static const char *const names[VERBS] = {"add", "duplicate add", "get", "done"};

@@ -79,7 +79,7 @@ run_floor(size_t n)
          "sqlite3_open_v2");
     execute(db, "PRAGMA page_size=2048; PRAGMA journal_mode=WAL;"
                 "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=1024;"
-                "PRAGMA cache_size=-16384;"
+                "PRAGMA cache_size=-4096;"
                 "CREATE TABLE t(id INTEGER PRIMARY KEY, key BLOB) STRICT");
     sqlite3_stmt *insert = prepare(db, "INSERT INTO t(key) VALUES(?1)");
     sqlite3_stmt *delete = prepare(db, "DELETE FROM t WHERE id=?1");
