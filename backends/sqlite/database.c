@@ -279,8 +279,15 @@ wq__db_open(struct wq__db *db, const char *path, bool create, int64_t busy_ns)
         err = refuse_network(path);
     if (err)
         return err;
+    if (!sqlite3_threadsafe())
+        return wq_fail(WQ_ENOTSUP, "sqlite: SQLite was built without threads");
     if (sqlite3_open_v2(path, &db->sqlite, flags, NULL))
         return wq__db_error(db, "open");
+    /* All checkpoints are ours, under the writer lock: releases of SQLite before
+     * 3.51.3 can lose data if two processes checkpoint at the same time. And a
+     * file of another program is not touched. */
+    (void)sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                            NULL);
     (void)sqlite3_busy_timeout(db->sqlite,
                                busy_ms < INT32_MAX ? (int)busy_ms : INT32_MAX);
     return WQ_OK;
@@ -348,10 +355,6 @@ wq__db_set_up(struct wq__db *db, wq_sqlite_sync sync)
 {
     wq_err err = WQ_OK;
 
-    /* All checkpoints are ours, under the writer lock: releases of SQLite before
-     * 3.51.3 can lose data if two processes checkpoint at the same time. */
-    (void)sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
-                            NULL);
     (void)sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0,
                             NULL);
@@ -449,9 +452,13 @@ find_queue(struct wq__db *db, const char *name, uint32_t *id)
                              -1, &s, NULL);
     if (s)
         (void)sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-    const int code = s ? sqlite3_step(s) : SQLITE_ERROR;
-    if (code == SQLITE_ROW)
-        *id = (uint32_t)sqlite3_column_int64(s, 0);
+    const int     code = s ? sqlite3_step(s) : SQLITE_ERROR;
+    const int64_t found = code == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    if (found > 0 && found <= WQ__SIDE_QUEUES)
+        *id = (uint32_t)found;
+    else if (code == SQLITE_ROW)
+        err = wq_fail(WQ_EAWAY, "sqlite: the table 'queue' in '%s' is damaged",
+                      db->path);
     else
         err = code == SQLITE_DONE ? WQ_ENOTFOUND : wq__db_error(db, "read");
     (void)sqlite3_finalize(s);

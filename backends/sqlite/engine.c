@@ -27,6 +27,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/mem.h"
 #include "error/error.h"
@@ -115,7 +116,7 @@ abandon(struct wq__sqlite *e, wq_err err)
     return err;
 }
 
-/* What is written last. */
+/* Write what depends on the whole batch. */
 static wq_err
 prepare_commit(struct wq__sqlite *e)
 {
@@ -126,8 +127,19 @@ prepare_commit(struct wq__sqlite *e)
     return !err && e->wrote ? wq__sqlite_reserve(e) : err;
 }
 
-/* With the lock: whether it has happened is not known from now on, until it
- * has. The process may be killed in between: so its numbers are used, and its
+/* A process that is killed in the middle leaves counts that are not valid. */
+static void
+store_counts(const struct wq__sqlite *e, struct wq__side_counts *counts)
+{
+    struct wq__side_counts mine = e->counts;
+
+    mine.valid = 0;
+    *counts = mine;
+    atomic_thread_fence(memory_order_release);
+    counts->valid = 1;
+}
+
+/* With the lock: while COMMIT runs, nobody knows whether it has happened. The process may be killed in between: so its numbers are used, and its
  * commit is one that is not synced, before others can see it. */
 static wq_err
 commit_writes(struct wq__sqlite *e)
@@ -145,8 +157,7 @@ commit_writes(struct wq__sqlite *e)
     }
     if (e->sync == WQ_SQLITE_SYNC_ALL) /* SQLite has synced all so far */
         wq__side_raise_synced(e->side, *wq__side_commits(e->side));
-    *counts = e->counts;
-    counts->valid = 1;
+    store_counts(e, counts);
     return WQ_OK;
 }
 
@@ -163,11 +174,34 @@ commit(struct wq__sqlite *e)
         return commit_writes(e);
     /* Nothing to lose: what was counted anew is right. */
     roll_back(e);
-    *wq__side_counts(e->side, e->queue) = e->counts;
+    store_counts(e, wq__side_counts(e->side, e->queue));
     return WQ_OK;
 }
 
 /* ---- durability ----------------------------------------------------------- */
+
+/* Time and size of the database file. Only checkpoints write to it, so between
+ * them this does not change, unless somebody restores a copy of it. */
+static uint64_t
+stamp_of(const struct wq__sqlite *e)
+{
+    struct stat st;
+
+    if (stat(e->path, &st))
+        return 0;
+    return ((uint64_t)st.st_mtim.tv_sec * 1000000000U +
+            (uint64_t)st.st_mtim.tv_nsec) ^
+           (uint64_t)st.st_size << 40 ^ 1;
+}
+
+/* With the lock, in a checkpoint of this kind. */
+static void
+move_pages(struct wq__sqlite *e, int kind)
+{
+    *wq__side_stamp(e->side) = 0;
+    (void)sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL, kind, NULL, NULL);
+    *wq__side_stamp(e->side) = stamp_of(e);
+}
 
 /* How many pages the WAL may have before they are moved. */
 static int
@@ -190,8 +224,7 @@ checkpoint(struct wq__sqlite *e)
     e->checkpoint_at = checkpoint_limit(e);
     if (e->wal_frames < e->checkpoint_at)
         return;
-    (void)sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL,
-                                    SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    move_pages(e, SQLITE_CHECKPOINT_PASSIVE);
     e->wal_frames = 0;
     e->checkpoint_at = CHECKPOINT_LEAST;
 }
@@ -363,12 +396,19 @@ next_of(struct wq__sqlite *e)
     return end_ns < e->counts.next_ns ? end_ns : e->counts.next_ns;
 }
 
+/* A check looks at the file as it is, also if it is damaged. */
+static bool
+is_check(const struct wq__op *batch)
+{
+    return batch && batch->kind == WQ__OP_CHECK && !batch->next;
+}
+
 /* In a transaction, which ends. */
 static wq_err
 carry_out(struct wq__sqlite *e, struct wq__op *batch, struct wq__pulse *pulse)
 {
     const struct wq__tally before = e->scratch.tally;
-    wq_err                 err = catch_up(e, &pulse->did);
+    wq_err err = is_check(batch) ? WQ_OK : catch_up(e, &pulse->did);
 
     for (struct wq__op *op = batch; op && !err; op = op->next)
         err = wq__sqlite_carry_out(e, op, &pulse->did);
@@ -384,16 +424,34 @@ carry_out(struct wq__sqlite *e, struct wq__op *batch, struct wq__pulse *pulse)
     return end(e);
 }
 
+/* Begin a transaction of a session that lives: it may end by time while the
+ * thread waits for the writer lock. */
+static wq_err
+begin_in_session(struct wq__sqlite *e, bool *lost)
+{
+    enum { TRIES = 8 }; /* a lease is longer than most waits */
+
+    for (int i = 0; i < TRIES; i++) {
+        wq_err err = ensure_session(e, lost);
+        if (!err)
+            err = begin(e);
+        if (err || !wq__side_is_ended(e->side, e->now_ns))
+            return err;
+        (void)abandon(e, WQ_OK);
+    }
+    return wq_fail(WQ_EAWAY,
+                   "sqlite: '%s' is locked for longer than the lease lasts",
+                   e->path);
+}
+
 static wq_err
 sqlite_run(struct wq__engine *base, struct wq__op *batch,
            struct wq__pulse *pulse)
 {
     struct wq__sqlite *e = engine_of(base);
     struct wq__pulse   out = {.ready = 0};
-    wq_err             err = ensure_session(e, &out.session_lost);
+    wq_err             err = begin_in_session(e, &out.session_lost);
 
-    if (!err)
-        err = begin(e);
     if (!err)
         err = carry_out(e, batch, &out);
     if (err)
@@ -409,10 +467,8 @@ sqlite_reconcile(struct wq__engine *base, const struct wq__known *known,
 {
     struct wq__sqlite *e = engine_of(base);
     bool               replaced;
-    wq_err             err = ensure_session(e, &replaced);
+    wq_err             err = begin_in_session(e, &replaced);
 
-    if (!err)
-        err = begin(e);
     if (err)
         return err;
     if (!e->counts.valid)
@@ -441,7 +497,8 @@ sqlite_renew(struct wq__engine *base)
     const int64_t      now = e->base.clock->now(e->base.clock);
 
     if (!atomic_load(&e->unreported) &&
-        wq__side_renew(e->side, now, now + e->base.lease_ns))
+        wq__side_renew(e->side, now, now + e->base.lease_ns) &&
+        !atomic_load(&e->unreported)) /* else it may be the new one */
         return WQ_OK;
     return WQ_ELOST;
 }
@@ -477,6 +534,11 @@ wq__sqlite_join(struct wq__sqlite *e, bool fresh)
         return err;
     err = wq__sqlite_begin_epoch(e, fresh);
     e->now_ns = e->base.clock->now(e->base.clock);
+    if (*wq__side_stamp(e->side) != stamp_of(e)) {
+        wq__side_forget_counts(e->side);
+        e->counts.valid = 0;
+        *wq__side_stamp(e->side) = stamp_of(e);
+    }
     if (!err && !e->counts.valid)
         err = wq__sqlite_recount(e);
     if (!err) /* `fresh` is for the first handle of the file, not of the queue */
@@ -516,8 +578,7 @@ leave(struct wq__sqlite *e)
         return;
     wq__side_end(e->side);
     if (wq__side_all_sessions(e->side) == 0)
-        (void)sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL,
-                                        SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        move_pages(e, SQLITE_CHECKPOINT_TRUNCATE);
     wq__side_unlock(e->side);
 }
 

@@ -335,7 +335,6 @@ read_option(const char *name, const char *value, wq_sqlite_options *o)
     } else if (strcmp(name, "lease") == 0) {
         if (!read_duration(value, &o->lease_ns))
             return refuse_value(name, value, "a duration such as 30s");
-        o->hold = WQ_SQLITE_HOLD_LEASE;
     } else if (strcmp(name, "busy") == 0) {
         if (!read_duration(value, &o->busy_ns))
             return refuse_value(name, value, "a duration such as 5s");
@@ -364,10 +363,11 @@ read_option(const char *name, const char *value, wq_sqlite_options *o)
 static int
 hex(char c)
 {
-    static const char digits[] = "0123456789abcdef";
-    const char       *at = strchr(digits, c | 0x20);
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char       *at = c ? strchr(digits, c) : NULL;
+    const int         n = at ? (int)(at - digits) : -1;
 
-    return c && at ? (int)(at - digits) : -1;
+    return n < 16 ? n : n - 6;
 }
 
 /* Replace %XX by the bytes, in place. False: not two digits, or a NUL. */
@@ -425,14 +425,17 @@ read_url(char *url, char **path, wq_sqlite_options *o)
 wq_err
 wq_open_sqlite(const char *url, const wq_config *config, wq_queue **out)
 {
-    wq_sqlite_options o = {.size = sizeof o};
-    char             *path = NULL;
-    const char       *rest = url ? strchr(url, ':') : NULL;
-    char             *copy = rest ? strdup(rest + 1) : NULL;
+    const wq_sqlite_hold unset = (wq_sqlite_hold)-1;
+    wq_sqlite_options    o = {.size = sizeof o, .hold = unset};
+    char                *path = NULL;
+    const char          *rest = url ? strchr(url, ':') : NULL;
+    char                *copy = rest ? strdup(rest + 1) : NULL;
     wq_err err = !rest   ? wq_fail(WQ_EINVAL, "sqlite: the URL is sqlite:PATH")
                  : !copy ? wq_fail(WQ_ENOMEM, "wq_open: out of memory")
                          : read_url(copy, &path, &o);
 
+    if (o.hold == unset) /* lease=30s alone is enough */
+        o.hold = o.lease_ns ? WQ_SQLITE_HOLD_LEASE : WQ_SQLITE_HOLD_PROCESS;
     if (err)
         wq_limiter_destroy(wq__config_limiter(config));
     else

@@ -359,9 +359,12 @@ hand_out(struct wq__sqlite *e, const struct wq__op *op)
         return wq__db_error(&e->db, "read");
     (void)sqlite3_bind_int64(s, 1, e->queue);
     const int code = wq__db_step(s);
+    if (code == SQLITE_DONE) { /* the counts are wrong */
+        const wq_err err = wq__sqlite_recount(e);
+        return err ? err : WQ_ENOTFOUND;
+    }
     if (code != SQLITE_ROW)
-        return code == SQLITE_DONE ? WQ_ENOTFOUND
-                                   : wq__db_error(&e->db, "read");
+        return wq__db_error(&e->db, "read");
     wq__row_read(s, &before, &key);
     row = before;
     wq_err err = wq__row_import(e, key, &before, NULL);

@@ -47,19 +47,18 @@ first_hold(struct wq__sqlite *e, int64_t owner, int64_t fence,
 
 /* Take the key out of the statement, which is reset. */
 static wq_key
-copy_key(sqlite3_stmt *s, wq_key key, unsigned char bytes[WQ_KEY_MAX])
+copy_key(struct wq__sqlite *e, sqlite3_stmt *s, wq_key key)
 {
     assert(key.data && key.len <= WQ_KEY_MAX);
-    memcpy(bytes, key.data, key.len);
+    memcpy(e->key, key.data, key.len);
     (void)sqlite3_reset(s);
-    return (wq_key){bytes, key.len};
+    return (wq_key){e->key, key.len};
 }
 
 /* Give back holds of `owner`, at most *left. WQ_ENOTFOUND: none are left. */
 static wq_err
 return_holds(struct wq__sqlite *e, int64_t owner, bool expired, size_t *left)
 {
-    unsigned char  bytes[WQ_KEY_MAX];
     struct wq__row row = {.id = 0};
     wq_key         key = {0};
     sqlite3_stmt  *s = NULL;
@@ -69,7 +68,7 @@ return_holds(struct wq__sqlite *e, int64_t owner, bool expired, size_t *left)
         err = first_hold(e, owner, INT64_MIN, &row, &key, &s);
         if (err)
             return err;
-        err = wq__sqlite_give_back(e, copy_key(s, key, bytes), &row, expired);
+        err = wq__sqlite_give_back(e, copy_key(e, s, key), &row, expired);
         --*left;
     }
     return err;
@@ -135,7 +134,6 @@ sorted_fences(const struct wq__known *known, size_t n)
 static wq_err
 release(struct wq__sqlite *e, const uint64_t *fences, size_t n)
 {
-    unsigned char  bytes[WQ_KEY_MAX];
     struct wq__row row = {.id = 0};
     wq_key         key = {0};
     sqlite3_stmt  *s = NULL;
@@ -145,7 +143,7 @@ release(struct wq__sqlite *e, const uint64_t *fences, size_t n)
         wq_err err = first_hold(e, e->session, after, &row, &key, &s);
         if (err)
             return err == WQ_ENOTFOUND ? WQ_OK : err;
-        key = copy_key(s, key, bytes);
+        key = copy_key(e, s, key);
         after = (int64_t)row.image.fence;
         if (is_known(fences, n, row.image.fence))
             continue;

@@ -572,3 +572,16 @@ wq__side_raise_synced(struct wq__side *s, uint64_t to)
                            memory_order_relaxed))
         ;
 }
+
+uint64_t *
+wq__side_stamp(struct wq__side *s)
+{
+    return &s->m->stamp;
+}
+
+void
+wq__side_forget_counts(struct wq__side *s)
+{
+    for (uint32_t i = 1; i <= WQ__SIDE_QUEUES; i++)
+        wq__side_queue(s, i)->counts.valid = 0;
+}

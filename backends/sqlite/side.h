@@ -54,9 +54,7 @@ struct wq__side;
 struct wq__side_counts {
     uint64_t ready, held, dirty, waiting, dead, known;
     int64_t  next_ns; /* the earliest deadline; WQ_FOREVER: none */
-    /* Which transaction they are the result of (engine's business); 0: they
-     * are not known, count the rows. */
-    uint64_t valid;
+    uint64_t valid;   /* 0: they are not known, count the rows; else 1 */
 };
 
 /* Open, or make, the directory of the database at `path`, which exists. Errors
@@ -92,6 +90,13 @@ int64_t *wq__side_last_number(struct wq__side *s);
 uint64_t *wq__side_commits(struct wq__side *s);
 uint64_t  wq__side_synced(struct wq__side *s);
 void      wq__side_raise_synced(struct wq__side *s, uint64_t to);
+
+/* When and how long the database file was when its last checkpoint ended: if it
+ * is another one now, somebody has replaced its contents. 0: not known. */
+uint64_t *wq__side_stamp(struct wq__side *s);
+
+/* The counts of all queues are not known. */
+void wq__side_forget_counts(struct wq__side *s);
 
 /* ---- sessions ------------------------------------------------------------ */
 
@@ -153,7 +158,7 @@ int64_t wq__side_next_end(struct wq__side *s, uint32_t queue);
 /* How many sessions of `queue` were not found ended (with the lock). */
 size_t wq__side_sessions(struct wq__side *s, uint32_t queue);
 
-/* The same, of all queues. */
+/* The same, of all queues, without those of other processes (begin_for()). */
 size_t wq__side_all_sessions(struct wq__side *s);
 
 /* ---- waking up each other ------------------------------------------------ */

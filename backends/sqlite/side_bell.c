@@ -157,7 +157,7 @@ set_sleeping(struct wq__side *s, enum wq__side_sleep how)
 void
 wq__side_lie_down(struct wq__side *s)
 {
-    set_sleeping(s, WQ__SLEEPING);
+    set_sleeping(s, s->waiting ? WQ__SLEEPING : WQ__WATCHED);
 }
 
 void
@@ -212,14 +212,13 @@ bell_of(struct wq__side *s, int i, int64_t id)
     return b->fd;
 }
 
-/* Wake the session in slot `i`, if it sleeps. */
+/* Wake the session in slot `i`, if it is in the state `from`. */
 static bool
-ring_if_asleep(struct wq__side *s, int i)
+ring_from(struct wq__side *s, int i, uint32_t from)
 {
     struct wq__side_slot *slot = wq__side_slot(s, i);
-    uint32_t              asleep = WQ__SLEEPING;
 
-    if (!atomic_compare_exchange_strong_explicit(&slot->sleeping, &asleep,
+    if (!atomic_compare_exchange_strong_explicit(&slot->sleeping, &from,
                                                  WQ__RUNG, memory_order_seq_cst,
                                                  memory_order_seq_cst))
         return false;
@@ -232,7 +231,8 @@ ring_if_asleep(struct wq__side *s, int i)
 }
 
 /* In turn, so that each session gets its share, and one that does not answer
- * gets no more than that. */
+ * gets no more than that. Descriptors of event loops are always rung: their
+ * program may be busy, and then another one must get the key. */
 void
 wq__side_ring(struct wq__side *s, uint32_t queue, size_t n)
 {
@@ -240,10 +240,12 @@ wq__side_ring(struct wq__side *s, uint32_t queue, size_t n)
     const uint32_t         top = s->m->top;
     const uint32_t         from = top ? q->turn % top : 0;
 
-    for (uint32_t k = 0; k < top && n > 0; k++) {
+    for (uint32_t k = 0; k < top; k++) {
         const int i = (int)((from + k) % top);
-        if (i == s->slot || !wq__side_is_of(s, i, queue) ||
-            !ring_if_asleep(s, i))
+        if (i == s->slot || !wq__side_is_of(s, i, queue))
+            continue;
+        (void)ring_from(s, i, WQ__WATCHED);
+        if (n == 0 || !ring_from(s, i, WQ__SLEEPING))
             continue;
         q->turn = (uint32_t)i + 1;
         n--;

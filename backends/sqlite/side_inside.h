@@ -56,6 +56,9 @@ enum wq__side_sleep {
     WQ__AWAKE,
     WQ__SLEEPING,
     WQ__RUNG, /* there is, or will be, a byte in the FIFO */
+    /* As SLEEPING, but by fd(): whether the program looks at the descriptor is
+     * not known, so it is rung in addition to those that sleep. */
+    WQ__WATCHED,
 };
 
 /* A session. The fields of the process and `queue` change only while `id` is 0,
@@ -101,7 +104,8 @@ struct wq__side_state {
     uint64_t commits;
     /* Only grows: wq__side_raise_synced(). */
     _Atomic uint64_t      synced;
-    char                  pad[256 - 104];
+    uint64_t              stamp; /* of the database; see side.h */
+    char                  pad[256 - 112];
     struct wq__side_slot  slots[WQ__SIDE_SESSIONS];
     struct wq__side_queue queues[WQ__SIDE_QUEUES];
 };
@@ -138,7 +142,7 @@ struct wq__side {
     /* Set by open. */
     char              *dir;      /* PATH-wq, absolute; owned */
     char              *file;     /* PATH-wq/state, absolute; owned */
-    int                dir_fd;   /* O_PATH */
+    int                dir_fd;   /* for openat() */
     int                state_fd; /* the file description that has the locks */
     int                kick_fd;  /* an eventfd, readable after a kick() */
     mode_t             mode;     /* of files in the directory */

@@ -78,7 +78,8 @@ note_change(struct wq__side *s, uint32_t queue)
                                     memory_order_release);
 }
 
-/* `id` first: a process that is killed here leaves a free slot. */
+/* Ended first, then free: a process that is killed in between leaves a session
+ * that has ended. */
 static void
 free_slot(struct wq__side *s, int i)
 {
@@ -170,7 +171,10 @@ wq__side_renew(struct wq__side *s, int64_t now_ns, int64_t until_ns)
 
         while (was != WQ__SIDE_ENDED &&
                !atomic_compare_exchange_weak_explicit(
-                   &slot->until, &was, was > now_ns ? until_ns : WQ__SIDE_ENDED,
+                   &slot->until, &was,
+                   was <= now_ns    ? WQ__SIDE_ENDED
+                   : was < until_ns ? until_ns
+                                    : was, /* another thread was faster */
                    memory_order_seq_cst, memory_order_seq_cst))
             ;
         renewed = was > now_ns; /* ENDED is less than any time */
@@ -279,7 +283,8 @@ wq__side_all_sessions(struct wq__side *s)
     size_t n = 0;
 
     for (int i = 0; i < top(s); i++)
-        n += id_of(s, i) != 0 && until_of(s, i) != WQ__SIDE_ENDED;
+        n += id_of(s, i) != 0 && until_of(s, i) != WQ__SIDE_ENDED &&
+             !is_for_other(s, i);
     return n;
 }
 

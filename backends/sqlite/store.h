@@ -204,6 +204,8 @@ struct wq__sqlite {
     int64_t bucket_ns;
     int     wal_frames; /* in the WAL after the last commit */
 
+    unsigned char key[WQ_KEY_MAX]; /* of a row whose statement was reset */
+
     int checkpoint_at; /* wal_frames from which on a checkpoint may be due */
 };
 

@@ -574,8 +574,8 @@ WQ_API void wq_destroy(wq_queue *q);
  *
  * A key that is READY already is not added twice. A HELD key becomes DIRTY: at
  * its wq_done() it becomes READY, at the tail. The bytes are copied. A DEAD key
- * of a shared queue stays DEAD, and the add is WQ_OK: wq_add_one() with `results`
- * tells (WQ_ADDED_DEAD). [S-13]
+ * of a shared queue stays DEAD, and the add is WQ_OK: wq_add_one() with
+ * `results` tells (WQ_ADDED_DEAD). [S-13]
  *
  * Returns WQ_OK;
  *   WQ_ESHUTDOWN  after wq_shutdown();

@@ -294,6 +294,20 @@ class Queues(Shared):
         self.assertEqual(os.listdir(self.dir), [])
 
 
+class Restored(Shared):
+    def test_file_that_was_restored_is_counted_anew(self):
+        self.done("add", "a", "b", "c")
+        path = self.path("queue.db")
+        with open(path, "rb") as file:
+            copy = file.read()
+        self.done("remove", "a", "b", "c")
+        with open(path, "r+b") as file:  # as cp does: the same inode
+            file.write(copy)
+            file.truncate(len(copy))
+        self.assertEqual(self.counts(), (3, 0, 0, 0))
+        self.assertEqual(self.done("get", "--timeout=0"), b"a\n")
+
+
 class Refused(Shared):
     def each(self, said, **rest):
         for verb, operands in VERBS.items():

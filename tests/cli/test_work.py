@@ -48,6 +48,24 @@ class Work(Shared):
                         "echo", keys=b"not read\n")
         self.assertEqual((ended.status, ended.out), (0, b"a\n"))
 
+    def test_idle_worker_takes_a_key_beside_a_busy_one(self):
+        workers = [self.waiting("-P1") for _ in range(2)]
+        until(lambda: os.path.exists(self.path("queue.db")), "the file")
+        # Other handles must not open and close: that would wake all workers.
+        adder = self.begin("add", stdin=subprocess.PIPE)
+        for key in "abcde":
+            adder.stdin.write(key.encode() + b"\n")
+            adder.stdin.flush()
+            until(lambda: key in self.begun(), "the run of " + key)
+            if key != "a":  # its worker is busy
+                self.let_go(key)
+                until(lambda: ["end", key] in [line[:2] for line in self.log()],
+                      "the end of " + key)
+        self.let_go("a")
+        self.ends(adder)
+        for worker in workers:
+            worker.terminate()
+
     def test_work_waits_for_keys(self):
         worker = self.worker()
         until(lambda: os.path.exists(self.path("queue.db")), "the file")

@@ -8,9 +8,6 @@
 
 #include <wq/inspect.h>
 
-wq_err wq_check(wq_queue *q, void (*problem)(void *ctx, const char *text),
-                void     *ctx);
-
 static inline void
 audit_print(void *n, const char *text)
 {

@@ -172,7 +172,7 @@ TEST(directory_that_does_not_exist_is_reported)
 {
     (void)snprintf(at.db, sizeof at.db, "%s/none/queue.db", at.dir);
     struct actor *a = actor_start();
-    assert_err(actor_do(a, do_open, ""), WQ_EAWAY);
+    assert_err(actor_do(a, do_open, ""), WQ_ENOTFOUND);
     assert_true(actor_do(a, do_has_message, ""));
     assert_err(actor_do(a, do_open, "create=no"), WQ_ENOTFOUND);
 }

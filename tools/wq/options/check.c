@@ -83,9 +83,6 @@ check_run(const struct options *o)
         {o->listen && !WQ_HTTP,
          "--listen: not available: wq was built without libmicrohttpd"},
         {o->until_empty && !o->shared, "--until-empty: needs --queue=URL"},
-        {o->verb == VERB_RUN && o->shared && !o->n_files && !o->list,
-         "with --queue, standard input is read only if -a - names it; to run "
-         "the keys of the queue, use wq work"},
         {o->shared && o->pending_file,
          "--pending-file: cannot be combined with --queue: keys that are left "
          "stay in the queue"},

@@ -11,6 +11,8 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <wq/inspect.h>
 
@@ -245,6 +247,18 @@ open_queue(struct runner *runner)
     return true;
 }
 
+/* Whoever pipes keys to `wq run --queue` expects that they are read. */
+static void
+warn_of_input(const struct options *options)
+{
+    struct stat in;
+
+    if (options->verb == VERB_RUN && options->shared && !options->n_files &&
+        !options->list && fstat(STDIN_FILENO, &in) == 0 &&
+        (S_ISFIFO(in.st_mode) || S_ISREG(in.st_mode)))
+        report("with --queue, standard input is not read; -a - reads it");
+}
+
 static bool
 open_inputs(struct runner *runner)
 {
@@ -253,6 +267,7 @@ open_inputs(struct runner *runner)
     const char          **files = options->files;
     size_t                n = options->n_files;
 
+    warn_of_input(options);
     if (n == 0 && !options->list && !options->shared) {
         files = stdin_only;
         n = 1;

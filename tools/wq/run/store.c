@@ -162,7 +162,9 @@ result_of(const struct run *run)
 static wq_err
 finish(struct runner *runner, struct run *run)
 {
-    if (run->outcome != OUTCOME_RETRY || !run->result.requeue)
+    /* A hold that was lost must change nothing: the finish alone says so. */
+    if (run->outcome != OUTCOME_RETRY || !run->result.requeue ||
+        wq_hold_left(runner->q, run->item) == 0)
         return wq_finish(runner->q, run->item, result_of(run));
     if (!run->deferred) {
         const wq_err err = count_and_defer(runner, run);
