@@ -198,11 +198,11 @@ def bench(cluster, client, widgets, widgets_go):
                     statistics.median(values), min(values), max(values))))
         print("| %s | %s |" % (title, " | ".join(cells)))
     print("\n| %d objects, 4 workers, median of %d rounds (least to most) "
-          "| C, wq | Go, client-go |\n|---|---|---|" % (OBJECTS, ROUNDS))
+          "| C, wq | Go, client-go |\n|---|--:|--:|" % (OBJECTS, ROUNDS))
     row("start until all have converged, s", "cold", "%.2f")
     row("all changed once more, until converged, s", "live", "%.2f")
-    row("reconciles, both", "runs", "%d")
-    row("processor time, both, s", "cpu", "%.2f")
+    row("reconciles, of both", "runs", "%d")
+    row("processor time, of both, s", "cpu", "%.2f")
     row("peak resident memory, MiB", "mib", "%.1f")
     row("at the end without pages of files, MiB", "anonymous", "%.1f")
 

@@ -7,7 +7,7 @@
 //	           [--port N] [--resync DURATION]
 //
 // It sets status.size of every Widget to its spec.size. Its settings are those
-// of the C controller: the same number of workers, the same backoff, no limit on
+// of the C controller: the same number of workers, the same delays, no limit on
 // the rate of requests (client-go's default is 5 a second). managedFields are
 // removed from the cache, as there. /metrics has the counter
 // widgets_reconciles_total.
