@@ -20,7 +20,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test test-qemu test-musl run bench bench-command bench-shared bench-sqlite soak fuzz mutants protocol cov lint format install deps clean help
+.PHONY: build test test-qemu test-musl run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
@@ -70,6 +70,16 @@ bench-sqlite: build ## compare queues in SQLite files with SQLite and other queu
 	$(Q)scripts/deps.sh bench
 	$(Q)scripts/bench-sqlite.sh $(ARGS)
 
+bench-kubernetes: ## compare the Kubernetes controller with one in Go
+	$(Q)scripts/deps.sh build e2e
+	$(build) release -DWQ_TESTS=OFF
+	$(Q)scripts/e2e_kubernetes.sh bench
+
+e2e-kubernetes: ## run the Kubernetes controller against a real API server
+	$(Q)scripts/deps.sh build e2e
+	$(build) release -DWQ_TESTS=OFF
+	$(Q)scripts/e2e_kubernetes.sh test
+
 soak: ## run the stress tests of the queues for SOAK_SECONDS each
 	$(Q)scripts/deps.sh build test
 	$(build) release -DWQ_TESTS=ON
@@ -108,7 +118,7 @@ install: ## install to PREFIX (/usr/local) under DESTDIR
 	$(build) release -DWQ_TESTS=OFF "-DCMAKE_INSTALL_PREFIX=$(PREFIX)"
 	$(Q)cmake --install build/release
 
-deps: ## install the tools of all targets except test-qemu and test-musl
+deps: ## install the tools of all targets but test-qemu, test-musl, *-kubernetes
 	$(Q)scripts/deps.sh
 
 clean: ## remove build/
@@ -116,5 +126,5 @@ clean: ## remove build/
 
 help: ## list the targets
 	@sed -n '6,8s/^# *//p' Makefile
-	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^[a-z0-9%-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' \
 	    Makefile

@@ -4,7 +4,7 @@
 # apt-get.
 #
 #     deps.sh [GROUP...]    groups of the table below; none: all but
-#                          qemu and musl, which are large
+#                          qemu, musl and e2e, which are large
 #
 # If nothing is missing it prints nothing, changes nothing and needs no root
 # rights. A required package that cannot be installed is an error; an optional
@@ -33,6 +33,9 @@ test   optional  libuv1-dev          module libuv
 test   optional  libevent-dev        module libevent_core
 test   optional  libglib2.0-dev      module glib-2.0
 test   optional  libmicrohttpd-dev   module libmicrohttpd
+test   optional  libcurl4-openssl-dev  module libcurl
+test   optional  libjansson-dev      module jansson
+test   optional  openssl             cmd openssl
 test   optional  python3             cmd python3
 test   optional  sqlite3             cmd sqlite3
 test   optional  parallel            cmd parallel
@@ -64,6 +67,12 @@ qemu   optional  libc6-dev-armel-cross  file /usr/arm-linux-gnueabi/include/stdi
 qemu   optional  xz-utils            cmd xz
 musl   optional  musl-tools          cmd musl-gcc
 musl   optional  xz-utils            cmd xz
+e2e    required  etcd-server         cmd etcd
+e2e    required  libcurl4-openssl-dev  module libcurl
+e2e    required  libjansson-dev      module jansson
+e2e    required  libmicrohttpd-dev   module libmicrohttpd
+e2e    required  pkgconf             cmd pkg-config
+e2e    required  python3             cmd python3
 bench  optional  pkgconf             cmd pkg-config
 bench  optional  libglib2.0-dev      module glib-2.0
 bench  optional  gnuplot-nox         cmd gnuplot

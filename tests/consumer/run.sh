@@ -118,6 +118,39 @@ sqlite_find_package() {
     run ./static static
 }
 
+# The Kubernetes controller, which needs three more libraries: its directory is
+# all that is needed.
+need_kubernetes() {
+    need pkg-config
+    kubernetes=$here/../../examples/kubernetes
+    pkg-config --exists libcurl jansson libmicrohttpd ||
+        skip "libcurl, jansson or libmicrohttpd is not installed"
+}
+
+kubernetes_runs() {
+    readelf -d widgets | grep -q 'NEEDED.*libwq\.so'
+    find_stage_library
+    ./widgets --help | grep '^usage: widgets'
+}
+
+kubernetes_pkgconfig() {
+    need_kubernetes
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    eval "set -- $(pkg-config --cflags --libs wq libcurl jansson libmicrohttpd)"
+    # shellcheck disable=SC2086
+    $CC -O2 $strict "$kubernetes"/*.c -o widgets "$@"
+    kubernetes_runs
+}
+
+kubernetes_find_package() {
+    need_kubernetes
+    cmake -S "$kubernetes" -B . -D "CMAKE_PREFIX_PATH=$stage" \
+        -D CMAKE_BUILD_TYPE=Debug >/dev/null
+    cmake --build . >/dev/null
+    kubernetes_runs
+}
+
 find_package_in() {
     cmake -S "$here/find_package" -B . -D "language=$1" \
         -D "CMAKE_PREFIX_PATH=$stage" -D CMAKE_BUILD_TYPE=Debug >/dev/null
