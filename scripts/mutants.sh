@@ -323,7 +323,6 @@ cancel-kick    src/shared/call.h     shared_races           /^wq__engine_kick(/,
 cancel-fd      src/shared/call.h     shared_races           /^wq__engine_fd(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
 cancel-close   src/shared/call.h     shared_races           /^wq__engine_close(/,/^}/s/wq__cancel_off()/PTHREAD_CANCEL_ENABLE/
 lost-drain     src/shared/stop.c     shared_races           /^is_drained(/,/^}/s/s->holds.lent == s->holds.lost/s->holds.lent == 0/
-lost-wake      src/shared/sleep.c    shared_races           s/ \&\& s->holds.lent == s->holds.lost)/ \&\& s->holds.lent == 0)/
 lost-batch     src/shared/combine.c  shared_races           /^lead(/,/^}/{/^    wake_posts(answered, self);/d;s/^    wq__shared_report_changes(s);/& wake_posts(answered, self);/;}
 finish-trips   src/shared/finish.c   shared_races           /^finish_many(/,/^}/s/^    if (n > AT_HAND)$/    for (; !errs \&\& n > 1; n--) (void)finish_all(s, items + n - 1, results, all, NULL, at_hand, 1); &/
 shared-conn    src/shared/view.c     shared_handles         s/out->connects = s->session + 1;/out->connects = 1;/

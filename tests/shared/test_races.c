@@ -630,6 +630,26 @@ TEST(lost_loan_does_not_block_a_drain)
     assert_err(wq_done(f.a, lost), WQ_ELOST);
 }
 
+/* S-06: the thread that listens waits for something else, and listens on. */
+TEST(lost_loan_wakes_a_drain_beside_a_wait)
+{
+    add(f.a, "k");
+    wq_item *lost = take_key(f.a, "k");
+    add(f.b, "x");
+    wq_item *busy = take_key(f.b, "x");
+
+    struct worker *idle = worker_start(await_idle_a, NULL);
+    worker_await_blocked(idle);
+    struct worker *drain = worker_drain(f.a);
+    worker_await_blocked(drain);
+    memory_store_end_session(f.engines[0]);
+    work_on(f.c, "k");
+    assert_err(worker_join(drain), WQ_OK);
+    assert_err(wq_done(f.b, busy), WQ_OK);
+    assert_err(worker_join(idle), WQ_OK);
+    assert_err(wq_done(f.a, lost), WQ_ELOST);
+}
+
 static struct {
     struct tally returned; /* calls of the same batch */
     atomic_int   waited;   /* callbacks that saw one return */
@@ -727,5 +747,6 @@ WQ_TESTS(with_handles(sleeper_that_is_woken_to_listen_notices_the_end),
          with_handles(thread_cancelled_while_it_listens_returns_first),
          with_handles(thread_cancelled_in_a_destroy_returns_first),
          with_leases(lost_loan_does_not_block_a_drain),
+         with_leases(lost_loan_wakes_a_drain_beside_a_wait),
          with_leases(callback_of_a_loss_delays_no_call_of_its_batch),
          with_handles(finish_of_many_is_one_call_of_the_engine));
