@@ -552,7 +552,6 @@ TEST(pool_has_its_threads_and_a_watchdog_if_needed)
 
 /* ---- stats --------------------------------------------------------------- */
 
-/* PW-21 */
 static bool
 one_is_done(void *unused)
 {
@@ -560,6 +559,7 @@ one_is_done(void *unused)
     return pool_stats().done == 1;
 }
 
+/* PW-21 */
 TEST(stats_count_threads_and_results)
 {
     start_busy(2, "foo");
