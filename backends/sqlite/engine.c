@@ -127,7 +127,9 @@ prepare_commit(struct wq__sqlite *e)
     return !err && e->wrote ? wq__sqlite_reserve(e) : err;
 }
 
-/* A process that is killed in the middle leaves counts that are not valid. */
+/* A process that is killed in the middle leaves counts that are not valid. Only
+ * the compiler must not change the order: the processor finishes the stores of
+ * all instructions before the one at which the process ends. */
 static void
 store_counts(const struct wq__sqlite *e, struct wq__side_counts *counts)
 {
@@ -135,7 +137,7 @@ store_counts(const struct wq__sqlite *e, struct wq__side_counts *counts)
 
     mine.valid = 0;
     *counts = mine;
-    atomic_thread_fence(memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
     counts->valid = 1;
 }
 
