@@ -543,6 +543,17 @@ TEST(death_ends_the_wait)
     assert_int_equal(find_ended(f.a, 0, false), id);
 }
 
+/* Has the thread that waits looked at all sessions that there are? */
+static bool
+knows_all_sessions(struct wq__side *s)
+{
+    wq__lock_take(&s->lock);
+    const bool all =
+        s->members == atomic_load(&s->m->queues[QUEUE - 1].members);
+    wq__lock_release(&s->lock);
+    return all;
+}
+
 /* The session begins while the other one sleeps. */
 TEST(death_of_a_later_session_ends_the_wait)
 {
@@ -552,8 +563,7 @@ TEST(death_of_a_later_session_ends_the_wait)
     pthread_t     thread = start_wait(&took);
     struct child  c = start_session(&id);
     const int64_t from = wq__time_now();
-    while (f.a->members != atomic_load(&f.a->m->queues[QUEUE - 1].members) &&
-           wq__time_now() - from < STALL_NS)
+    while (!knows_all_sessions(f.a) && wq__time_now() - from < STALL_NS)
         (void)usleep(100);
     const int64_t killed = wq__time_now();
     kill_child(&c);
