@@ -50,7 +50,7 @@ struct options {
     bool                     help;
 };
 
-static void
+__attribute__((format(printf, 1, 2))) static void
 fail(const char *format, ...)
 {
     va_list arguments;
