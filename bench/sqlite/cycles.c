@@ -164,7 +164,7 @@ find_medians(size_t rounds)
 }
 
 static double
-rate(size_t sync, enum how how, size_t t)
+rate(size_t sync, size_t how, size_t t)
 {
     return figures[sync][how][t][RATE][0];
 }

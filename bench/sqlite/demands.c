@@ -17,7 +17,7 @@ static struct demand {
 
 static size_t len;
 
-static void
+__attribute__((format(printf, 2, 0))) static void
 note(struct demand d, const char *format, va_list args)
 {
     must(len < MOST_DEMANDS, "space for demands");
