@@ -103,7 +103,7 @@ real-time-hand src/memory/create.c   unit_memory            s/ \&\& !config->rea
 real-time-spin src/memory/create.c   unit_memory            s/wq__thread_processors() > 1 \&\& !config->real_time;/wq__thread_processors() > 1;/
 real-time-wake src/memory/gate.c     unit_wake_order        s/^    if (m->real_time) {/    if (0) {/
 destroy-lock   src/clock/sleepers.c  stress_destroy         s/^    wq__lock_take(lock); .. the waker has released.*/    wq__lock_assert_taken(lock);/
-layer-drain    src/layer/delaying.c  behaviour_layers_full  s/^        d->inner->backend->shutdown(d->inner);.*/        (void)0;/
+layer-drain    src/layer/delaying.c  behaviour_layers_full  s/^        d->layer.inner->backend->shutdown(.*/        (void)0;/
 cancel         src/port/cancel.h     stress_cancel          s/PTHREAD_CANCEL_DISABLE/PTHREAD_CANCEL_ENABLE/
 cancel-join    src/port/thread.c     behaviour_cancellation s/const int state = wq__cancel_off();/const int state = PTHREAD_CANCEL_ENABLE;/
 base64-bits    src/text/escape.c     unit_text              s/bits >> 12 \& 63/bits >> 12 \& 31/
@@ -214,7 +214,7 @@ layer-failures src/layer/rate_limiting.c behaviour_layers_verbs s/^    mine.requ
 layer-requeues src/layer/rate_limiting.c conformance_layers_full_inspect s/^        out->requeues = requeues;/        (void)requeues;/
 layer-undo     src/layer/rate_limiting.c behaviour_layers_verbs s/^        undo(l, keys, n);/        (void)0;/
 layer-undo-all src/layer/rate_limiting.c conformance_layers_full_add_with s/^            undo(l, keys, i);/            (void)0;/
-layer-shorter  src/layer/rate_limiting.c conformance_layers_full_add_with s/after_ns < delay_ns ? after_ns : delay_ns/false ? after_ns : delay_ns/
+layer-shorter  src/core/limited.h    conformance_layers_full_add_with s/after_ns < delay_ns ? after_ns : delay_ns/false ? after_ns : delay_ns/
 again-now      src/front/finish.c    unit_workers_results   s/return after_ns > 0 ? wq_add_after/return 1 ? wq_add_after/
 done-lost      src/workers/work.c    unit_workers_results   /^ends_loan(/,/^}/s/^    case WQ_ELOST:$//
 done-foreign   src/workers/work.c    unit_workers_results   /^ends_loan(/,/^}/s/^    case WQ_ESTATE:$//
@@ -334,7 +334,7 @@ image-loan     src/core/image.c      unit_image             /^expel_loan(/,/^}/s
 finish-stale   src/memory/finish.c   behaviour_finish       s/if (!wq__core_may_be_lent(\*item)) {/if (0) {/
 sqlite-sync    backends/sqlite/engine.c   sqlite_power     /^make_durable(/,/^}/s/^    if (!e->must_sync /    if (1 || !e->must_sync /
 sqlite-merged  backends/sqlite/ops.c      sqlite_kills     s/^    e->must_sync |= !err;/    e->must_sync |= !err \&\& e->wrote;/
-sqlite-promise backends/sqlite/ops.c      sqlite_power     /^settle(/,/^}/s/result.outcome != WQ_RESULT_DONE \&\&/result.outcome == WQ_RESULT_BACK \&\&/
+sqlite-promise backends/sqlite/ops.c      sqlite_power     /^must_be_durable(/,/^}/s/outcome != WQ_RESULT_DONE \&\&/outcome == WQ_RESULT_BACK \&\&/
 sqlite-full    backends/sqlite/database.c sqlite_power     s/? "PRAGMA synchronous=FULL"/? "PRAGMA synchronous=NORMAL"/
 sqlite-all     backends/sqlite/engine.c   sqlite_kills     s/ || e->sync == WQ_SQLITE_SYNC_LAZY ||/ || e->sync != WQ_SQLITE_SYNC_ADDS ||/
 sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    ++\*wq__side_commits(e->side);/    (void)0;/;s/^    \*counts = e->counts;/    ++*wq__side_commits(e->side); &/;}
@@ -345,12 +345,12 @@ sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_run
 sqlite-moved   backends/sqlite/engine.c   sqlite_files     s/^    err = check_file(e);/    (void)check_file;/
 sqlite-settle  backends/sqlite/engine.c   sqlite_deaths    s/err = wq__sqlite_settle_others(e, did);/(void)did;/
 sqlite-orphans backends/sqlite/engine.c   sqlite_power     s/^        err = wq__sqlite_adopt_orphans(e);/        (void)0;/
-sqlite-return  backends/sqlite/ops.c      sqlite_deaths    s/^        err = give_back(e, &x, x.item->priority);/        end_loan(e, \&x);/
-sqlite-dirty   backends/sqlite/ops.c      sqlite_deaths    /^wq__sqlite_give_back(/,/^}/s/^        err = give_back(e, &x, x.item->priority);/        (void)wq__core_remove(\&e->scratch, key, hash_of(e, key), e->now_ns); &/
+sqlite-return  backends/sqlite/ops.c      sqlite_deaths    s/^        err = give_back(&x, x.item->priority);/        end_loan(\&x);/
+sqlite-dirty   backends/sqlite/ops.c      sqlite_deaths    /^wq__sqlite_give_back(/,/^}/s/^        err = give_back(&x, x.item->priority);/        (void)wq__core_remove(\&e->scratch, key, hash_of(e, key), e->now_ns); &/
 sqlite-expiry  backends/sqlite/ops.c      sqlite_deaths    s/x.row.expiries += expired;/(void)0;/
-sqlite-success backends/sqlite/ops.c      sqlite_deaths    /^    case WQ_RESULT_DONE:/,/^        return WQ_OK;/s/x->row.expiries = 0;/(void)0;/
+sqlite-success backends/sqlite/ops.c      sqlite_deaths    /^forget(/,/^}/s/x->row.expiries = 0;/(void)0;/
 sqlite-fence   backends/sqlite/ops.c      sqlite_io_faults s/^           row->image.fence == fence;/           fence;/
-sqlite-scratch backends/sqlite/ops.c      sqlite_io_faults s/^    e->scratch.imported_runs = m->imported_runs;/    (void)0;/
+sqlite-scratch backends/sqlite/ops.c      sqlite_io_faults s/^    e->scratch.tally = m->tally;/    (void)0;/
 sqlite-made    backends/sqlite/database.c sqlite_kills     s/\*empty = !application \&\& !version \&\& !tables;/*empty = !application \&\& !version \&\& !tables; int64_t n = 0; (void)read_number(db, "PRAGMA page_count", \&n); *empty = n == 0;/
 '
 

@@ -31,6 +31,7 @@
 
 #include "core/mem.h"
 #include "error/error.h"
+#include "shared/op.h"
 #include "store.h"
 
 /* Pages in the WAL from which on a batch moves them to the database: as many as
@@ -72,7 +73,7 @@ reset(struct wq__sqlite *e)
     e->now_ns = e->base.clock->now(e->base.clock);
     e->made_ready = 0;
     e->wrote = e->must_sync = e->stale_next = e->more_to_do = false;
-    e->has_bucket = e->bucket_moved = false;
+    e->bucket.read = e->bucket.moved = false;
     e->buries = 0;
     e->number = *wq__side_last_number(e->side);
     e->counts = *wq__side_counts(e->side, e->queue);
@@ -376,18 +377,6 @@ ensure_session(struct wq__sqlite *e, bool *lost)
     return replace_session(e, ended);
 }
 
-static void
-count(struct wq__did *did, const struct wq__tally *before,
-      const struct wq__tally *after)
-{
-    did->adds += after->adds - before->adds;
-    did->merged += after->merged - before->merged;
-    did->gets += after->gets - before->gets;
-    did->removed += after->removed - before->removed;
-    did->deferred += after->deferred - before->deferred;
-    did->drops += after->drops - before->drops;
-}
-
 static int64_t
 next_of(struct wq__sqlite *e)
 {
@@ -418,7 +407,7 @@ carry_out(struct wq__sqlite *e, struct wq__op *batch, struct wq__pulse *pulse)
         err = wq__sqlite_refresh_next(e);
     if (err)
         return abandon(e, err);
-    count(&pulse->did, &before, &e->scratch.tally);
+    wq__did_count(&pulse->did, &before, &e->scratch.tally);
     pulse->ready = e->counts.ready;
     pulse->held = e->counts.held;
     pulse->dirty = e->counts.dirty;
@@ -607,16 +596,6 @@ sqlite_close(struct wq__engine *base, bool forked)
 }
 
 const struct wq__engine_ops wq__sqlite_ops = {
-    .name = "sqlite",
-    .run = sqlite_run,
-    .reconcile = sqlite_reconcile,
-    .wait = sqlite_wait,
-    .kick = sqlite_kick,
-    .fd = sqlite_fd,
-    .close = sqlite_close,
-};
-
-const struct wq__engine_ops wq__sqlite_lease_ops = {
     .name = "sqlite",
     .run = sqlite_run,
     .renew = sqlite_renew,

@@ -97,9 +97,8 @@ read_bucket(struct wq__sqlite *e, const struct wq__rate *rate)
     if (sqlite3_column_type(s, 0) == SQLITE_NULL)
         level = wq__fill_full(rate);
     (void)sqlite3_reset(s);
-    e->bucket_tokens = level.tokens;
-    e->bucket_ns = level.last_ns;
-    e->has_bucket = true;
+    e->bucket.level = level;
+    e->bucket.read = true;
     return WQ_OK;
 }
 
@@ -107,34 +106,32 @@ static wq_err
 take_common(struct wq__sqlite *e, int64_t *delay_ns)
 {
     const struct wq__rate rate = {spec_of(e)->rate, spec_of(e)->burst};
-    const wq_err          err = e->has_bucket ? WQ_OK : read_bucket(e, &rate);
+    const wq_err          err = e->bucket.read ? WQ_OK : read_bucket(e, &rate);
 
     if (err)
         return err;
-    struct wq__fill level = {e->bucket_tokens, e->bucket_ns};
-    *delay_ns = take(&rate, &level, e->now_ns);
-    e->bucket_moved |=
-        level.tokens != e->bucket_tokens || level.last_ns != e->bucket_ns;
-    e->bucket_tokens = level.tokens;
-    e->bucket_ns = level.last_ns;
+    const struct wq__fill before = e->bucket.level;
+    *delay_ns = take(&rate, &e->bucket.level, e->now_ns);
+    e->bucket.moved |= e->bucket.level.tokens != before.tokens ||
+                       e->bucket.level.last_ns != before.last_ns;
     return WQ_OK;
 }
 
 wq_err
 wq__sqlite_save_bucket(struct wq__sqlite *e)
 {
-    if (!e->bucket_moved)
+    if (!e->bucket.moved)
         return WQ_OK;
     sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_SET_BUCKET);
     if (s) {
         (void)sqlite3_bind_int64(s, 1, e->queue);
-        (void)sqlite3_bind_double(s, 2, e->bucket_tokens);
-        (void)sqlite3_bind_int64(s, 3, e->bucket_ns);
+        (void)sqlite3_bind_double(s, 2, e->bucket.level.tokens);
+        (void)sqlite3_bind_int64(s, 3, e->bucket.level.last_ns);
     }
     if (!s || wq__db_step(s) != SQLITE_DONE)
         return wq__db_error(&e->db, "write to");
     e->wrote = true;
-    e->bucket_moved = false;
+    e->bucket.moved = false;
     return WQ_OK;
 }
 

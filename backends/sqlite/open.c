@@ -102,7 +102,7 @@ make_engine(const char *path, const wq_sqlite_options *o,
         free(copy);
         return NULL;
     }
-    e->base.ops = lease ? &wq__sqlite_lease_ops : &wq__sqlite_ops;
+    e->base.ops = &wq__sqlite_ops;
     e->base.lease_ns = lease ? o->lease_ns : 0;
     e->terms = *terms;
     e->terms.max_expiries = o->max_expiries == UINT_MAX ? 0 : o->max_expiries;

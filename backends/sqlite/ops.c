@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/span.h"
+#include "core/limited.h"
 #include "error/error.h"
+#include "shared/op.h"
 #include "store.h"
 
 /* ---- errors --------------------------------------------------------------- */
@@ -48,22 +49,6 @@ struct addition {
     unsigned retries;  /* WQ_EGIVENUP */
 };
 
-/* Does the policy decide without the limiter? As apply_policy() of
- * memory/limited.c. */
-static void
-apply_policy(const struct wq__sqlite *e, wq_key key, struct wq__prepared *p)
-{
-    const unsigned policy = e->terms.retry;
-    const unsigned states = wq__core_states(&e->scratch, key, hash_of(e, key));
-
-    if (policy & WQ_RETRY_FAILURES_ONLY && !(states & WQ__HELD))
-        p->at_once = true;
-    else if (policy & WQ_RETRY_ONCE && states & WQ__BACKOFF)
-        p->skip = true;
-    else
-        p->limited = true;
-}
-
 /* Has the key had all its retries? */
 static bool
 is_given_up(const struct wq__sqlite *e, const struct wq__row *row,
@@ -73,34 +58,14 @@ is_given_up(const struct wq__sqlite *e, const struct wq__row *row,
     return e->terms.max_retries && *retries >= e->terms.max_retries;
 }
 
-static wq_err
-query_limiter(struct wq__sqlite *e, struct wq__row *row, int64_t after_ns,
-              struct wq__prepared *p)
-{
-    int64_t      delay_ns;
-    const wq_err err = wq__sqlite_when(e, row, &delay_ns);
-
-    if (err)
-        return err;
-    p->delay = delay_ns;
-    if (after_ns != 0 && after_ns < delay_ns) /* 0: not set */
-        delay_ns = after_ns;
-    p->at_once = delay_ns <= 0;
-    p->at = wq__span_add(e->now_ns, delay_ns);
-    return WQ_OK;
-}
-
+/* What the add means for the core. */
 static struct wq__how
 translate(const struct wq__sqlite *e, const wq_add_options *options)
 {
+    if (options->rate_limited)
+        return wq__limited_how(options, e->terms.retry, e->now_ns);
     struct wq__how how = wq__how_of(options);
-
     how.now = e->now_ns;
-    if (options->rate_limited) {
-        how.kind = WQ__ADD_AT;
-        how.backoff = true;
-        how.respect = e->terms.retry & WQ_RETRY_FAILURES_ONLY;
-    }
     return how;
 }
 
@@ -116,14 +81,15 @@ add_imported(struct wq__sqlite *e, const wq_add_options *options, wq_key key,
     if (!options->rate_limited)
         p.at = wq__span_add(e->now_ns, options->after_ns);
     else
-        apply_policy(e, key, &p);
+        wq__limited_decide(e->terms.retry,
+                           wq__core_states(&e->scratch, key, p.hash), &p);
     if (p.limited) {
         if (is_given_up(e, row, &out->retries))
             return WQ_EGIVENUP;
-        const wq_err err = query_limiter(e, row, options->after_ns, &p);
+        const wq_err err = wq__sqlite_when(e, row, &out->delay_ns);
         if (err)
             return err;
-        out->delay_ns = p.delay;
+        wq__limited_set(&p, out->delay_ns, options->after_ns, e->now_ns);
     }
     const wq_err err =
         wq__core_add_with(&e->scratch, &how, &key, &p, 1, NULL, NULL);
@@ -164,13 +130,11 @@ forget_key(struct wq__sqlite *e, wq_key key)
 
 /* What must be put back if an operation fails. */
 struct moment {
-    struct wq__side_counts counts;
-    struct wq__tally       tally;
-    uint64_t               imported_runs, imported_loans;
-    size_t                 made_ready;
-    bool                   stale_next, has_bucket, bucket_moved;
-    double                 bucket_tokens;
-    int64_t                bucket_ns;
+    struct wq__side_counts   counts;
+    struct wq__tally         tally;
+    size_t                   made_ready;
+    bool                     stale_next;
+    struct wq__sqlite_bucket bucket;
 };
 
 static struct moment
@@ -179,14 +143,9 @@ remember(const struct wq__sqlite *e)
     return (struct moment){
         .counts = e->counts,
         .tally = e->scratch.tally,
-        .imported_runs = e->scratch.imported_runs,
-        .imported_loans = e->scratch.imported_loans,
         .made_ready = e->made_ready,
         .stale_next = e->stale_next,
-        .has_bucket = e->has_bucket,
-        .bucket_moved = e->bucket_moved,
-        .bucket_tokens = e->bucket_tokens,
-        .bucket_ns = e->bucket_ns,
+        .bucket = e->bucket,
     };
 }
 
@@ -195,14 +154,9 @@ put_back(struct wq__sqlite *e, const struct moment *m)
 {
     e->counts = m->counts;
     e->scratch.tally = m->tally;
-    e->scratch.imported_runs = m->imported_runs;
-    e->scratch.imported_loans = m->imported_loans;
     e->made_ready = m->made_ready;
     e->stale_next = m->stale_next;
-    e->has_bucket = m->has_bucket;
-    e->bucket_moved = m->bucket_moved;
-    e->bucket_tokens = m->bucket_tokens;
-    e->bucket_ns = m->bucket_ns;
+    e->bucket = m->bucket;
 }
 
 static wq_err
@@ -313,34 +267,21 @@ add(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
 
 /* ---- gets ----------------------------------------------------------------- */
 
-static bool
-is_held_back(const struct wq__op *op)
-{
-    const struct wq__op *finish = op->as.get.unless_failed;
-
-    return finish && finish->err != WQ_OK && finish->err != WQ_EGIVENUP;
-}
-
 /* Hand out the key of a row that is in the scratch core, READY. */
 static wq_err
 hand_out_imported(struct wq__sqlite *e, const struct wq__op *op,
                   struct wq__row *row)
 {
-    struct wq__handed handed;
-    wq_item           next, *item;
-    wq_err            err =
-        wq__core_prepare_get(&e->scratch, e->now_ns, &next, &handed.waited_ns);
+    wq_item next, *item;
+    int64_t waited_ns;
+    wq_err  err =
+        wq__core_prepare_get(&e->scratch, e->now_ns, &next, &waited_ns);
 
+    if (!err)
+        err = wq__op_hand_out(op, &e->scratch, e->now_ns, &next, waited_ns,
+                              wq__sqlite_requeues(e, row), &item);
     if (err)
         return err;
-    handed.key = next.key;
-    handed.priority = next.priority;
-    handed.fence = next.fence;
-    handed.requeues = wq__sqlite_requeues(e, row);
-    err = op->as.get.take ? op->as.get.take(op->as.get.ctx, &handed) : WQ_OK;
-    if (err)
-        return err;
-    (void)wq__core_get(&e->scratch, e->now_ns, &item); /* prepared */
     row->owner = e->holder;
     return WQ_OK;
 }
@@ -383,7 +324,7 @@ get(struct wq__sqlite *e, struct wq__op *op)
     wq_err err = WQ_OK;
 
     op->as.get.n = 0;
-    if (is_held_back(op))
+    if (wq__op_is_held_back(op))
         return WQ_OK;
     while (!err && op->as.get.n < op->as.get.max) {
         err = hand_out(e, op);
@@ -422,26 +363,65 @@ resume(struct wq__sqlite *e, struct wq__op *op)
 /* A hold that ends: the row as it was and as it will be, and its loan in the
  * scratch core. */
 struct ending {
-    wq_key         key;
-    struct wq__row before, row;
-    wq_item       *item;
+    struct wq__sqlite *e;
+    wq_key             key;
+    struct wq__row     before, row;
+    wq_item           *item;
 };
 
 static void
-end_loan(struct wq__sqlite *e, const struct ending *x)
+end_loan(void *hold)
 {
-    int64_t work;
+    struct ending     *x = hold;
+    struct wq__sqlite *e = x->e;
+    int64_t            work;
 
     (void)wq__core_done(&e->scratch, x->item, e->now_ns, &work);
 }
 
-/* The key becomes DEAD, without any other state. The loan ends at the end of
- * time, so that no cooldown keeps the record. */
 static void
-bury(struct wq__sqlite *e, struct ending *x)
+forget(void *hold, bool succeeded)
 {
-    const int priority = x->item->priority;
-    int64_t   work;
+    struct ending *x = hold;
+
+    wq__sqlite_forget(&x->row);
+    if (succeeded)
+        x->row.expiries = 0;
+}
+
+static wq_err
+add_again(void *hold, const wq_add_options *how, int64_t *delayed,
+          unsigned *retries)
+{
+    struct ending  *x = hold;
+    struct addition addition = {.retries = 0};
+    const wq_err    err = add_imported(x->e, how, x->key, &x->row, &addition);
+
+    *delayed = addition.delay_ns;
+    *retries = addition.retries;
+    return err;
+}
+
+static wq_err
+give_back(void *hold, int priority)
+{
+    struct ending *x = hold;
+    const wq_err   err =
+        wq__core_give_back(&x->e->scratch, x->item, priority, x->e->now_ns);
+
+    if (!err)
+        end_loan(x);
+    return err;
+}
+
+/* The loan ends at the end of time, so that no cooldown keeps the record. */
+static wq_err
+bury(void *hold)
+{
+    struct ending     *x = hold;
+    struct wq__sqlite *e = x->e;
+    const int          priority = x->item->priority;
+    int64_t            work;
 
     (void)wq__core_remove_at_done(&e->scratch, x->key, hash_of(e, x->key),
                                   true);
@@ -453,98 +433,22 @@ bury(struct wq__sqlite *e, struct ending *x)
     x->row.expiries = 0;
     x->row.image.priority = priority;
     x->row.image.since_ns = e->now_ns;
-}
-
-static wq_err
-retry(struct wq__sqlite *e, struct wq__op *op, struct ending *x, int priority,
-      struct wq__did *did)
-{
-    const wq_add_options options = {
-        .size = sizeof options, .priority = priority, .rate_limited = true};
-    struct addition addition;
-    const wq_err    err = add_imported(e, &options, x->key, &x->row, &addition);
-
-    if (err == WQ_EGIVENUP) {
-        op->as.finish.retries = addition.retries;
-        bury(e, x);
-        wq__sqlite_forget(&x->row);
-        did->drops++;
-        return err;
-    }
-    if (err)
-        return err;
-    op->as.finish.delayed = addition.delay_ns;
-    end_loan(e, x);
     return WQ_OK;
 }
 
-static wq_err
-run_after(struct wq__sqlite *e, const struct wq__op *op, struct ending *x,
-          int priority)
-{
-    const int64_t        after_ns = op->as.finish.result.after_ns;
-    const wq_add_options options = {.size = sizeof options,
-                                    .priority = priority,
-                                    .after_ns = after_ns > 0 ? after_ns : 0};
-    struct addition      addition;
-    const wq_err err = add_imported(e, &options, x->key, &x->row, &addition);
+static const struct wq__settler settler = {
+    .end = end_loan,
+    .forget = forget,
+    .add = add_again,
+    .give_back = give_back,
+    .bury = bury,
+};
 
-    if (err)
-        return err;
-    end_loan(e, x);
-    wq__sqlite_forget(&x->row);
-    x->row.expiries = 0;
-    return WQ_OK;
-}
-
-static wq_err
-give_back(struct wq__sqlite *e, struct ending *x, int priority)
-{
-    const wq_err err =
-        wq__core_give_back(&e->scratch, x->item, priority, e->now_ns);
-
-    if (!err)
-        end_loan(e, x);
-    return err;
-}
-
-/* Is the answer one after which the row must be written? */
+/* A lost DONE or DROP only means that the key runs again. */
 static bool
-has_ended(wq_err err)
+must_be_durable(wq_outcome outcome)
 {
-    return err == WQ_OK || err == WQ_EGIVENUP;
-}
-
-static wq_err
-settle(struct wq__sqlite *e, struct wq__op *op, struct ending *x,
-       struct wq__did *did)
-{
-    const wq_result result = op->as.finish.result;
-    const int       priority =
-        result.prioritized ? result.priority : x->item->priority;
-
-    e->must_sync |=
-        result.outcome != WQ_RESULT_DONE && result.outcome != WQ_RESULT_DROP;
-    switch (result.outcome) {
-    case WQ_RESULT_DONE:
-        end_loan(e, x);
-        wq__sqlite_forget(&x->row);
-        x->row.expiries = 0;
-        return WQ_OK;
-    case WQ_RESULT_AFTER:
-        return run_after(e, op, x, priority);
-    case WQ_RESULT_DROP:
-        end_loan(e, x);
-        return WQ_OK;
-    case WQ_RESULT_BACK:
-        return give_back(e, x, priority);
-    case WQ_RESULT_BURY:
-        bury(e, x);
-        return WQ_OK;
-    case WQ_RESULT_RETRY:
-    default:
-        return retry(e, op, x, priority, did);
-    }
+    return outcome != WQ_RESULT_DONE && outcome != WQ_RESULT_DROP;
 }
 
 /* DEAD rows were exported by bury(). */
@@ -569,7 +473,7 @@ is_held_by_us(const struct wq__sqlite *e, const struct wq__row *row,
 static wq_err
 finish(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
 {
-    struct ending x = {.key = op->as.finish.key};
+    struct ending x = {.e = e, .key = op->as.finish.key};
     wq_err        err = wq__row_find(e, x.key, &x.before);
 
     if (err)
@@ -580,9 +484,10 @@ finish(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
     const uint64_t dones = e->scratch.tally.dones;
     err = wq__row_import(e, x.key, &x.before, &x.item);
     if (!err)
-        err = settle(e, op, &x, did);
-    if (!has_ended(err))
+        err = wq__op_settle(&settler, &x, op, x.item->priority, did);
+    if (!wq__op_has_ended(err))
         return abandon(e, x.key, err);
+    e->must_sync |= must_be_durable(op->as.finish.result.outcome);
     did->dones += e->scratch.tally.dones - dones;
     const wq_err written = write_ending(e, &x);
     return written ? written : err;
@@ -593,16 +498,16 @@ wq__sqlite_give_back(struct wq__sqlite *e, wq_key key,
                      const struct wq__row *before, bool expired)
 {
     const unsigned max = e->terms.max_expiries;
-    struct ending  x = {.key = key, .before = *before, .row = *before};
+    struct ending  x = {.e = e, .key = key, .before = *before, .row = *before};
     wq_err         err = wq__row_import(e, key, before, &x.item);
 
     if (err)
         return err;
     if (expired && max && before->expiries + 1 >= max) {
-        bury(e, &x);
+        err = bury(&x);
     } else {
         x.row.expiries += expired;
-        err = give_back(e, &x, x.item->priority);
+        err = give_back(&x, x.item->priority);
     }
     return err ? abandon(e, key, err) : write_ending(e, &x);
 }
@@ -787,7 +692,7 @@ wq__sqlite_carry_out(struct wq__sqlite *e, struct wq__op *op,
     const struct moment before = remember(e);
 
     op->err = dispatch(e, op, did);
-    if (!has_ended(op->err))
+    if (!wq__op_has_ended(op->err))
         put_back(e, &before);
     return is_answer(op->err) ? WQ_OK : op->err;
 }

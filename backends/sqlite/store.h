@@ -32,6 +32,7 @@
 
 #include "core/core.h"
 #include "core/image.h"
+#include "limit/bucket.h"
 #include "shared/engine.h"
 #include "side.h"
 
@@ -166,6 +167,13 @@ struct wq__sqlite_clock {
     int64_t  epoch_ns; /* the store's time minus CLOCK_BOOTTIME */
 };
 
+/* The token bucket of all keys, in a transaction. */
+struct wq__sqlite_bucket {
+    bool            read;  /* from the file */
+    bool            moved; /* ... and changed */
+    struct wq__fill level;
+};
+
 struct wq__sqlite {
     struct wq__engine       base;
     struct wq__terms        terms;
@@ -198,11 +206,8 @@ struct wq__sqlite {
     bool    stale_next; /* counts.next_ns was that of a deadline that is gone */
     bool    more_to_do; /* deadlines or ended holds are left for the next */
     int64_t buries;     /* a session that holds nothing any more; 0: none */
-    bool    has_bucket; /* `bucket_*` were read */
-    bool    bucket_moved; /* ... and changed */
-    double  bucket_tokens;
-    int64_t bucket_ns;
-    int     wal_frames; /* in the WAL after the last commit */
+    struct wq__sqlite_bucket bucket;
+    int                      wal_frames; /* in the WAL after the last commit */
 
     unsigned char key[WQ_KEY_MAX]; /* of a row whose statement was reset */
 
@@ -369,7 +374,7 @@ wq_err wq__sqlite_adopt_orphans(struct wq__sqlite *e);
 
 /* ---- engine.c ------------------------------------------------------------- */
 
-extern const struct wq__engine_ops wq__sqlite_ops, wq__sqlite_lease_ops;
+extern const struct wq__engine_ops wq__sqlite_ops;
 
 /* The engine has its file and its side: begin the first session. `fresh`: as by
  * wq__side_open(). */

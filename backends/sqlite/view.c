@@ -176,12 +176,6 @@ wq__sqlite_walk(struct wq__sqlite *e, struct wq__op *op)
 
 /* ---- numbers -------------------------------------------------------------- */
 
-static int64_t
-until(int64_t now, int64_t at)
-{
-    return at == WQ_FOREVER ? WQ_FOREVER : wq__span_between(now, at);
-}
-
 /* The ages of the HELD keys. */
 static wq_err
 read_ages(struct wq__sqlite *e, wq_stats *out)
@@ -231,7 +225,7 @@ wq__sqlite_read_stats(struct wq__sqlite *e, wq_stats *out)
         .dirty = n->dirty,
         .waiting = n->waiting,
         .known = n->known,
-        .next_ns = until(e->now_ns, due_ns),
+        .next_ns = wq__span_until(e->now_ns, due_ns),
         .unfinished_ns = -1,
         .longest_ns = -1,
         .offered = n->ready,

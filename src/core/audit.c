@@ -284,10 +284,10 @@ check_tally(const struct wq__core *c)
 {
     const struct wq__tally *t = &c->tally;
 
-    if (t->adds + c->imported_runs != t->gets + t->removed + t->displaced +
+    if (t->adds + t->imported_runs != t->gets + t->removed + t->displaced +
                                           t->deferred + c->ready.len + c->dirty)
         return "L3: keys that were added got lost, or came twice";
-    if (t->gets + c->imported_loans != t->dones + c->loans.live)
+    if (t->gets + t->imported_loans != t->dones + c->loans.live)
         return "hand-outs and dones do not agree with what is HELD";
     return NULL;
 }

@@ -51,6 +51,9 @@
 /* Counts since the queue was created: see wq_stats in inspect.h. */
 struct wq__tally {
     uint64_t adds, merged, gets, dones, removed, displaced, deferred, drops;
+    /* Pending runs and loans that imports have brought, less those that expels
+     * have taken away (image.h), modulo 2^64: the others do not count them. */
+    uint64_t imported_runs, imported_loans;
 };
 
 struct wq__core {
@@ -81,9 +84,6 @@ struct wq__core {
     struct wq__flush flush;     /* which flushes have begun */
     uint64_t         fence;     /* the last one handed out */
     struct wq__tally tally;
-    /* Pending runs and loans that imports have brought, less those that expels
-     * have taken away (image.h), modulo 2^64: `tally` does not count them. */
-    uint64_t imported_runs, imported_loans;
 };
 
 /* `order` and `mem` may be NULL. Cannot fail: memory is allocated when needed.

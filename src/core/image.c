@@ -185,7 +185,7 @@ import_run(struct wq__core *c, const struct wq__image *image,
     rec->level = parts->level;
     if (c->ages)
         wq__rec_stamp(rec, image->since_ns);
-    c->imported_runs++;
+    c->tally.imported_runs++;
     if (image->states & WQ__READY) {
         (void)wq__ready_push(&c->ready, parts->ref, rec); /* no wq_order */
         return;
@@ -213,7 +213,7 @@ import_loan(struct wq__core *c, const struct wq__image *image, wq__ref ref)
         wq__loans_note_age(&c->loans, loan, image->held_ns);
     if (c->fence < image->fence)
         c->fence = image->fence;
-    c->imported_loans++;
+    c->tally.imported_loans++;
     return &loan->item;
 }
 
@@ -275,7 +275,7 @@ expel_loan(struct wq__core *c, wq__ref ref)
         wq__loans_forget_age(&c->loans, loan);
     wq__loans_end(&c->loans, loan);
     wq__rec_clear(rec, WQ__HELD);
-    c->imported_loans--;
+    c->tally.imported_loans--;
 }
 
 void
@@ -289,7 +289,7 @@ wq__core_expel(struct wq__core *c, wq_key key, uint32_t hash)
     const struct wq__rec *rec = wq__core_rec(c, ref);
     if (wq__rec_is_pending(rec)) {
         wq__core_withdraw_run(c, ref);
-        c->imported_runs--;
+        c->tally.imported_runs--;
     }
     if (rec->flags & WQ__HELD)
         expel_loan(c, ref);

@@ -36,4 +36,11 @@ wq__span_between(int64_t from, int64_t to)
     return to > from ? wq__span_sub(to, from) : 0;
 }
 
+/* The time until a deadline; WQ_FOREVER stays WQ_FOREVER. */
+static inline int64_t
+wq__span_until(int64_t now, int64_t at)
+{
+    return at == INT64_MAX ? at : wq__span_between(now, at);
+}
+
 #endif

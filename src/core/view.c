@@ -58,13 +58,6 @@ states_of(const struct wq__rec *rec)
     return states;
 }
 
-/* The time until a deadline; WQ_FOREVER stays WQ_FOREVER. */
-static int64_t
-until(int64_t now, int64_t at)
-{
-    return at == WQ_FOREVER ? WQ_FOREVER : wq__span_between(now, at);
-}
-
 static int
 priority_of(const struct wq__core *c, wq__ref ref, const struct wq__loan *loan)
 {
@@ -92,7 +85,7 @@ describe(const struct wq__core *c, wq__ref ref, int64_t now, wq_key_info *out)
     if (c->ages && loan)
         out->held_ns = wq__span_between(loan->got, now);
     if (wq__rec_waits(rec))
-        out->wait_ns = until(now, wq__core_entry(c, ref)->at);
+        out->wait_ns = wq__span_until(now, wq__core_entry(c, ref)->at);
     out->fence = loan ? loan->item.fence : 0;
 }
 
@@ -190,7 +183,7 @@ wq__core_stats(const struct wq__core *c, int64_t now, wq_stats *out)
         .dirty = c->dirty,
         .waiting = wq__core_waiting(c),
         .known = c->index.len,
-        .next_ns = until(now, wq__core_first_deadline(c)),
+        .next_ns = wq__span_until(now, wq__core_first_deadline(c)),
         .unfinished_ns = -1,
         .longest_ns = -1,
         .shutting_down = c->shutting_down,

@@ -81,11 +81,11 @@ check_combination(const struct add *a)
         return WQ_OK;
     if (a->n > 1)
         return refuse("takes one key with debounce_ns or a `waiting` policy");
-    if (looks && !WQ_HAS_VERB(a->d->inner, key_info))
+    if (looks && !WQ_HAS_VERB(a->d->layer.inner, key_info))
         return refuse("needs an inner queue with key_info for debounce_ns, "
                       "MERGE and REPLACE");
     if (has_delay(a) && how->waiting == WQ_IF_WAITING_REPLACE &&
-        !WQ_HAS_VERB(a->d->inner, remove))
+        !WQ_HAS_VERB(a->d->layer.inner, remove))
         return refuse("needs an inner queue with remove for REPLACE");
     return WQ_OK;
 }
@@ -111,7 +111,7 @@ check(const struct add *a)
     if (a->how->throttle_ns)
         return refuse("has no throttle: it does not see hand-outs");
     const wq_err err = check_combination(a);
-    if (err || WQ_HAS_VERB(a->d->inner, add_with))
+    if (err || WQ_HAS_VERB(a->d->layer.inner, add_with))
         return err;
     return check_plain(a);
 }
@@ -122,7 +122,7 @@ check(const struct add *a)
 static wq_err
 add_to_inner(const struct add *a)
 {
-    wq_queue      *inner = a->d->inner;
+    wq_queue      *inner = a->d->layer.inner;
     wq_add_options how = *a->how;
 
     how.after_ns = how.debounce_ns = how.max_wait_ns = 0;
@@ -276,7 +276,7 @@ defer(const struct add *a, const wq_key_info *info)
 
     if (err)
         return err;
-    err = a->d->inner->backend->remove(a->d->inner, a->keys[0]);
+    err = a->d->layer.inner->backend->remove(a->d->layer.inner, a->keys[0]);
     use_reserved(a, made, err);
     if (!err)
         report(a, WQ_ADDED_LATER);
@@ -286,7 +286,7 @@ defer(const struct add *a, const wq_key_info *info)
 static wq_err
 schedule_combined(const struct add *a)
 {
-    wq_queue   *inner = a->d->inner;
+    wq_queue   *inner = a->d->layer.inner;
     wq_key_info info = {.size = sizeof info};
 
     wq_err err = inner->backend->key_info(inner, a->keys[0], &info);
@@ -375,7 +375,8 @@ wq__delaying_add(wq_queue *q, wq_key key)
     struct wq__delaying *d = wq__delaying_begin(q);
 
     (void)wq__delaying_pass_on(d);
-    return wq__delaying_end(d, d->inner->backend->add(d->inner, key));
+    return wq__delaying_end(d,
+                            d->layer.inner->backend->add(d->layer.inner, key));
 }
 
 static wq_err
@@ -385,7 +386,7 @@ add_after_0(struct wq__delaying *d, wq_key key)
     const struct add     a = {.d = d, .how = &plain, .keys = &key, .n = 1};
 
     (void)wq__delaying_pass_on(d);
-    const wq_err err = d->inner->backend->add(d->inner, key);
+    const wq_err err = d->layer.inner->backend->add(d->layer.inner, key);
     if (!err)
         count_retries(&a);
     return err;
@@ -409,7 +410,7 @@ wq__delaying_add_with(wq_queue *q, const wq_add_options *how,
     struct wq__delaying *d = wq__delaying_begin(q);
     struct add           a = {.d = d, .how = how, .keys = keys, .n = n};
 
-    if (wq_shutting_down(d->inner)) /* also if the key needs no add */
+    if (wq_shutting_down(d->layer.inner)) /* also if the key needs no add */
         return wq__delaying_end(d, WQ_ESHUTDOWN);
     return wq__delaying_end(d, add(&a, has_delay(&a)));
 }

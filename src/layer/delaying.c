@@ -26,7 +26,7 @@ delaying_done(wq_queue *q, wq_item *item)
 {
     struct wq__delaying *d = wq__delaying_begin(q);
     const bool           left = wq__delaying_pass_on(d);
-    const wq_err         err = d->inner->backend->done(d->inner, item);
+    const wq_err err = d->layer.inner->backend->done(d->layer.inner, item);
 
     wq__delaying_pass_on_rest(d, left, err);
     return wq__delaying_end(d, err);
@@ -37,7 +37,8 @@ delaying_done_key(wq_queue *q, wq_key key)
 {
     struct wq__delaying *d = wq__delaying_begin(q);
     const bool           left = wq__delaying_pass_on(d);
-    const wq_err         err = WQ__CALL(d->inner, done_key, (d->inner, key));
+    const wq_err         err =
+        WQ__CALL(d->layer.inner, done_key, (d->layer.inner, key));
 
     wq__delaying_pass_on_rest(d, left, err);
     return wq__delaying_end(d, err);
@@ -48,26 +49,10 @@ delaying_done_many(wq_queue *q, wq_item **items, size_t n)
 {
     struct wq__delaying *d = wq__delaying_begin(q);
     const bool           left = wq__delaying_pass_on(d);
-    const wq_err         err = wq_done_many(d->inner, items, n);
+    const wq_err         err = wq_done_many(d->layer.inner, items, n);
 
     wq__delaying_pass_on_rest(d, left, err);
     return wq__delaying_end(d, err);
-}
-
-/* Does not use the layer after the call, and does not block. */
-static wq_err
-delaying_count_drops(wq_queue *q, uint64_t n)
-{
-    return wq_count_drops(wq__delaying_of(q)->inner, n);
-}
-
-static const char *
-delaying_queue_name(wq_queue *q)
-{
-    wq_queue *inner = wq__delaying_of(q)->inner;
-
-    return WQ_HAS_VERB(inner, queue_name) ? inner->backend->queue_name(inner)
-                                          : NULL;
 }
 
 /* ---- flush, idle, pause -------------------------------------------------- */
@@ -78,7 +63,7 @@ static wq_queue *
 inner_up_to_date(wq_queue *q)
 {
     struct wq__delaying *d = wq__delaying_begin(q);
-    wq_queue            *inner = d->inner;
+    wq_queue            *inner = d->layer.inner;
 
     (void)wq__delaying_pass_on(d);
     (void)wq__delaying_end(d, WQ_OK);
@@ -95,24 +80,6 @@ static wq_err
 delaying_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns)
 {
     return wq_flush_key(inner_up_to_date(q), key, timeout_ns);
-}
-
-static int64_t
-delaying_hold_left(wq_queue *q, const wq_item *item)
-{
-    return wq_hold_left(wq__delaying_of(q)->inner, item);
-}
-
-static wq_err
-delaying_renew(wq_queue *q)
-{
-    return wq_renew(wq__delaying_of(q)->inner);
-}
-
-static wq_err
-delaying_revive(wq_queue *q, wq_key key)
-{
-    return wq_revive(wq__delaying_of(q)->inner, key);
 }
 
 static wq_err
@@ -132,7 +99,7 @@ change_pause(wq_queue *q, bool paused, wq_err (*verb)(wq_queue *q))
     wq__delaying_enter(d);
     d->pauses_overlap |= d->pausing++ > 0;
     wq__delaying_leave(d);
-    const wq_err err = verb(d->inner);
+    const wq_err err = verb(d->layer.inner);
     wq__delaying_enter(d);
     if (!err)
         d->paused = paused && !d->pauses_overlap;
@@ -173,27 +140,21 @@ delaying_shutdown(wq_queue *q)
     struct wq__delaying *d = wq__delaying_begin(q);
 
     stop_waiting(d);
-    d->inner->backend->shutdown(d->inner);
+    d->layer.inner->backend->shutdown(d->layer.inner);
     (void)wq__delaying_end(d, WQ_OK);
 }
 
 static wq_err
 delaying_drain(wq_queue *q, int64_t timeout_ns)
 {
-    if (!WQ_HAS_VERB(wq__delaying_of(q)->inner, drain))
+    if (!WQ_HAS_VERB(wq__layer_inner(q), drain))
         return WQ_ENOTSUP;
 
     struct wq__delaying *d = wq__delaying_begin(q);
 
     stop_waiting(d);
-    return wq__delaying_end(d, d->inner->backend->drain(d->inner, timeout_ns));
-}
-
-static bool
-delaying_shutting_down(const wq_queue *q)
-{
-    const wq_queue *inner = wq__delaying_of(q)->inner;
-    return inner->backend->shutting_down(inner);
+    return wq__delaying_end(
+        d, d->layer.inner->backend->drain(d->layer.inner, timeout_ns));
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -208,11 +169,12 @@ evacuate(struct wq__delaying *d)
     wq__delaying_enter(d);
     d->destroying = true;
     wq__delaying_leave(d);
-    d->inner->backend->shutdown(d->inner);
+    d->layer.inner->backend->shutdown(d->layer.inner);
     for (unsigned round = 0; wq__calls_in_progress(&d->calls); round++) {
         wq__delaying_interrupt_inner(d);
         wq__relax(round);
-        d->inner->backend->shutdown(d->inner); /* ends a drain that began now */
+        /* ends a drain that began now */
+        d->layer.inner->backend->shutdown(d->layer.inner);
     }
 }
 
@@ -222,7 +184,7 @@ delaying_destroy(wq_queue *q)
     struct wq__delaying *d = wq__delaying_of(q);
 
     evacuate(d);
-    d->inner->backend->destroy(d->inner);
+    d->layer.inner->backend->destroy(d->layer.inner);
     for (unsigned round = 0; wq__calls_in_progress(&d->waits); round++)
         wq__relax(round);
     wq__delaying_close_fd(d);
@@ -241,12 +203,12 @@ static const wq_backend delaying_backend = {
     .done = delaying_done,
     .len = wq__delaying_len,
     .shutdown = delaying_shutdown,
-    .shutting_down = delaying_shutting_down,
+    .shutting_down = wq__forward_shutting_down,
     .done_key = delaying_done_key,
     .drain = delaying_drain,
     .interrupt = wq__delaying_interrupt,
     .add_after = wq__delaying_add_after,
-    .count_drops = delaying_count_drops,
+    .count_drops = wq__forward_count_drops,
     .add_with = wq__delaying_add_with,
     .remove = wq__delaying_remove,
     .cancel_after = wq__delaying_cancel_after,
@@ -258,14 +220,14 @@ static const wq_backend delaying_backend = {
     .depths = wq__delaying_depths,
     .key_info = wq__delaying_key_info,
     .each = wq__delaying_each,
-    .queue_name = delaying_queue_name,
+    .queue_name = wq__forward_queue_name,
     .remove_wait = wq__delaying_remove_wait,
     .flush = delaying_flush,
     .flush_key = delaying_flush_key,
     .wait_idle = delaying_wait_idle,
-    .hold_left = delaying_hold_left,
-    .renew = delaying_renew,
-    .revive = delaying_revive,
+    .hold_left = wq__forward_hold_left,
+    .renew = wq__forward_renew,
+    .revive = wq__forward_revive,
     .check = wq__delaying_check,
     .pause = delaying_pause,
     .resume = delaying_resume,
@@ -292,15 +254,15 @@ wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
         return wq_fail(WQ_ENOMEM, "wq_delaying_wrap: out of memory");
 
     memset(d, 0, sizeof *d);
-    d->base.backend = &delaying_backend;
-    d->inner = inner;
+    d->layer.base.backend = &delaying_backend;
+    d->layer.inner = inner;
     d->mem = mem;
     d->clock = config->clock ? config->clock : wq_clock_monotonic();
     wq__calls_init(&d->calls);
     wq__calls_init(&d->waits);
     wq__lock_init(&d->lock);
     wq__core_init(&d->core, wq__hash_key_of(random), NULL, &mem);
-    *out = &d->base;
+    *out = &d->layer.base;
     return WQ_OK;
 }
 

@@ -28,11 +28,11 @@
 #include "core/core.h"
 #include "front/check.h"
 #include "layer/calls.h"
+#include "layer/forward.h"
 #include "port/lock.h"
 
 struct wq__delaying {
-    wq_queue         base;  /* first: a queue is the beginning of its backend */
-    wq_queue        *inner; /* owned */
+    struct wq__layer layer; /* first */
     wq_allocator     mem;   /* a copy of the config's */
     wq_clock        *clock; /* not owned; the inner queue must use it, too */
     struct wq__calls calls; /* those that may be in `inner` */

@@ -63,12 +63,13 @@ offer(struct wq__delaying *d, const wq_item *item, wq_added *what)
         .nowait = true,
         .results = what,
     };
-    wq_err err = WQ__CALL(d->inner, add_with, (d->inner, &how, &item->key, 1));
+    wq_err err = WQ__CALL(d->layer.inner, add_with,
+                          (d->layer.inner, &how, &item->key, 1));
 
     if (err != WQ_ENOTSUP)
         return err;
     *what = WQ_ADDED_NEW;
-    return d->inner->backend->add(d->inner, item->key);
+    return d->layer.inner->backend->add(d->layer.inner, item->key);
 }
 
 /* Is the key in the inner queue, or dropped because that is shut down? */

@@ -37,7 +37,7 @@ fetch_singly(wq_queue *inner, int64_t timeout_ns, struct fetch *f)
 static wq_err
 fetch(struct wq__delaying *d, int64_t timeout_ns, struct fetch *f)
 {
-    wq_queue *inner = d->inner;
+    wq_queue *inner = d->layer.inner;
 
     if (f->max > 1 && WQ_HAS_VERB(inner, get_many))
         return inner->backend->get_many(inner, f->out, f->max, timeout_ns,
@@ -48,8 +48,8 @@ fetch(struct wq__delaying *d, int64_t timeout_ns, struct fetch *f)
 void
 wq__delaying_interrupt_inner(struct wq__delaying *d)
 {
-    if (WQ_HAS_VERB(d->inner, interrupt))
-        d->inner->backend->interrupt(d->inner);
+    if (WQ_HAS_VERB(d->layer.inner, interrupt))
+        d->layer.inner->backend->interrupt(d->layer.inner);
 }
 
 /* ---- the timekeeper ----------------------------------------------------- */
@@ -118,7 +118,7 @@ time_to_sleep(struct wq__delaying *d, const void *self, int64_t deadline_ns)
         until = next < until ? next : until;
     }
     const int64_t left = time_left(d, until);
-    const bool    look_often = !WQ_HAS_VERB(d->inner, interrupt);
+    const bool    look_often = !WQ_HAS_VERB(d->layer.inner, interrupt);
     return look_often && left > WQ__SLICE_NS ? WQ__SLICE_NS : left;
 }
 
@@ -160,7 +160,7 @@ give_unless_destroying(struct wq__delaying *d, struct fetch *f)
     if (!destroying)
         return WQ_OK;
     while (f->n > 0)
-        (void)d->inner->backend->done(d->inner, f->out[--f->n]);
+        (void)d->layer.inner->backend->done(d->layer.inner, f->out[--f->n]);
     return WQ_ESHUTDOWN;
 }
 
@@ -266,14 +266,14 @@ try_next(struct wq__delaying *d, wq_item **item)
     const bool left = wq__delaying_pass_on(d);
     wq_err     err;
 
-    if (WQ_HAS_VERB(d->inner, next)) {
-        err = d->inner->backend->next(d->inner, 0, item);
+    if (WQ_HAS_VERB(d->layer.inner, next)) {
+        err = d->layer.inner->backend->next(d->layer.inner, 0, item);
     } else {
-        err = d->inner->backend->done(d->inner, *item);
+        err = d->layer.inner->backend->done(d->layer.inner, *item);
         if (err)
             return err;
         *item = NULL;
-        err = d->inner->backend->get(d->inner, 0, item);
+        err = d->layer.inner->backend->get(d->layer.inner, 0, item);
     }
     /* The done may have freed capacity even if there was no key. */
     wq__delaying_pass_on_rest(d, left, *item && err ? err : WQ_OK);

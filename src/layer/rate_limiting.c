@@ -13,10 +13,12 @@
 #include <wq/backend.h>
 #include <wq/limiter.h>
 
+#include "core/limited.h"
 #include "core/mem.h"
 #include "error/error.h"
 #include "front/check.h"
 #include "layer/calls.h"
+#include "layer/forward.h"
 #include "layer/layer.h"
 #include "limit/locked_mem.h"
 #include "limit/retry.h"
@@ -24,10 +26,9 @@
 #include "port/relax.h"
 
 struct limiting {
-    wq_queue        base;  /* first: a queue is the beginning of its backend */
-    wq_queue       *inner; /* owned */
-    wq_allocator    mem;   /* a copy of the config's */
-    struct wq__lock lock;  /* guards the calls of `mem` */
+    struct wq__layer      layer;      /* first */
+    wq_allocator          mem;        /* a copy of the config's */
+    struct wq__lock       lock;       /* guards the calls of `mem` */
     struct wq__locked_mem locked_mem; /* of `shared_mem` */
     wq_allocator          shared_mem; /* `mem`, under `lock` */
     struct wq__retry      retry; /* owns the limiter, which guards itself */
@@ -45,20 +46,7 @@ limiting(wq_queue *q)
     return (struct limiting *)(void *)q;
 }
 
-static wq_queue *
-inner(wq_queue *q)
-{
-    return limiting(q)->inner;
-}
-
 /* ---- rate limits -------------------------------------------------------- */
-
-/* The shorter of the two delays counts; 0 is no delay of the caller's. */
-static int64_t
-shorter(int64_t after_ns, int64_t delay_ns)
-{
-    return after_ns != 0 && after_ns < delay_ns ? after_ns : delay_ns;
-}
 
 /* Undo the calls of the limiter for the first `n` keys. */
 static void
@@ -79,7 +67,7 @@ find_delays(struct limiting *l, const wq_add_options *how, const wq_key *keys,
             undo(l, keys, i);
             return err;
         }
-        delays[i] = shorter(how->after_ns, delays[i]);
+        delays[i] = wq__limited_shorter(delays[i], how->after_ns);
     }
     return WQ_OK;
 }
@@ -89,7 +77,7 @@ static wq_err
 add_after(struct limiting *l, const wq_add_options *options, wq_key key,
           int64_t delay_ns)
 {
-    wq_queue      *q = l->inner;
+    wq_queue      *q = l->layer.inner;
     wq_add_options how = *options;
     const bool     plain = !how.priority && !how.waiting && !how.nowait &&
                        !how.max_block_ns && !how.results;
@@ -109,16 +97,16 @@ add_limited(struct limiting *l, const wq_add_options *how, const wq_key *keys,
             int64_t *delays, size_t n)
 {
     assert(n > 0);
-    if (wq_shutting_down(l->inner))
+    if (wq_shutting_down(l->layer.inner))
         return WQ_ESHUTDOWN;
     wq_err err = find_delays(l, how, keys, delays, n);
     if (err == WQ_EGIVENUP)
-        (void)wq_count_drops(l->inner,
+        (void)wq_count_drops(l->layer.inner,
                              1); /* a layer has no metrics of its own */
     if (err)
         return err;
-    err = wq__is_delaying(l->inner)
-              ? wq__delaying_add_failed(l->inner, how, keys, delays, n)
+    err = wq__is_delaying(l->layer.inner)
+              ? wq__delaying_add_failed(l->layer.inner, how, keys, delays, n)
               : add_after(l, how, *keys, *delays);
     if (err)
         undo(l, keys, n);
@@ -169,8 +157,9 @@ limiting_add_with(wq_queue *q, const wq_add_options *how, const wq_key *keys,
                   size_t n)
 {
     if (!how->rate_limited)
-        return WQ__CALL(inner(q), add_with, (inner(q), how, keys, n));
-    if (n > 1 && !wq__is_delaying(inner(q)))
+        return WQ__CALL(wq__layer_inner(q), add_with,
+                        (wq__layer_inner(q), how, keys, n));
+    if (n > 1 && !wq__is_delaying(wq__layer_inner(q)))
         return wq_fail(WQ_ENOTSUP, "wq_add_with: the rate-limiting layer takes "
                                    "one key with rate_limited unless it is "
                                    "around a delaying layer");
@@ -198,7 +187,8 @@ limiting_stats(wq_queue *q, wq_stats *out)
 {
     const uint64_t retries =
         atomic_load_explicit(&limiting(q)->retries, memory_order_relaxed);
-    const wq_err err = WQ__CALL(inner(q), stats, (inner(q), out));
+    const wq_err err =
+        WQ__CALL(wq__layer_inner(q), stats, (wq__layer_inner(q), out));
 
     if (!err)
         out->retries += retries;
@@ -210,7 +200,8 @@ limiting_key_info(wq_queue *q, wq_key key, wq_key_info *out)
 {
     const unsigned requeues =
         wq_limiter_num_requeues(limiting(q)->retry.limiter, key);
-    const wq_err err = WQ__CALL(inner(q), key_info, (inner(q), key, out));
+    const wq_err err =
+        WQ__CALL(wq__layer_inner(q), key_info, (wq__layer_inner(q), key, out));
 
     if (!err)
         out->requeues = requeues;
@@ -241,189 +232,10 @@ limiting_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
 
     wq__calls_begin(&l->calls);
     const wq_err err =
-        WQ__CALL(l->inner, each, (l->inner, states, visit_with_requeues, &w));
+        WQ__CALL(l->layer.inner, each,
+                 (l->layer.inner, states, visit_with_requeues, &w));
     wq__calls_end(&l->calls);
     return err;
-}
-
-/* ---- passed on ---------------------------------------------------------- */
-
-static wq_err
-limiting_add(wq_queue *q, wq_key key)
-{
-    return wq_add(inner(q), key);
-}
-
-static wq_err
-limiting_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
-{
-    return wq_add_after(inner(q), key, delay_ns);
-}
-
-static wq_err
-limiting_remove(wq_queue *q, wq_key key)
-{
-    return wq_remove(inner(q), key);
-}
-
-static wq_err
-limiting_cancel_after(wq_queue *q, wq_key key)
-{
-    return wq_cancel_after(inner(q), key);
-}
-
-static wq_err
-limiting_remove_wait(wq_queue *q, wq_key key, int64_t timeout_ns)
-{
-    return wq_remove_wait(inner(q), key, timeout_ns);
-}
-
-static wq_err
-limiting_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
-{
-    return wq_get_within(inner(q), timeout_ns, out);
-}
-
-static wq_err
-limiting_get_many(wq_queue *q, wq_item **out, size_t max, int64_t timeout_ns,
-                  size_t *n)
-{
-    return wq_get_many(inner(q), out, max, timeout_ns, n);
-}
-
-static wq_err
-limiting_done(wq_queue *q, wq_item *item)
-{
-    return wq_done(inner(q), item);
-}
-
-static wq_err
-limiting_done_many(wq_queue *q, wq_item **items, size_t n)
-{
-    return wq_done_many(inner(q), items, n);
-}
-
-static wq_err
-limiting_done_key(wq_queue *q, wq_key key)
-{
-    return wq_done_key(inner(q), key);
-}
-
-static wq_err
-limiting_next(wq_queue *q, int64_t timeout_ns, wq_item **item)
-{
-    return wq_next(inner(q), timeout_ns, item);
-}
-
-static wq_err
-limiting_count_drops(wq_queue *q, uint64_t n)
-{
-    return wq_count_drops(inner(q), n);
-}
-
-static wq_err
-limiting_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
-{
-    return wq_read_depths(inner(q), out, max, n);
-}
-
-static int
-limiting_fd(wq_queue *q)
-{
-    return wq_fd(inner(q));
-}
-
-static wq_err
-limiting_flush(wq_queue *q, int64_t timeout_ns)
-{
-    return wq_flush(inner(q), timeout_ns);
-}
-
-static wq_err
-limiting_flush_key(wq_queue *q, wq_key key, int64_t timeout_ns)
-{
-    return wq_flush_key(inner(q), key, timeout_ns);
-}
-
-static int64_t
-limiting_hold_left(wq_queue *q, const wq_item *item)
-{
-    return wq_hold_left(inner(q), item);
-}
-
-static wq_err
-limiting_renew(wq_queue *q)
-{
-    return wq_renew(inner(q));
-}
-
-static wq_err
-limiting_check(wq_queue *q, wq_problem problem, void *ctx)
-{
-    return wq_check(inner(q), problem, ctx);
-}
-
-static wq_err
-limiting_revive(wq_queue *q, wq_key key)
-{
-    return wq_revive(inner(q), key);
-}
-
-static wq_err
-limiting_wait_idle(wq_queue *q, int64_t timeout_ns)
-{
-    return wq_wait_idle(inner(q), timeout_ns);
-}
-
-static wq_err
-limiting_pause(wq_queue *q)
-{
-    return wq_pause(inner(q));
-}
-
-static wq_err
-limiting_resume(wq_queue *q)
-{
-    return wq_resume(inner(q));
-}
-
-static wq_err
-limiting_drain(wq_queue *q, int64_t timeout_ns)
-{
-    return wq_shutdown_with_drain_within(inner(q), timeout_ns);
-}
-
-static bool
-limiting_shutting_down(const wq_queue *q)
-{
-    return wq_shutting_down(inner((wq_queue *)q));
-}
-
-/* The inner queue's error stays visible, unlike that of wq_len(). */
-static wq_err
-limiting_len(wq_queue *q, size_t *out)
-{
-    return inner(q)->backend->len(inner(q), out);
-}
-
-static void
-limiting_shutdown(wq_queue *q)
-{
-    wq_shutdown(inner(q));
-}
-
-static void
-limiting_interrupt(wq_queue *q)
-{
-    wq_interrupt(inner(q));
-}
-
-static const char *
-limiting_queue_name(wq_queue *q)
-{
-    return WQ_HAS_VERB(inner(q), queue_name)
-               ? inner(q)->backend->queue_name(inner(q))
-               : NULL;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -433,7 +245,7 @@ limiting_destroy(wq_queue *q)
 {
     struct limiting *l = limiting(q);
 
-    wq_destroy(l->inner); /* makes blocked calls return */
+    wq_destroy(l->layer.inner); /* makes blocked calls return */
     for (unsigned round = 0; wq__calls_in_progress(&l->calls); round++)
         wq__relax(round);
     wq__retry_fini(&l->retry);
@@ -446,42 +258,42 @@ static const wq_backend limiting_backend = {
     .size = sizeof limiting_backend,
     .name = "rate-limiting",
     .destroy = limiting_destroy,
-    .add = limiting_add,
-    .get = limiting_get,
-    .done = limiting_done,
-    .len = limiting_len,
-    .shutdown = limiting_shutdown,
-    .shutting_down = limiting_shutting_down,
-    .done_key = limiting_done_key,
-    .drain = limiting_drain,
-    .interrupt = limiting_interrupt,
-    .add_after = limiting_add_after,
+    .add = wq__forward_add,
+    .get = wq__forward_get,
+    .done = wq__forward_done,
+    .len = wq__forward_len,
+    .shutdown = wq__forward_shutdown,
+    .shutting_down = wq__forward_shutting_down,
+    .done_key = wq__forward_done_key,
+    .drain = wq__forward_drain,
+    .interrupt = wq__forward_interrupt,
+    .add_after = wq__forward_add_after,
     .add_rate_limited = limiting_add_rate_limited,
     .forget = limiting_forget,
     .num_requeues = limiting_num_requeues,
-    .count_drops = limiting_count_drops,
+    .count_drops = wq__forward_count_drops,
     .add_with = limiting_add_with,
-    .remove = limiting_remove,
-    .cancel_after = limiting_cancel_after,
-    .get_many = limiting_get_many,
-    .done_many = limiting_done_many,
-    .next = limiting_next,
-    .fd = limiting_fd,
+    .remove = wq__forward_remove,
+    .cancel_after = wq__forward_cancel_after,
+    .get_many = wq__forward_get_many,
+    .done_many = wq__forward_done_many,
+    .next = wq__forward_next,
+    .fd = wq__forward_fd,
     .stats = limiting_stats,
-    .depths = limiting_depths,
+    .depths = wq__forward_depths,
     .key_info = limiting_key_info,
     .each = limiting_each,
-    .queue_name = limiting_queue_name,
-    .remove_wait = limiting_remove_wait,
-    .flush = limiting_flush,
-    .flush_key = limiting_flush_key,
-    .wait_idle = limiting_wait_idle,
-    .hold_left = limiting_hold_left,
-    .renew = limiting_renew,
-    .revive = limiting_revive,
-    .check = limiting_check,
-    .pause = limiting_pause,
-    .resume = limiting_resume,
+    .queue_name = wq__forward_queue_name,
+    .remove_wait = wq__forward_remove_wait,
+    .flush = wq__forward_flush,
+    .flush_key = wq__forward_flush_key,
+    .wait_idle = wq__forward_wait_idle,
+    .hold_left = wq__forward_hold_left,
+    .renew = wq__forward_renew,
+    .revive = wq__forward_revive,
+    .check = wq__forward_check,
+    .pause = wq__forward_pause,
+    .resume = wq__forward_resume,
 };
 
 static wq_err
@@ -494,8 +306,8 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
         return wq_fail(WQ_ENOMEM, "wq_rate_limiting_wrap: out of memory");
 
     memset(l, 0, sizeof *l);
-    l->base.backend = &limiting_backend;
-    l->inner = around;
+    l->layer.base.backend = &limiting_backend;
+    l->layer.inner = around;
     l->mem = mem;
     l->locked_mem = (struct wq__locked_mem){&l->mem, &l->lock};
     l->shared_mem = wq__locked_mem_allocator(&l->locked_mem);
@@ -508,7 +320,7 @@ wrap(wq_queue *around, const wq_config *config, wq_queue **out)
         wq__mem_free(&mem, l, sizeof *l);
         return err;
     }
-    *out = &l->base;
+    *out = &l->layer.base;
     return WQ_OK;
 }
 

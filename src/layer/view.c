@@ -17,7 +17,8 @@ wq__delaying_len(wq_queue *q, size_t *out)
     struct wq__delaying *d = wq__delaying_begin(q);
 
     (void)wq__delaying_pass_on(d);
-    return wq__delaying_end(d, d->inner->backend->len(d->inner, out));
+    return wq__delaying_end(d,
+                            d->layer.inner->backend->len(d->layer.inner, out));
 }
 
 wq_err
@@ -27,7 +28,7 @@ wq__delaying_depths(wq_queue *q, wq_depth *out, size_t max, size_t *n)
 
     (void)wq__delaying_pass_on(d);
     return wq__delaying_end(
-        d, WQ__CALL(d->inner, depths, (d->inner, out, max, n)));
+        d, WQ__CALL(d->layer.inner, depths, (d->layer.inner, out, max, n)));
 }
 
 static int64_t
@@ -65,7 +66,7 @@ wq__delaying_check(wq_queue *q, wq_problem problem, void *ctx)
     wq__delaying_leave(d);
     if (broken)
         problem(ctx, broken);
-    return wq__delaying_end(d, wq_check(d->inner, problem, ctx));
+    return wq__delaying_end(d, wq_check(d->layer.inner, problem, ctx));
 }
 
 /* A key that is deferred leaves the inner queue by a remove. The layer counts
@@ -75,7 +76,7 @@ read_stats(struct wq__delaying *d, wq_stats *out)
 {
     (void)wq__delaying_pass_on(d);
     const wq_stats own = read_own(d);
-    const wq_err   err = d->inner->backend->stats(d->inner, out);
+    const wq_err   err = d->layer.inner->backend->stats(d->layer.inner, out);
 
     if (err)
         return err;
@@ -93,7 +94,7 @@ read_stats(struct wq__delaying *d, wq_stats *out)
 wq_err
 wq__delaying_stats(wq_queue *q, wq_stats *out)
 {
-    if (!WQ_HAS_VERB(wq__delaying_of(q)->inner, stats))
+    if (!WQ_HAS_VERB(wq__layer_inner(q), stats))
         return WQ_ENOTSUP;
 
     struct wq__delaying *d = wq__delaying_begin(q);
@@ -141,14 +142,15 @@ look_up(struct wq__delaying *d, wq_key key)
 wq_err
 wq__delaying_key_info(wq_queue *q, wq_key key, wq_key_info *out)
 {
-    if (!WQ_HAS_VERB(wq__delaying_of(q)->inner, key_info))
+    if (!WQ_HAS_VERB(wq__layer_inner(q), key_info))
         return WQ_ENOTSUP;
 
     struct wq__delaying *d = wq__delaying_begin(q);
     wq_key_info          info = *out;
 
     (void)wq__delaying_pass_on(d);
-    const wq_err err = d->inner->backend->key_info(d->inner, key, &info);
+    const wq_err err =
+        d->layer.inner->backend->key_info(d->layer.inner, key, &info);
     if (!err) {
         const wq_key_info own = look_up(d, key);
         combine(&info, &own);
@@ -206,7 +208,7 @@ visit_inner_key(void *walk, wq_key key, const wq_key_info *info)
 static void
 visit_own_key(struct walk *w, wq_key key, const wq_key_info *own)
 {
-    wq_queue   *inner = w->d->inner;
+    wq_queue   *inner = w->d->layer.inner;
     wq_key_info info = {.size = sizeof info};
 
     if (inner->backend->key_info(inner, key, &info) == WQ_OK && info.states)
@@ -235,7 +237,7 @@ visit_own(struct walk *w)
 static wq_err
 walk_all(struct walk *w)
 {
-    wq_queue *inner = w->d->inner;
+    wq_queue *inner = w->d->layer.inner;
 
     (void)wq__delaying_pass_on(w->d);
     const wq_err err =
@@ -283,7 +285,7 @@ visit_each(struct wq__delaying *d, unsigned states, wq_visit visit, void *ctx)
 wq_err
 wq__delaying_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
 {
-    const wq_queue *inner = wq__delaying_of(q)->inner;
+    const wq_queue *inner = wq__layer_inner(q);
     if (!WQ_HAS_VERB(inner, each) || !WQ_HAS_VERB(inner, key_info))
         return WQ_ENOTSUP;
 
@@ -322,7 +324,7 @@ open_beacon(struct wq__delaying *d, int inner_fd)
 static int
 open_fd(struct wq__delaying *d)
 {
-    wq_queue *inner = d->inner;
+    wq_queue *inner = d->layer.inner;
 
     if (has_fd(d))
         return wq__beacon_fd(&d->beacon);
@@ -341,7 +343,7 @@ open_fd(struct wq__delaying *d)
 int
 wq__delaying_fd(wq_queue *q)
 {
-    if (!WQ_HAS_VERB(wq__delaying_of(q)->inner, fd)) {
+    if (!WQ_HAS_VERB(wq__layer_inner(q), fd)) {
         errno = ENOSYS;
         return -1;
     }

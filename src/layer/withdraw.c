@@ -33,7 +33,7 @@ static wq_err
 remove_key(struct wq__delaying *d, wq_key key)
 {
     (void)wq__delaying_pass_on(d);
-    const wq_err err = WQ__CALL(d->inner, remove, (d->inner, key));
+    const wq_err err = WQ__CALL(d->layer.inner, remove, (d->layer.inner, key));
     if (err && err != WQ_ENOTFOUND && err != WQ_ESTATE)
         return err;
     return withdraw(d, key) == WQ_OK ? WQ_OK : err;
@@ -77,7 +77,7 @@ static wq_err
 remove_now(struct wq__delaying *d, wq_key key)
 {
     (void)wq__delaying_pass_on(d);
-    wq_err err = d->inner->backend->remove_wait(d->inner, key, 0);
+    wq_err err = d->layer.inner->backend->remove_wait(d->layer.inner, key, 0);
     if (err && err != WQ_ETIMEDOUT)
         return err; /* WQ_ESTATE: nothing was removed */
     (void)withdraw(d, key);
@@ -95,7 +95,7 @@ static wq_err
 await_done(struct wq__delaying *d, wq_key key, int64_t timeout_ns)
 {
     const wq_err err =
-        d->inner->backend->remove_wait(d->inner, key, timeout_ns);
+        d->layer.inner->backend->remove_wait(d->layer.inner, key, timeout_ns);
 
     if (!err)
         (void)withdraw(d, key);
@@ -106,7 +106,7 @@ await_done(struct wq__delaying *d, wq_key key, int64_t timeout_ns)
 wq_err
 wq__delaying_remove_wait(wq_queue *q, wq_key key, int64_t timeout_ns)
 {
-    if (!WQ_HAS_VERB(wq__delaying_of(q)->inner, remove_wait))
+    if (!WQ_HAS_VERB(wq__layer_inner(q), remove_wait))
         return WQ_ENOTSUP;
 
     struct wq__delaying *d = wq__delaying_begin(q);

@@ -7,25 +7,11 @@
  * Between the steps other threads may add the same key; the add then undoes its
  * call of the limiter.
  */
-#include "core/span.h"
+#include "core/limited.h"
 #include "memory/gate.h"
 #include "memory/report.h"
 
 /* ---- the policy --------------------------------------------------------- */
-
-/* With the lock: does the policy decide without the limiter? */
-static void
-apply_policy(struct wq__memory *m, wq_key key, struct wq__prepared *prepared)
-{
-    const unsigned states = wq__core_states(&m->core, key, prepared->hash);
-
-    if (m->retry_policy & WQ_RETRY_FAILURES_ONLY && !(states & WQ__HELD))
-        prepared->at_once = true;
-    else if (m->retry_policy & WQ_RETRY_ONCE && states & WQ__BACKOFF)
-        prepared->skip = true;
-    else
-        prepared->limited = true;
-}
 
 static wq_err
 apply_policy_to_all(struct wq__memory *m, const wq_key *keys,
@@ -39,7 +25,9 @@ apply_policy_to_all(struct wq__memory *m, const wq_key *keys,
     wq__gate_enter(m);
     const wq_err err = wq__gate_catch_up(m);
     for (size_t i = 0; !err && i < n; i++)
-        apply_policy(m, keys[i], &prepared[i]);
+        wq__limited_decide(m->retry_policy,
+                           wq__core_states(&m->core, keys[i], prepared[i].hash),
+                           &prepared[i]);
     wq__gate_leave(m);
     return err;
 }
@@ -57,23 +45,6 @@ undo(struct wq__memory *m, const wq_key *keys,
 }
 
 static wq_err
-call_limiter(struct wq__memory *m, wq_key key, struct wq__prepared *prepared,
-             int64_t after_ns, int64_t now)
-{
-    int64_t      delay_ns;
-    const wq_err err = wq__retry_delay(&m->retry, key, &delay_ns);
-
-    if (err)
-        return err;
-    prepared->delay = delay_ns;
-    if (after_ns != 0 && after_ns < delay_ns) /* 0: not set */
-        delay_ns = after_ns;
-    prepared->at_once = delay_ns <= 0;
-    prepared->at = wq__span_add(now, delay_ns);
-    return WQ_OK;
-}
-
-static wq_err
 call_limiter_for_all(struct wq__memory *m, const wq_key *keys,
                      struct wq__prepared *prepared, size_t n, int64_t after_ns,
                      int64_t now)
@@ -81,12 +52,13 @@ call_limiter_for_all(struct wq__memory *m, const wq_key *keys,
     for (size_t i = 0; i < n; i++) {
         if (!prepared[i].limited)
             continue;
-        const wq_err err =
-            call_limiter(m, keys[i], &prepared[i], after_ns, now);
+        int64_t      delay_ns;
+        const wq_err err = wq__retry_delay(&m->retry, keys[i], &delay_ns);
         if (err) {
             undo(m, keys, prepared, i);
             return err;
         }
+        wq__limited_set(&prepared[i], delay_ns, after_ns, now);
     }
     return WQ_OK;
 }
@@ -98,9 +70,7 @@ undo_what_was_kept(struct wq__memory *m, const wq_key *keys,
                    struct wq__prepared *prepared, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (prepared[i].limited && prepared[i].backoff &&
-            (prepared[i].added == WQ_ADDED_KEPT ||
-             prepared[i].added == WQ_ADDED_RAISED)) {
+        if (wq__limited_in_vain(&prepared[i])) {
             wq__retry_undo(&m->retry, keys[i]);
             prepared[i].limited = false;
         }
@@ -135,14 +105,7 @@ wq__memory_add_limited(struct wq__memory *m, const wq_add_options *options,
     if (err)
         return err;
 
-    const struct wq__how how = {
-        .kind = WQ__ADD_AT,
-        .now = now,
-        .priority = options->priority,
-        .waiting = options->waiting,
-        .backoff = true,
-        .respect = m->retry_policy & WQ_RETRY_FAILURES_ONLY,
-    };
+    const struct wq__how how = wq__limited_how(options, m->retry_policy, now);
     err = wq__memory_add_prepared(m, &how, keys, prepared, n,
                                   wq__memory_block_time(options));
     if (err) {

@@ -7,6 +7,7 @@
 #include "core/mem.h"
 #include "shared/call.h"
 #include "shared/shared.h"
+#include "text/text.h"
 
 /* ---- numbers ------------------------------------------------------------- */
 
@@ -130,64 +131,31 @@ wq__shared_each(wq_queue *q, unsigned states, wq_visit visit, void *ctx)
 
 /* ---- the check ----------------------------------------------------------- */
 
-/* Problems that the store has found, one after the other, each with its NUL:
- * the callback hears of them without a lock of the store. */
-struct problems {
-    const wq_allocator *mem;
-    char               *text;
-    size_t              len, cap;
-    bool                no_memory;
-};
-
-static bool
-make_space(struct problems *p, size_t n)
-{
-    const size_t cap = 2 * (p->cap + n);
-
-    if (n <= p->cap - p->len)
-        return true;
-    char *more = wq__mem_alloc(p->mem, cap);
-    if (!more)
-        return false;
-    if (p->text) {
-        memcpy(more, p->text, p->len);
-        wq__mem_free(p->mem, p->text, p->cap);
-    }
-    p->text = more;
-    p->cap = cap;
-    return true;
-}
-
+/* Problems that the store has found are kept one after the other, each with its
+ * NUL: the callback hears of them without a lock of the store. */
 static void
 keep_problem(void *ctx, const char *text)
 {
-    struct problems *p = ctx;
-    const size_t     n = strlen(text) + 1;
-
-    if (!make_space(p, n)) {
-        p->no_memory = true;
-        return;
-    }
-    memcpy(p->text + p->len, text, n);
-    p->len += n;
+    wq__text_add(ctx, text, strlen(text) + 1);
 }
 
 wq_err
 wq__shared_check_store(wq_queue *q, wq_problem problem, void *ctx)
 {
     struct wq__shared *s = wq__shared_of(q);
-    struct problems    p = {.mem = &s->mem};
+    struct wq__text    found;
     struct wq__op      op = {
              .kind = WQ__OP_CHECK,
-             .as.check = {.problem = keep_problem, .ctx = &p},
+             .as.check = {.problem = keep_problem, .ctx = &found},
     };
 
+    wq__text_init(&found, &s->mem);
     (void)wq__shared_run(s, &op);
-    const wq_err err = op.err ? op.err : p.no_memory ? WQ_ENOMEM : WQ_OK;
-    for (size_t at = 0; !err && at < p.len; at += strlen(p.text + at) + 1)
-        problem(ctx, p.text + at);
-    if (p.text)
-        wq__mem_free(p.mem, p.text, p.cap);
+    const wq_err err = op.err ? op.err : found.err;
+    for (size_t at = 0; !err && at < found.len;
+         at += strlen(found.data + at) + 1)
+        problem(ctx, found.data + at);
+    wq__text_fini(&found);
     return err;
 }
 

@@ -28,7 +28,7 @@ src/layer/        | layer/ config/ core/ clock/ error/ front/check.h limit/ port
 src/limit/        | limit/ config/read.h core/ clock/ error/ port/ wq/ | c11
 src/clock/        | clock/ core/ error/ port/ wq/  | c11
 src/metrics/      | metrics/ config/read.h text/ core/ error/ port/ wq/ | c11
-src/shared/       | shared/ config/ core/ clock/ error/ limit/ metrics/ port/ wq/ | c11
+src/shared/       | shared/ config/ core/ clock/ error/ limit/ metrics/ port/ text/ wq/ | c11
 src/workers/      | workers/ config/read.h core/ clock/ error/ port/ wq/ | c11
 src/              |                                |
 backends/sqlite/include/ | wq/                     | any

@@ -10,6 +10,7 @@
 #include "core/mem.h"
 #include "core/span.h"
 #include "limit/limiter.h"
+#include "shared/op.h"
 
 static struct memory_engine *
 engine_of(struct wq__engine *e)
@@ -132,20 +133,6 @@ pass_deadlines(struct memory_store *store, int64_t now)
     store->news |= wq__core_len(&store->core) > before;
 }
 
-/* What a batch added to the counts of the core. The ends of loans are counted
- * one by one: those of expired holds are none of this handle. */
-static void
-count(struct wq__did *did, const struct wq__tally *before,
-      const struct wq__tally *after)
-{
-    did->adds += after->adds - before->adds;
-    did->merged += after->merged - before->merged;
-    did->gets += after->gets - before->gets;
-    did->removed += after->removed - before->removed;
-    did->deferred += after->deferred - before->deferred;
-    did->drops += after->drops - before->drops;
-}
-
 static void
 run_batch(struct memory_engine *e, struct wq__op *batch, struct wq__pulse *out)
 {
@@ -159,7 +146,7 @@ run_batch(struct memory_engine *e, struct wq__op *batch, struct wq__pulse *out)
     const bool lost = settle_sessions(e, now, &did);
     pass_deadlines(store, now);
     store_carry_out(e, batch, now, &did);
-    count(&did, &before, &store->core.tally);
+    wq__did_count(&did, &before, &store->core.tally);
     publish(e);
     *out = (struct wq__pulse){
         .did = did,

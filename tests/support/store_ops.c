@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "core/inside.h"
+#include "core/limited.h"
 #include "core/mem.h"
-#include "core/span.h"
+#include "shared/op.h"
 
 /* What the operations of one batch share. */
 struct batch {
@@ -44,33 +45,11 @@ is_given_up(const struct batch *b, wq_key key, unsigned *retries)
     return b->e->terms.max_retries && *retries >= b->e->terms.max_retries;
 }
 
-/* Does the policy decide without the limiter? As apply_policy() of
- * memory/limited.c. */
+/* Does the policy decide without the limiter? */
 static void
-apply_policy(const struct batch *b, wq_key key, struct wq__prepared *prepared)
+decide(const struct batch *b, wq_key key, struct wq__prepared *prepared)
 {
-    const unsigned policy = b->e->terms.retry;
-    const unsigned states = states_of(b, key);
-
-    if (policy & WQ_RETRY_FAILURES_ONLY && !(states & WQ__HELD))
-        prepared->at_once = true;
-    else if (policy & WQ_RETRY_ONCE && states & WQ__BACKOFF)
-        prepared->skip = true;
-    else
-        prepared->limited = true;
-}
-
-static void
-query_limiter(const struct batch *b, wq_key key, struct wq__prepared *prepared,
-              int64_t after_ns)
-{
-    int64_t delay_ns = wq_limiter_when(b->store->limiter, key);
-
-    prepared->delay = delay_ns;
-    if (after_ns != 0 && after_ns < delay_ns) /* 0: not set */
-        delay_ns = after_ns;
-    prepared->at_once = delay_ns <= 0;
-    prepared->at = wq__span_add(b->now, delay_ns);
+    wq__limited_decide(b->e->terms.retry, states_of(b, key), prepared);
 }
 
 /* ---- adds ---------------------------------------------------------------- */
@@ -117,14 +96,10 @@ free_entries(const struct batch *b, struct entries *entries)
 static struct wq__how
 translate(const struct batch *b, const wq_add_options *options)
 {
+    if (options->rate_limited)
+        return wq__limited_how(options, b->e->terms.retry, b->now);
     struct wq__how how = wq__how_of(options);
-
     how.now = b->now;
-    if (options->rate_limited) {
-        how.kind = WQ__ADD_AT;
-        how.backoff = true;
-        how.respect = b->e->terms.retry & WQ_RETRY_FAILURES_ONLY;
-    }
     return how;
 }
 
@@ -144,7 +119,7 @@ limit(const struct batch *b, const wq_add_options *options,
       const struct entries *entries, size_t *given_up, unsigned *retries)
 {
     for (size_t i = 0; i < entries->n; i++)
-        apply_policy(b, entries->keys[i], &entries->prepared[i]);
+        decide(b, entries->keys[i], &entries->prepared[i]);
     for (size_t i = 0; i < entries->n; i++) {
         if (!entries->prepared[i].limited)
             continue;
@@ -154,8 +129,9 @@ limit(const struct batch *b, const wq_add_options *options,
             *given_up = i;
             return WQ_EGIVENUP;
         }
-        query_limiter(b, entries->keys[i], &entries->prepared[i],
-                      options->after_ns);
+        wq__limited_set(&entries->prepared[i],
+                        wq_limiter_when(b->store->limiter, entries->keys[i]),
+                        options->after_ns, b->now);
     }
     return WQ_OK;
 }
@@ -167,8 +143,7 @@ undo_what_was_kept(const struct batch *b, const struct entries *entries)
     for (size_t i = 0; i < entries->n; i++) {
         struct wq__prepared *p = &entries->prepared[i];
 
-        if (!p->limited || !p->backoff ||
-            (p->added != WQ_ADDED_KEPT && p->added != WQ_ADDED_RAISED))
+        if (!wq__limited_in_vain(p))
             continue;
         wq_limiter_undo(b->store->limiter, entries->keys[i]);
         p->limited = false;
@@ -252,34 +227,19 @@ add(const struct batch *b, struct wq__op *op)
 
 /* ---- gets ---------------------------------------------------------------- */
 
-static bool
-is_held_back(const struct wq__op *op)
-{
-    const struct wq__op *finish = op->as.get.unless_failed;
-
-    return finish && finish->err != WQ_OK && finish->err != WQ_EGIVENUP;
-}
-
 static wq_err
 hand_out(const struct batch *b, const struct wq__op *op)
 {
-    struct wq__handed handed;
-    wq_item           next, *item;
-    wq_err            err =
-        wq__core_prepare_get(b->core, b->now, &next, &handed.waited_ns);
+    wq_item next, *item;
+    int64_t waited_ns;
+    wq_err  err = wq__core_prepare_get(b->core, b->now, &next, &waited_ns);
 
-    if (err)
-        return err;
-    handed.key = next.key;
-    handed.priority = next.priority;
-    handed.fence = next.fence;
-    handed.requeues = requeues_of(b, next.key);
-    err = op->as.get.take ? op->as.get.take(op->as.get.ctx, &handed) : WQ_OK;
-    if (err)
-        return err;
-    (void)wq__core_get(b->core, b->now, &item); /* prepared: cannot fail */
-    wq__core_note_holder(item, b->e->session->number);
-    return WQ_OK;
+    if (!err)
+        err = wq__op_hand_out(op, b->core, b->now, &next, waited_ns,
+                              requeues_of(b, next.key), &item);
+    if (!err)
+        wq__core_note_holder(item, b->e->session->number);
+    return err;
 }
 
 static wq_err
@@ -288,7 +248,7 @@ get(const struct batch *b, struct wq__op *op)
     wq_err err = WQ_OK;
 
     op->as.get.n = 0;
-    if (is_held_back(op))
+    if (wq__op_is_held_back(op))
         return WQ_OK;
     while (!err && op->as.get.n < op->as.get.max) {
         err = hand_out(b, op);
@@ -299,116 +259,78 @@ get(const struct batch *b, struct wq__op *op)
 
 /* ---- finishes ------------------------------------------------------------ */
 
-static void
-end_loan(const struct batch *b, const struct wq__loan *loan)
-{
-    int64_t work;
+/* A hold that ends. */
+struct ending {
+    const struct batch    *b;
+    wq_key                 key; /* outlives the loan */
+    const struct wq__loan *loan;
+};
 
-    (void)wq__core_done(b->core, &loan->item, b->now, &work);
+static void
+end_loan(void *hold)
+{
+    const struct ending *x = hold;
+    int64_t              work;
+
+    (void)wq__core_done(x->b->core, &x->loan->item, x->b->now, &work);
 }
 
-/* Add the key of a loan again, by the rules of any add. */
-static wq_err
-add_again(const struct batch *b, const struct wq__loan *loan,
-          const wq_add_options *options, int64_t *delayed)
+static void
+forget(void *hold, bool succeeded)
 {
-    struct wq__op op = {
-        .kind = WQ__OP_ADD,
-        .as.add = {.how = options,
-                   .keys = &loan->item.key,
-                   .n = 1,
-                   .delayed = delayed},
+    const struct ending *x = hold;
+
+    wq_limiter_forget(x->b->store->limiter, x->key);
+    if (succeeded)
+        store_forget_expiries(x->b->store, x->key);
+}
+
+/* By the rules of any add, which would forget a key that is given up. */
+static wq_err
+add_again(void *hold, const wq_add_options *how, int64_t *delayed,
+          unsigned *retries)
+{
+    const struct ending *x = hold;
+    struct wq__prepared  policy = {.hash = 0};
+    struct wq__op        op = {
+               .kind = WQ__OP_ADD,
+               .as.add = {.how = how, .keys = &x->key, .n = 1, .delayed = delayed},
     };
 
-    return add(b, &op);
+    decide(x->b, x->key, &policy);
+    if (how->rate_limited && policy.limited &&
+        is_given_up(x->b, x->key, retries))
+        return WQ_EGIVENUP;
+    return add(x->b, &op);
 }
 
 static wq_err
-give_up(const struct batch *b, wq_key key, const struct wq__loan *loan)
+give_back(void *hold, int priority)
 {
-    const wq_err err = store_bury(b->store, loan);
-    if (err)
-        return err;
+    const struct ending *x = hold;
+    const wq_err         err =
+        wq__core_give_back(x->b->core, &x->loan->item, priority, x->b->now);
 
-    wq_limiter_forget(b->store->limiter, key);
-    b->did->drops++;
-    return WQ_EGIVENUP;
-}
-
-static wq_err
-retry(const struct batch *b, struct wq__op *op, const struct wq__loan *loan,
-      int priority)
-{
-    const wq_add_options options = {
-        .size = sizeof options, .priority = priority, .rate_limited = true};
-    struct wq__prepared policy = {0};
-
-    apply_policy(b, op->as.finish.key, &policy);
-    if (policy.limited &&
-        is_given_up(b, op->as.finish.key, &op->as.finish.retries))
-        return give_up(b, op->as.finish.key, loan);
-    const wq_err err = add_again(b, loan, &options, &op->as.finish.delayed);
     if (!err)
-        end_loan(b, loan);
+        end_loan(hold);
     return err;
 }
 
 static wq_err
-run_after(const struct batch *b, const struct wq__op *op,
-          const struct wq__loan *loan, int priority)
+bury(void *hold)
 {
-    const int64_t        after_ns = op->as.finish.result.after_ns;
-    const wq_add_options options = {.size = sizeof options,
-                                    .priority = priority,
-                                    .after_ns = after_ns > 0 ? after_ns : 0};
-    const wq_err         err = add_again(b, loan, &options, NULL);
+    const struct ending *x = hold;
 
-    if (err)
-        return err;
-    end_loan(b, loan);
-    wq_limiter_forget(b->store->limiter, op->as.finish.key);
-    store_forget_expiries(b->store, op->as.finish.key);
-    return WQ_OK;
+    return store_bury(x->b->store, x->loan);
 }
 
-static wq_err
-give_back(const struct batch *b, const struct wq__loan *loan, int priority)
-{
-    const wq_err err =
-        wq__core_give_back(b->core, &loan->item, priority, b->now);
-
-    if (!err)
-        end_loan(b, loan);
-    return err;
-}
-
-static wq_err
-settle(const struct batch *b, struct wq__op *op, const struct wq__loan *loan)
-{
-    const wq_result result = op->as.finish.result;
-    const int       priority =
-        result.prioritized ? result.priority : loan->item.priority;
-
-    switch (result.outcome) {
-    case WQ_RESULT_DONE:
-        end_loan(b, loan);
-        wq_limiter_forget(b->store->limiter, op->as.finish.key);
-        store_forget_expiries(b->store, op->as.finish.key);
-        return WQ_OK;
-    case WQ_RESULT_AFTER:
-        return run_after(b, op, loan, priority);
-    case WQ_RESULT_DROP:
-        end_loan(b, loan);
-        return WQ_OK;
-    case WQ_RESULT_BACK:
-        return give_back(b, loan, priority);
-    case WQ_RESULT_BURY:
-        return store_bury(b->store, loan);
-    case WQ_RESULT_RETRY:
-    default:
-        return retry(b, op, loan, priority);
-    }
-}
+static const struct wq__settler settler = {
+    .end = end_loan,
+    .forget = forget,
+    .add = add_again,
+    .give_back = give_back,
+    .bury = bury,
+};
 
 static wq_err
 finish(const struct batch *b, struct wq__op *op)
@@ -419,7 +341,9 @@ finish(const struct batch *b, struct wq__op *op)
     if (!loan)
         return WQ_ELOST;
 
-    const wq_err err = settle(b, op, loan);
+    struct ending x = {b, op->as.finish.key, loan};
+    const wq_err  err =
+        wq__op_settle(&settler, &x, op, loan->item.priority, b->did);
     b->did->dones += b->core->tally.dones - dones;
     b->store->news |=
         !err && states_of(b, op->as.finish.key) & (unsigned)WQ__READY;

@@ -226,10 +226,10 @@ TEST(auditor_sees_numbers_that_do_not_agree)
     SPOIL(f.core.max_len, 5, "there are more keys than the bound allows");
     SPOIL(f.core.tally.adds, 4, lost);
     SPOIL(f.core.tally.removed, 1, lost);
-    SPOIL(f.core.imported_runs, 1, lost);
+    SPOIL(f.core.tally.imported_runs, 1, lost);
     SPOIL(f.core.tally.dones, 1,
           "hand-outs and dones do not agree with what is HELD");
-    SPOIL(f.core.imported_loans, 1,
+    SPOIL(f.core.tally.imported_loans, 1,
           "hand-outs and dones do not agree with what is HELD");
     SPOIL(f.core.loans.oldest, 1, "ages are kept without need");
 }
