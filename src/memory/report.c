@@ -2,16 +2,7 @@
 /* report.c: reporting to the sinks of metrics; see report.h. */
 #include "memory/report.h"
 
-#include "core/mem.h"
-#include "error/error.h"
 #include "memory/gate.h"
-
-static void
-free_sinks(struct wq__memory *m, size_t n)
-{
-    wq__mem_free(&m->shared_mem, m->sinks, n * sizeof *m->sinks);
-    m->sinks = NULL;
-}
 
 /* Report from now on. With the lock: an open sink may already query the queue
  * in another thread. */
@@ -44,18 +35,12 @@ report_changes(struct wq__memory *m)
 wq_err
 wq__report_open(struct wq__memory *m, const wq_metrics *metrics)
 {
-    const size_t n = wq__sinks_count(metrics);
+    size_t       n;
+    const wq_err err = wq__sinks_open(&m->shared_mem, metrics, &m->base,
+                                      m->name, "wq_create", &m->sinks, &n);
 
-    if (n == 0)
-        return WQ_OK;
-    m->sinks = wq__mem_array(&m->shared_mem, n, sizeof *m->sinks);
-    if (!m->sinks)
-        return wq_fail(WQ_ENOMEM, "wq_create: out of memory");
-    const wq_err err = wq__sinks_open(m->sinks, n, metrics, &m->base, m->name);
-    if (err) {
-        free_sinks(m, n);
+    if (err || n == 0)
         return err;
-    }
     begin_reporting(m, n);
     wq__gate_report(m); /* what the sinks did to the queue in open() */
     return WQ_OK;
@@ -67,7 +52,8 @@ wq__report_close(struct wq__memory *m)
     report_changes(m); /* what the destroy dropped */
     const size_t n = wq__report_sinks(m);
     wq__sinks_close(m->sinks, n);
-    free_sinks(m, n);
+    wq__sinks_free(&m->shared_mem, m->sinks, n);
+    m->sinks = NULL;
 }
 
 static uint64_t

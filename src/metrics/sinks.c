@@ -2,12 +2,13 @@
 /* sinks.c: calling the sinks of metrics; see sinks.h. */
 #include "metrics/sinks.h"
 
+#include "core/mem.h"
 #include "core/sized.h"
 #include "error/error.h"
 
 /* A sink of an older program has no `next`. */
-size_t
-wq__sinks_count(const wq_metrics *metrics)
+static size_t
+count(const wq_metrics *metrics)
 {
     wq_metrics known = {0};
     size_t     n = 0;
@@ -40,9 +41,9 @@ open_sink(struct wq__sink *sink, wq_queue *q, const char *name)
     return err;
 }
 
-wq_err
-wq__sinks_open(struct wq__sink *sinks, size_t n, const wq_metrics *metrics,
-               wq_queue *q, const char *name)
+static wq_err
+open_all(struct wq__sink *sinks, size_t n, const wq_metrics *metrics,
+         wq_queue *q, const char *name)
 {
     for (size_t i = 0; i < n; i++) {
         (void)wq__sized_read(metrics, sizeof sinks[i].to, &sinks[i].to);
@@ -54,6 +55,36 @@ wq__sinks_open(struct wq__sink *sinks, size_t n, const wq_metrics *metrics,
         }
         metrics = sinks[i].to.next;
     }
+    return WQ_OK;
+}
+
+void
+wq__sinks_free(const wq_allocator *mem, struct wq__sink *sinks, size_t n)
+{
+    if (sinks)
+        wq__mem_free(mem, sinks, n * sizeof *sinks);
+}
+
+wq_err
+wq__sinks_open(const wq_allocator *mem, const wq_metrics *metrics, wq_queue *q,
+               const char *name, const char *who, struct wq__sink **sinks,
+               size_t *n)
+{
+    const size_t     len = count(metrics);
+    struct wq__sink *all = NULL;
+
+    if (len) {
+        all = wq__mem_array(mem, len, sizeof *all);
+        if (!all)
+            return wq_fail(WQ_ENOMEM, "%s: out of memory", who);
+    }
+    const wq_err err = open_all(all, len, metrics, q, name);
+    if (err) {
+        wq__sinks_free(mem, all, len);
+        return err;
+    }
+    *sinks = all;
+    *n = len;
     return WQ_OK;
 }
 

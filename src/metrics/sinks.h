@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sinks.h: how are the sinks of a queue's metrics opened, called and closed?
  *
- * For every queue that reports to sinks, in memory or shared. The caller
- * allocates the array, and calls without a lock.
+ * For every queue that reports to sinks, in memory or shared. All calls are
+ * made without a lock.
  */
 #ifndef WQ_METRICS_SINKS_H
 #define WQ_METRICS_SINKS_H
@@ -17,15 +17,14 @@ struct wq__sink {
     void      *handle;
 };
 
-/* How many sinks are in the list, which is valid (wq__metrics_check()); NULL:
- * none. */
-size_t wq__sinks_count(const wq_metrics *metrics);
-
-/* Open the `n` sinks of the list. On error, those that were opened are closed
- * again. */
-wq_err wq__sinks_open(struct wq__sink *sinks, size_t n,
-                      const wq_metrics *metrics, wq_queue *q, const char *name);
-void   wq__sinks_close(const struct wq__sink *sinks, size_t n);
+/* Allocate and open the sinks of the list, which is valid
+ * (wq__metrics_check()); NULL: *n is 0. On error, those that were opened are
+ * closed again. `who` names the caller in the message of WQ_ENOMEM. */
+wq_err wq__sinks_open(const wq_allocator *mem, const wq_metrics *metrics,
+                      wq_queue *q, const char *name, const char *who,
+                      struct wq__sink **sinks, size_t *n);
+void wq__sinks_free(const wq_allocator *mem, struct wq__sink *sinks, size_t n);
+void wq__sinks_close(const struct wq__sink *sinks, size_t n);
 
 /* Has one of them a callback for changes? Call those. */
 bool wq__sinks_want_changes(const struct wq__sink *sinks, size_t n);

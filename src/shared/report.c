@@ -2,8 +2,6 @@
 /* report.c: reporting to the sinks of metrics; see report.h. */
 #include "shared/report.h"
 
-#include "core/mem.h"
-#include "error/error.h"
 
 static uint64_t
 since(uint64_t now, uint64_t *reported)
@@ -51,18 +49,12 @@ wq__shared_report_changes(struct wq__shared *s)
 wq_err
 wq__shared_report_open(struct wq__shared *s, const wq_metrics *metrics)
 {
-    const size_t n = wq__sinks_count(metrics);
+    size_t       n;
+    const wq_err err = wq__sinks_open(&s->mem, metrics, &s->base, s->name,
+                                      "wq_open", &s->sinks, &n);
 
-    if (n == 0)
-        return WQ_OK;
-    s->sinks = wq__mem_array(&s->mem, n, sizeof *s->sinks);
-    if (!s->sinks)
-        return wq_fail(WQ_ENOMEM, "wq_open: out of memory");
-    const wq_err err = wq__sinks_open(s->sinks, n, metrics, &s->base, s->name);
-    if (err) {
-        wq__mem_free(&s->mem, s->sinks, n * sizeof *s->sinks);
+    if (err)
         return err;
-    }
     s->sinks_len = n;
     s->reports = wq__sinks_want_changes(s->sinks, n);
     return WQ_OK;
@@ -81,5 +73,5 @@ wq__shared_report_close(struct wq__shared *s, bool calls)
     }
     s->sinks_len = 0;
     s->reports = false;
-    wq__mem_free(&s->mem, s->sinks, n * sizeof *s->sinks);
+    wq__sinks_free(&s->mem, s->sinks, n);
 }
