@@ -436,13 +436,8 @@ bury(void *hold)
     return WQ_OK;
 }
 
-static const struct wq__settler settler = {
-    .end = end_loan,
-    .forget = forget,
-    .add = add_again,
-    .give_back = give_back,
-    .bury = bury,
-};
+static const struct wq__settler settler = {end_loan, forget, add_again,
+                                           give_back, bury};
 
 /* A lost DONE or DROP only means that the key runs again. */
 static bool

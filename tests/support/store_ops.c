@@ -324,13 +324,8 @@ bury(void *hold)
     return store_bury(x->b->store, x->loan);
 }
 
-static const struct wq__settler settler = {
-    .end = end_loan,
-    .forget = forget,
-    .add = add_again,
-    .give_back = give_back,
-    .bury = bury,
-};
+static const struct wq__settler settler = {end_loan, forget, add_again,
+                                           give_back, bury};
 
 static wq_err
 finish(const struct batch *b, struct wq__op *op)
