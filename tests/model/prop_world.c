@@ -141,6 +141,14 @@ prop_compare(struct world *w, wq_err err, enum model_answer answer)
 }
 
 void
+prop_audit(struct world *w)
+{
+    const char *broken = wq__core_check(&w->core);
+    if (broken)
+        (void)prop_check(w, false, broken, 0, 1);
+}
+
+void
 prop_check_end(struct world *w, wq_key key)
 {
     prop_equal(w, "byte behind a key", 0,
@@ -151,6 +159,13 @@ bool
 prop_failed_for_memory(const struct world *w, wq_err err)
 {
     return err == WQ_ENOMEM && w->mem.refused && !w->plug_in.refused;
+}
+
+void
+prop_heal(struct world *w)
+{
+    counting_heal(&w->mem);
+    w->mem.refused = 0;
 }
 
 /* ---- life --------------------------------------------------------------- */
