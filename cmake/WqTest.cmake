@@ -60,3 +60,32 @@ function(wq_add_script_test name)
   set_tests_properties(${name} PROPERTIES
     LABELS "${arg_LABELS}" TIMEOUT 120 SKIP_RETURN_CODE ${WQ_TEST_SKIP})
 endfunction()
+
+# wq_need_python(<what>)
+#
+# Finds python3 for <what>; without it, ends the file that calls this.
+macro(wq_need_python what)
+  find_package(Python3 COMPONENTS Interpreter)
+  if(NOT Python3_Interpreter_FOUND)
+    if("$ENV{CI}" STREQUAL "true")
+      message(FATAL_ERROR "${what} need python3, and CI=true")
+    endif()
+    message(STATUS "${what} skipped: python3 not found")
+    return()
+  endif()
+endmacro()
+
+# wq_add_python_tests(<kind> SOURCES <file>... ENVIRONMENT <NAME=value>...)
+#
+# Each file, test_<name>.py, is the test <kind>.<name>.
+function(wq_add_python_tests kind)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;ENVIRONMENT")
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(GET source STEM name)
+    string(REGEX REPLACE "^test_" "${kind}." name ${name})
+    wq_add_script_test(${name} LABELS ${kind}
+      COMMAND "${Python3_EXECUTABLE}" -B "${source}")
+    set_property(TEST ${name} PROPERTY ENVIRONMENT
+      ${arg_ENVIRONMENT} ${WQ_TEST_ENVIRONMENT})
+  endforeach()
+endfunction()

@@ -6,8 +6,6 @@
  * survives, with NORMAL it need not, and in no case is the file broken. Every
  * round is a process of its own, which ends by a power loss.
  */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-
 #include "support/wq_test.h"
 
 #include <sqlite3.h>
@@ -15,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,22 +24,6 @@ static struct tally {
     int lost;      /* numbers that were committed and are not in the file */
     int opened;    /* rounds that have looked at the file */
 } * shared;
-
-static int
-make_shared(void **state)
-{
-    (void)state;
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return shared == MAP_FAILED;
-}
-
-static int
-drop_shared(void **state)
-{
-    (void)state;
-    return munmap(shared, sizeof *shared);
-}
 
 static void
 run_sql(sqlite3 *c, const char *sql)
@@ -126,7 +107,7 @@ lose_often(int losses, const char *mode, bool lie)
     const struct place parent = place_make();
     struct place       at = place_make_below(&parent, "0");
 
-    memset(shared, 0, sizeof *shared);
+    shared = place_share(sizeof *shared);
     for (int i = 1; i <= losses; i++) {
         char name[32];
 
@@ -225,9 +206,8 @@ TEST(full_disk_refuses_writes_until_there_is_space)
     place_remove(&at);
 }
 
-WQ_TESTS(test_with(full_sync_loses_no_commit, make_shared, drop_shared),
-         test_with(normal_sync_loses_commits_but_breaks_no_file, make_shared,
-                   drop_shared),
-         test_with(ignored_log_sync_loses_commits, make_shared, drop_shared),
+WQ_TESTS(test(full_sync_loses_no_commit),
+         test(normal_sync_loses_commits_but_breaks_no_file),
+         test(ignored_log_sync_loses_commits),
          test(each_call_fails_once_and_the_file_stays_intact),
          test(full_disk_refuses_writes_until_there_is_space));
