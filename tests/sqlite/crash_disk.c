@@ -26,6 +26,9 @@ struct contents {
     struct contents *next;       /* in the list of all */
     unsigned char   *now, *disk; /* `room` bytes */
     size_t           now_size, disk_size;
+    size_t           cut_to; /* the smallest size since the last sync; not less
+                                than disk_size: it was not truncated */
+    uint32_t         cut;    /* number of that truncation */
     size_t           room;
     uint32_t        *changed; /* one for each sector: number of its last write
                                since the last sync; 0: synced */
@@ -142,7 +145,7 @@ disk_put(struct contents *c, const void *bytes, size_t n, size_t at)
     const bool now = disk.writes_back && chance(1);
     for (size_t i = at / SECTOR; i < sectors(at + n); i++) {
         c->changed[i] = ++disk.writes;
-        if (now && chance(8))
+        if (now && chance(8) && i < c->cut_to / SECTOR)
             copy_sector(c, i);
     }
 }
@@ -154,6 +157,10 @@ disk_cut(struct contents *c, size_t size)
     if (size > c->now_size)
         memset(c->now + c->now_size, 0, size - c->now_size);
     c->now_size = size;
+    if (size < c->cut_to) {
+        c->cut_to = size;
+        c->cut = ++disk.writes;
+    }
     if (size % SECTOR != 0) {
         memset(c->now + size, 0, SECTOR - size % SECTOR);
         c->changed[size / SECTOR] = ++disk.writes;
@@ -202,6 +209,8 @@ apply(struct contents *c, const struct sync *s)
     if (s->size < c->disk_size)
         memset(c->disk + s->size, 0, c->disk_size - s->size);
     c->disk_size = s->size;
+    if (c->cut < s->number)
+        c->cut_to = s->size;
     c->sized = s->number;
 }
 
@@ -220,21 +229,35 @@ disk_size(const struct contents *c)
     return c->now_size;
 }
 
-/* What is left of a file that the directory names after the loss. */
+/* The size of a file after the loss. Growing may get stuck halfway. A truncation
+ * happens or it does not: file systems with a journal do it so, and SQLite's
+ * journal_mode=TRUNCATE relies on it. */
+static size_t
+size_after(const struct contents *c, unsigned of_16)
+{
+    const size_t low = least(c->cut_to, c->now_size);
+
+    if (of_16 == 16)
+        return c->now_size;
+    if (of_16 == 0 || chance(5))
+        return c->disk_size;
+    return chance(5) ? low + disk_draw() % (c->now_size - low + 1)
+                     : c->now_size;
+}
+
+/* What is left of a file that the directory names after the loss. Behind a
+ * truncation nothing old is left; without it, nothing that came later. */
 static size_t
 survive(struct contents *c, unsigned of_16)
 {
-    const size_t low = least(c->now_size, c->disk_size);
-    const size_t high = c->now_size + c->disk_size - low;
-    size_t       size = of_16 == 0 ? c->disk_size : c->now_size;
+    const size_t size = size_after(c, of_16);
+    size_t       n = sectors(c->now_size);
 
-    if (of_16 != 0 && of_16 != 16 && high > low) {
-        if (chance(5))
-            size = c->disk_size;
-        else if (chance(5))
-            size = low + disk_draw() % (high - low + 1);
-    }
-    for (size_t i = 0; i < sectors(c->now_size); i++)
+    if (c->cut_to < c->disk_size && size == c->disk_size)
+        n = c->cut_to / SECTOR;
+    else if (c->cut_to < c->disk_size)
+        memset(c->disk + c->cut_to, disk.filler, c->disk_size - c->cut_to);
+    for (size_t i = 0; i < n; i++)
         if (c->changed[i] && chance(of_16))
             copy_sector(c, i);
     return size;
@@ -277,7 +300,7 @@ disk_read_contents(const char *path)
     if (f)
         (void)fclose(f);
     grow(c, 1);
-    c->disk_size = c->now_size;
+    c->disk_size = c->cut_to = c->now_size;
     c->next = disk.all;
     disk.all = c;
     return c;
