@@ -195,7 +195,8 @@ struct wq__engine_ops {
                   struct wq__pulse *pulse);
 
     /* Renew the session. WQ_ELOST: it has ended. Must return well within a
-     * lease: until then no loss is reported. Not called unless lease_ns is set. */
+     * lease: until then no loss is reported. Not called unless lease_ns is
+     * set. */
     wq_err (*renew)(struct wq__engine *e);
 
     /* Give back what the session holds and `known` does not name, without an
