@@ -596,8 +596,7 @@ wait_for_workers(void)
 static int64_t
 no_delay(void *undone, wq_key key)
 {
-    (void)undone;
-    (void)key;
+    (void)undone, (void)key;
     return 0;
 }
 

@@ -6,7 +6,6 @@
  * would be after a power loss that keeps nothing. A sector whose `changed` number
  * is not 0 differs between the two.
  */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

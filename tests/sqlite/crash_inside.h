@@ -5,7 +5,8 @@
  *     crash_plan.c  which call is lost, killed or fails?
  *     crash_disk.c  what is on the disk?
  *
- * Everything between crash_enter() or crash_lock() and crash_leave().
+ * Call the functions below between crash_enter() (or crash_lock()) and
+ * crash_leave().
  */
 #ifndef WQ_TEST_CRASH_INSIDE_H
 #define WQ_TEST_CRASH_INSIDE_H

@@ -4,7 +4,6 @@
  */
 #include "sqlite/crash_vfs.h"
 
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
