@@ -44,6 +44,29 @@ class Signals(Handled):
                 self.assertIn(b"3 keys, 1 ok, 0 failed, 2 left", ended.err)
                 self.assertEqual(self.left(), [b"b", b"c"])
 
+    def test_signal_to_the_group_of_wq_reaches_no_run(self):
+        # As Ctrl-C does on a terminal. A child that has not left the group yet
+        # gets the signal, too; USR1 and USR2 can be sent again and again.
+        process = self.start("-P2", "--retries=0", "--joblog=log", "--", "true",
+                             start_new_session=True)
+        self.feed(process, b"".join(b"%d\n" % i for i in range(2000)))
+        until(lambda: os.path.exists(self.path("log")) and
+              self.read("log").count(b"\n") > 1, "the first run")
+        sent = 0
+        while process.poll() is None and sent < 2000:
+            try:
+                os.killpg(process.pid,
+                          (signal.SIGUSR1, signal.SIGUSR2)[sent % 2])
+            except ProcessLookupError:
+                break
+            sent += 1
+            time.sleep(0.0005)
+        ended = self.ended(process)
+        signals = [line.split(b"\t")[7]
+                   for line in self.read("log").splitlines()[1:]]
+        self.assertEqual(set(signals), {b"0"}, ended.err)
+        self.assertEqual(ended.status, 0)
+
     def test_first_signal_ends_the_input(self):
         process = self.started(b"", gates="a")
         self.ended(process)
