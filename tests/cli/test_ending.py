@@ -291,6 +291,64 @@ class Pending(Handled):
         self.assertEqual(ended.status, 124)
         self.assertEqual((ended.out, self.read("left")), (b"a\n", b"b\nb\0"))
 
+    def test_pending_file_has_keys_that_were_not_read(self):
+        self.write("keys", b"".join(b"%d\n" % i for i in range(300000)))
+        ended = self.run_keys(b"", "-akeys", "--halt=now,done=1",
+                              "--pending-file=left", "--", "true")
+        self.assertEqual(ended.status, 124)
+        self.assertEqual(len(self.left()), 299999)
+        self.assertIn(b"300000 keys, 1 ok, 0 failed, 299999 left; 300000 adds",
+                      ended.err)
+        self.assertNotIn(b"unread", ended.err)
+
+    def test_pending_file_has_keys_of_a_file_that_is_followed(self):
+        self.write("keys", b"a\n" + b"".join(b"%d\n" % i for i in
+                                             range(50000)) + b"half")
+        ended = self.run_keys(b"", "-f", "-akeys", "--halt=soon,done=1",
+                              "--pending-file=left", "--", "true")
+        self.assertEqual(len(self.left()), 50000)
+        self.assertIn(b"; input was left unread", ended.err)  # "half"
+
+    def test_pending_file_has_keys_that_are_in_a_pipe(self):
+        process = self.start("-P1", "--pending-file=left", "--json=events",
+                             *self.script("echo begin $1 1 $$ >>log;"
+                                          "read x <gate.a"))
+        self.gates["a"] = self.fifo("gate.a")
+        self.feed(process, b"a\n", end=False)
+        self.await_begun("a")
+        os.kill(process.pid, signal.SIGSTOP)  # it reads nothing more
+        self.await_stopped(process.pid)
+        self.feed(process, b"b\nc\nhalf", end=False)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        self.await_event(event="phase", phase="draining")
+        self.let_go("a")
+        ended = self.ended(process)
+        self.assertEqual(self.left(), [b"b", b"c"])
+        self.assertIn(b"; input was left unread", ended.err)
+        self.assertTrue(self.events()[-1]["unread"])
+
+    def test_input_that_is_read_to_its_end_is_not_unread(self):
+        process = self.started(b"a\nb", "-P1", "--json=events",
+                               "--pending-file=left")
+        self.await_begun("a")
+        self.signalled(process, signal.SIGTERM, "draining")
+        self.let_go("a")
+        self.assertNotIn(b"unread", self.ended(process).err)
+        self.assertEqual(self.left(), [b"b"])
+
+    def test_pending_file_has_keys_of_the_list(self):
+        process = self.start("-P1", "--pending-file=left", "--json=events",
+                             "--list=echo a; echo b; echo c; sleep 1000",
+                             *self.script("echo begin $1 1 $$ >>log;"
+                                          "read x <gate.a"))
+        self.gates["a"] = self.fifo("gate.a")
+        self.await_event(event="added", key="c")
+        self.signalled(process, signal.SIGTERM, "draining")
+        self.let_go("a")
+        self.assertIn(b"; input was left unread", self.ended(process).err)
+        self.assertEqual(self.left(), [b"b", b"c"])
+
     def test_pending_file_may_be_a_pipe_or_a_link(self):
         pipe = self.fifo("pipe")
         self.write("file", b"old")

@@ -10,9 +10,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@ struct input {
     int                      fd;
     bool                     owned;   /* close it; stdin stays open */
     bool                     regular; /* a regular file: always ready */
+    bool                     at_end;  /* nothing was left at the last read */
     struct watch             watch;   /* of fd, unless `regular` */
     struct timer             next;    /* next piece of a regular file */
     int                      inotify; /* -1: none */
@@ -54,8 +57,9 @@ end(struct input *input, bool failed)
 /* A file that is followed may grow, and its last record with it. A pipe that is
  * followed has ended, but the program goes on. */
 static void
-at_end(struct input *input)
+reach_end(struct input *input)
 {
+    input->at_end = true;
     if (!input->options->follow) {
         end(input, false);
     } else if (!input->regular) {
@@ -73,13 +77,15 @@ read_piece(void *ctx)
     const ssize_t n = read(input->fd, piece, sizeof piece);
 
     if (n > 0) {
+        input->at_end = false;
         records_feed(&input->records, piece, (size_t)n);
         if (input->regular)
             loop_timer_set(input->loop, &input->next, 0, read_piece, input);
     } else if (n == 0) {
-        at_end(input);
+        reach_end(input);
     } else if (errno != EINTR && errno != EAGAIN) {
         report_errno("cannot read %s", input->records.name);
+        input->at_end = true;
         end(input, true);
     }
 }
@@ -163,6 +169,49 @@ input_open(const struct options *options, struct loop *loop, const char *file,
         return false;
     }
     *out = input;
+    return true;
+}
+
+/* Have all writers of the pipe closed it, and is it empty? */
+static bool
+has_ended(int fd)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+    return poll(&poll_fd, 1, 0) > 0 && !(poll_fd.revents & POLLIN);
+}
+
+/* A file that is followed may have grown since its end was last reached. */
+void
+input_read_rest(struct input *input)
+{
+    if (input->regular && input->options->follow) {
+        input->at_end = false;
+        loop_timer_set(input->loop, &input->next, 0, read_piece, input);
+    }
+    if (input->at_end || input->regular)
+        return;
+    records_feed_pipe(&input->records, input->fd);
+    if (has_ended(input->fd))
+        reach_end(input);
+}
+
+bool
+input_is_over(const struct input *input)
+{
+    return input->at_end || !input->regular;
+}
+
+/* A FIFO that is followed never ends. */
+bool
+input_is_unread(const struct input *input)
+{
+    int bytes = 0;
+
+    if (input->at_end || (input->options->follow && !input->regular))
+        return records_has_part(&input->records) ||
+               (!input->at_end && ioctl(input->fd, FIONREAD, &bytes) == 0 &&
+                bytes > 0);
     return true;
 }
 

@@ -50,6 +50,7 @@ add(struct runner *runner, wq_key key, int64_t after_ns, int priority)
 
     if (!err)
         return;
+    runner->add_failed = true;
     report("cannot add %s: %s", report_key(key.data, key.len),
            wq_strerror(err));
     runner->counts.failed++;

@@ -13,6 +13,8 @@
  *               ▼
  *            KILLING                 SIGKILL to all process groups
  *
+ * With --pending-file, regular files are read to their end before the program
+ * ends, but not when KILLING.
  * When no run is left, the program ends; keys still in the queue are left.
  */
 #include <signal.h>
@@ -64,15 +66,48 @@ ending_stop_run(struct runner *runner, struct run *run)
                    on_kill_after, run);
 }
 
-static void
-close_inputs(struct runner *runner)
+/* Must the pending file list the keys that were not read yet? */
+static bool
+needs_rest(const struct runner *runner)
 {
-    for (size_t i = 0; i < runner->n_inputs; i++) {
-        input_close(runner->inputs[i]);
-        runner->inputs[i] = NULL;
+    return runner->options->pending_file && !runner->add_failed;
+}
+
+/* True: it was closed. */
+static bool
+close_input(struct runner *runner, struct input *input, bool all)
+{
+    if (!all && needs_rest(runner)) {
+        input_read_rest(input);
+        if (!input_is_over(input))
+            return false;
     }
+    runner->unread |= input_is_unread(input);
+    input_close(input);
+    return true;
+}
+
+void
+ending_close_inputs(struct runner *runner, bool all)
+{
+    for (size_t i = 0; i < runner->n_inputs; i++)
+        if (runner->inputs[i] && close_input(runner, runner->inputs[i], all))
+            runner->inputs[i] = NULL;
+    if (needs_rest(runner))
+        list_read_rest(runner->list);
+    runner->unread |= list_is_unread(runner->list);
     list_close(runner->list);
     runner->list = NULL;
+}
+
+/* Are the keys known that the pending file must list? */
+static bool
+rest_is_read(const struct runner *runner)
+{
+    for (size_t i = 0; i < runner->n_inputs; i++)
+        if (runner->inputs[i] && !input_is_over(runner->inputs[i]))
+            return false;
+    return true;
 }
 
 static void
@@ -106,7 +141,7 @@ ending_drain(struct runner *runner, const char *why)
     if (runner->phase >= PHASE_DRAINING)
         return;
     enter(runner, PHASE_DRAINING, why);
-    close_inputs(runner);
+    ending_close_inputs(runner, false);
     if (runner->options->drain_timeout_ns)
         loop_timer_set(runner->loop, &runner->drain_limit,
                        loop_now(runner->loop) +
@@ -283,6 +318,9 @@ ending_is_over(struct runner *runner)
     if (runner->running > 0 || runner->batch.n > 0)
         return false;
     if (runner->phase == PHASE_FINISHING && !queue_is_empty(runner))
+        return false;
+    if (runner->phase < PHASE_KILLING && needs_rest(runner) &&
+        !rest_is_read(runner))
         return false;
     /* The output of finished runs is written even if its reader is slow, until
      * the last signal or the drain timeout. */

@@ -79,6 +79,8 @@ struct runner {
     struct list      *list;
     size_t            open;         /* sources that have not ended */
     bool              input_failed; /* a source ended by an error */
+    bool              add_failed;   /* a key could not be added */
+    bool              unread;       /* input was left unread */
 
     /* Runs. Slot number n is at index n - 1. */
     struct slot_entry *slots;
@@ -202,6 +204,9 @@ void ending_check_halt(struct runner *runner);
 void ending_stop_run(struct runner *runner, struct run *run);
 /* INT, TERM, HUP, TSTP, CONT. */
 void ending_signal(struct runner *runner, int number);
+/* Close the inputs. With --pending-file, first read what they have without
+ * waiting; unless `all`, regular files stay open, and are read to their end. */
+void ending_close_inputs(struct runner *runner, bool all);
 /* Is everything over? */
 bool ending_is_over(struct runner *runner);
 /* The exit status, as of runner_main(). */
