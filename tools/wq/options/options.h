@@ -86,9 +86,10 @@ struct options {
     bool        until_empty;     /* work: exit when no key is left */
 
     /* Retry. */
-    unsigned       retries;  /* or RETRIES_FOREVER */
-    struct backoff backoff;  /* 1s, 5m, 2 */
-    struct codes   no_retry; /* exit codes that are not retried */
+    unsigned       retries;      /* or RETRIES_FOREVER */
+    struct backoff backoff;      /* 1s, 5m, 2 */
+    struct codes   no_retry;     /* exit codes that are not retried */
+    bool           retry_on_add; /* an add ends the backoff of the key */
 
     struct rate rate; /* of starts */
 

@@ -50,16 +50,17 @@ judge(const struct runner *runner, const struct run *run)
 
 /* ------------------------------------------- record: a queue in memory -- */
 
-/* Adds the key again after `after_ns`; below 0: after its backoff. Returns how
- * long it waits: 0 if it was added meanwhile. */
+/* Adds the key again after `after_ns`; below 0: after its backoff. `waiting` says
+ * what becomes of adds that came meanwhile. Returns how long it waits. */
 static int64_t
-add_again(struct runner *runner, const struct run *run, int64_t after_ns)
+add_again(struct runner *runner, const struct run *run, int64_t after_ns,
+          wq_if_waiting waiting)
 {
     wq_add_options how = {
         .size = sizeof how,
         .priority =
             run->result.prioritized ? run->result.priority : run->priority,
-        .waiting = WQ_IF_WAITING_MERGE,
+        .waiting = waiting,
         .rate_limited = after_ns < 0,
         .after_ns = after_ns < 0 ? 0 : after_ns,
     };
@@ -76,15 +77,22 @@ add_again(struct runner *runner, const struct run *run, int64_t after_ns)
     return info.wait_ns;
 }
 
+/* An add that came meanwhile must not shorten the backoff: the retry covers it.
+ */
 static void
 retry(struct runner *runner, struct run *run)
 {
+    const wq_if_waiting waiting = runner->options->retry_on_add
+                                      ? WQ_IF_WAITING_MERGE
+                                      : WQ_IF_WAITING_REPLACE;
+
     if (run->result.requeue) {
         /* The failure counts, although its backoff is not used. */
         (void)wq_limiter_when(runner->backoff, run->key);
-        run->retry_in_ns = add_again(runner, run, run->result.requeue_ns);
+        run->retry_in_ns =
+            add_again(runner, run, run->result.requeue_ns, waiting);
     } else {
-        run->retry_in_ns = add_again(runner, run, -1);
+        run->retry_in_ns = add_again(runner, run, -1, waiting);
     }
 }
 
@@ -97,9 +105,10 @@ record_in_memory(struct runner *runner, struct run *run)
     if (settled && run->attempt > 1)
         (void)wq_forget(runner->q, run->key);
     if (run->outcome == OUTCOME_REQUEUE)
-        run->retry_in_ns = add_again(runner, run, run->result.requeue_ns);
+        run->retry_in_ns =
+            add_again(runner, run, run->result.requeue_ns, WQ_IF_WAITING_MERGE);
     else if (run->outcome == OUTCOME_STOPPED)
-        (void)add_again(runner, run, 0);
+        (void)add_again(runner, run, 0, WQ_IF_WAITING_MERGE);
     else if (run->outcome == OUTCOME_RETRY)
         retry(runner, run);
     (void)wq_done(runner->q, run->item); /* cannot fail: the item is HELD */
