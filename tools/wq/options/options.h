@@ -101,8 +101,10 @@ struct options {
     bool        resume_failed; /* ... only those that succeeded; implies it */
 
     /* Output. */
-    int         grouping;  /* enum grouping */
-    bool        tagged;    /* --tag was given */
+    int         grouping;        /* enum grouping */
+    int64_t     output_grace_ns; /* how long the output of a run is awaited
+                                    after its end */
+    bool        tagged;          /* --tag was given */
     const char *tag;       /* printed before each line; `replace` in it stands
                              for the key. NULL: nothing. "--tag" alone: "{}\t" */
     char       *tag_text;  /* owned: the tag, if it had to be built */
