@@ -4,12 +4,12 @@
 import hashlib
 import os
 import resource
-import select
 import signal
 import subprocess
 import time
 
-from program import TIMEOUT, Case, is_running, main, until
+from program import (
+    TIMEOUT, Case, is_running, main, read_line, read_some, until)
 
 MEBIBYTE = 1 << 20
 
@@ -19,22 +19,6 @@ TOGETHER = """
 while ! [ -e began.a ] || ! [ -e began.b ] || ! [ -e began.c ] ||
       ! [ -e began.d ]; do sleep 0.01; done
 """
-
-
-def read_some(stream, size):
-    """Up to `size` bytes; none: timed out."""
-    ready, _, _ = select.select([stream], [], [], TIMEOUT)
-    return os.read(stream.fileno(), size) if ready else b""
-
-
-def read_line(stream):
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = read_some(stream, 1)
-        if not byte:
-            break
-        line += byte
-    return line
 
 
 def used(pid):

@@ -160,6 +160,14 @@ records_has_part(const struct records *records)
 }
 
 void
+records_begin_anew(struct records *records)
+{
+    text_clear(&records->part);
+    records->overlong = false;
+    records->line = 1;
+}
+
+void
 records_end(struct records *records)
 {
     if (records_has_part(records))
