@@ -458,6 +458,36 @@ class Readers(Handled):
         self.assertEqual(self.ended(process).status, -signal.SIGPIPE)
         self.assertFalse(is_running(self.pid("b")))
 
+    def test_ungrouped_output_without_a_reader_ends_wq(self):
+        for handler in ("echo $1", "trap '' PIPE; echo $1 2>/dev/null",
+                        "echo $1 | cat; exit $?"):
+            with self.subTest(handler):
+                self.write("log", b"")
+                read, write = os.pipe()
+                os.close(read)
+                process = self.start(
+                    "--ungroup", "--joblog=jobs", "--backoff=1ms",
+                    *self.script("echo begin $1 >>log; " + handler),
+                    stdout=write)
+                os.close(write)
+                self.feed(process, b"\n".join(b"%d" % i for i in range(1000)))
+                ended = self.ended(process)
+                self.assertEqual(ended.status, -signal.SIGPIPE)
+                self.assertEqual(ended.err, b"")
+                self.assertLess(len(self.begun()), 10)
+
+    def test_ungrouped_run_is_stopped_when_the_reader_leaves(self):
+        read, write = os.pipe()
+        process = self.start("--ungroup", *self.script(
+            "echo begin $1 1 $$ >>log; exec sleep 1000"), stdout=write)
+        os.close(write)
+        self.feed(process, b"a\nb\n")
+        self.await_begun("a")
+        os.close(read)
+        ended = self.ended(process)
+        self.assertEqual((ended.status, ended.err), (-signal.SIGPIPE, b""))
+        self.assertEqual(self.begun(), ["a"])
+
     def test_kill_9_ends_the_runs_too(self):
         process = self.started(b"a\nb\nc\n", "-P3")
         self.await_begun("a", "b", "c")

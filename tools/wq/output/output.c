@@ -356,6 +356,14 @@ output_broken(const struct output *output)
 }
 
 bool
+output_lost_reader(struct output *output)
+{
+    if (output->options->grouping == GROUP_NONE)
+        outbox_check_reader(output->box);
+    return output->options->grouping == GROUP_NONE && output_broken(output);
+}
+
+bool
 output_failed(const struct output *output)
 {
     return outbox_failed(output->box) || output->copy_failed;
@@ -380,6 +388,8 @@ output_create(const struct options *options, struct loop *loop,
         free(output);
         return false;
     }
+    if (options->grouping == GROUP_NONE)
+        outbox_watch_reader(output->box);
     if (options->results && !options->dry_run &&
         !results_dir_create(&output->results, options->results)) {
         output_destroy(output);

@@ -47,6 +47,9 @@ void output_line(struct output *output, const char *text, size_t len);
 bool output_congested(const struct output *output);
 /* Is everything written, and no more output awaited? */
 bool output_idle(const struct output *output);
+/* Runs write to stdout themselves, and its reader has closed it: then
+ * output_broken() is true, and the runs that fail are not to blame. */
+bool output_lost_reader(struct output *output);
 /* Is stdout unusable: its reader has closed it (EPIPE), or an error was reported
  * on stderr? */
 bool output_broken(const struct output *output);

@@ -195,6 +195,8 @@ finish_run(struct runner *runner, struct run *run)
     run->ended_ns = loop_now(runner->loop);
     loop_timer_clear(runner->loop, &run->limit);
     result_finish(&run->result, run);
+    if ((run->signal || run->exit_code) && output_lost_reader(runner->output))
+        run->stopping = true; /* so that the key is left */
     run->outcome = judge(runner, run);
     slot_end(runner, run);
     record(runner, run);
