@@ -249,6 +249,14 @@ class Draining(Handled):
                   if event["event"] == "phase"]
         self.assertEqual(phases[-2:], ["draining", "stopping"])
 
+    def test_drain_timeout_of_0_stops_runs_at_once(self):
+        process = self.started(b"a\nb\n", "-P1", "--drain-timeout=0",
+                               "--pending-file=left")
+        self.await_begun("a")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.ended(process).status, 124)
+        self.assertEqual(self.left(), [b"a", b"b"])
+
     def test_run_may_end_before_the_drain_timeout(self):
         process = self.started(b"a\nb\n", "-P1", "--drain-timeout=1h",
                                "--json=events")
@@ -389,7 +397,9 @@ class Halting(Handled):
 
     def test_halt_after_successes(self):
         keys = ["1.1", "0.1", "0.2", "0.3"]
-        self.assertEqual(self.halted("now,success=1", keys), 2)
+        self.assertEqual(self.halted("now,success=1", keys, status=0), 2)
+        self.assertEqual(self.halted("soon,success=2", keys, status=0), 3)
+        self.assertEqual(self.halted("soon,success=9", keys, status=123), 4)
         self.assertEqual(self.halted("soon,done=3", keys), 3)
 
     def test_halt_after_a_percentage(self):

@@ -411,10 +411,11 @@ class ByLine(Case):
     def test_very_long_line_stays_whole(self):
         self.halves(4 * MEBIBYTE)
 
-    def test_last_line_gets_a_newline(self):
-        ended = self.run_keys(b"a\nb\n", "-P1", "--line-buffer",
-                              *self.script("printf $1"))
-        self.assertEqual(ended.out, b"a\nb\n")
+    def test_last_line_gets_no_newline(self):
+        for mode in ("--group", "--line-buffer"):
+            ended = self.run_keys(b"a\nb\n", "-P1", mode,
+                                  *self.script("printf 'x\\n%s' $1"))
+            self.assertEqual(ended.out, b"x\nax\nb", mode)
 
     def test_slow_reader_slows_down_the_run(self):
         process = self.start("--line-buffer", *self.script(

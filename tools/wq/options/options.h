@@ -95,7 +95,7 @@ struct options {
 
     /* Ending. */
     struct halt halt;
-    int64_t     drain_timeout_ns; /* 0: none */
+    int64_t     drain_timeout_ns; /* 0: at once; -1: none */
     const char *pending_file;     /* NULL: none */
     bool        resume;           /* skip keys that the joblog records */
     bool        resume_failed; /* ... only those that succeeded; implies it */

@@ -84,15 +84,16 @@ take_lines(struct stream *s, const char *data, size_t len)
         keep_tagged(s, data + n, len - n);
 }
 
-/* Ends the last line if another line may follow it: with --line-buffer or
- * --tag, or if a process that outlives the run may write the rest later. */
+/* Ends the last line, which the run did not end, if another line must not follow
+ * it: with --tag, or if a process that outlives the run may write the rest
+ * later. */
 static void
 end_line(struct stream *s)
 {
     const struct capture *c = s->capture;
+    const bool            late = !c->run && !c->await_until_ns;
 
-    if (s->within_line &&
-        (capture_is_by_line(c) || c->tag.len > 0 || s->fd >= 0))
+    if (s->within_line && (late || c->tag.len > 0 || s->fd >= 0))
         keep(s, "\n", 1);
     s->within_line = false;
 }

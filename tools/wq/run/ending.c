@@ -142,7 +142,7 @@ ending_drain(struct runner *runner, const char *why)
         return;
     enter(runner, PHASE_DRAINING, why);
     ending_close_inputs(runner, false);
-    if (runner->options->drain_timeout_ns)
+    if (runner->options->drain_timeout_ns >= 0)
         loop_timer_set(runner->loop, &runner->drain_limit,
                        loop_now(runner->loop) +
                            runner->options->drain_timeout_ns,
@@ -192,6 +192,7 @@ ending_check_halt(struct runner *runner)
         !halt_is_met(runner, halt))
         return;
     runner->halted = true;
+    runner->succeeded = halt->what == HALT_SUCCESS;
     ending_drain(runner, "halt");
     if (halt->when == HALT_NOW)
         stop(runner, "halt");
@@ -342,6 +343,8 @@ ending_status(struct runner *runner)
         return STATUS_STOPPED;
     if (runner->signal)
         return -runner->signal;
+    if (runner->succeeded)
+        return STATUS_OK; /* no more successes were asked for */
     if (runner->halted && cut)
         return STATUS_STOPPED;
     if (runner->input_failed)

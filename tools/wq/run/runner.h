@@ -114,6 +114,7 @@ struct runner {
     enum phase   phase;
     int          signal;      /* the first stop signal received; 0: none */
     bool         halted;      /* --halt was met, or a run exited with 255 */
+    bool         succeeded;   /* --halt was met by enough keys that succeeded */
     bool         overdue;     /* --drain-timeout has passed */
     int          fatal;       /* exit status of a fatal error; 0: none */
     struct timer drain_limit; /* --drain-timeout */
