@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from handled import Handled
-from program import PROGRAM, is_running, main, state, until
+from program import PROGRAM, is_running, main, read_line, state, until
 
 # Ignores SIGTERM, and so do its children.
 STUBBORN = """
@@ -66,6 +66,20 @@ class Signals(Handled):
                    for line in self.read("log").splitlines()[1:]]
         self.assertEqual(set(signals), {b"0"}, ended.err)
         self.assertEqual(ended.status, 0)
+
+    def test_first_signal_is_reported(self):
+        for number, said in (
+                (signal.SIGINT, b"2 runs; Ctrl-C again to stop them\n"),
+                (signal.SIGTERM, b"2 runs; another signal stops them\n")):
+            self.write("log", b"")
+            self.write("events", b"")
+            process = self.started(b"a\nb\nc\n", "-P2", "--json=events")
+            self.await_begun("a", "b")
+            self.signalled(process, number, "draining")
+            self.assertEqual(read_line(process.stderr), b"wq: draining " + said)
+            self.let_go("a")
+            self.let_go("b")
+            self.ended(process)
 
     def test_first_signal_ends_the_input(self):
         process = self.started(b"", gates="a")

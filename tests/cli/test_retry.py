@@ -2,7 +2,9 @@
 """What happens to runs that fail?"""
 
 import os
+import re
 import signal
+import time
 
 from handled import Handled
 from program import main, until
@@ -201,6 +203,38 @@ class Retries(Handled):
         ended = self.ended(process)  # one run covered both
         self.assertEqual(ended.status, 0)
         self.assertEqual(self.begun(), ["a", "a"])
+
+    def reports(self, keys, *options):
+        """What is reported about retries, without the times."""
+        ended = self.run_keys(keys, *options)
+        return [re.sub(r" in [0-9.]+m?s", " in TIME", line)
+                for line in ended.err.decode().splitlines() if "retry 1" in line]
+
+    def test_first_failure_is_reported(self):
+        self.assertEqual(
+            self.reports(b"a\nb\n", "--retries=3", "--backoff=1ms,2ms", "--",
+                         "sh", "-c", '[ $1 != b ] || kill -TERM $$; exit 7',
+                         "sh"),
+            ["wq: a: exit 7; retry 1 of 3 in TIME",
+             "wq: b: killed by SIGTERM; retry 1 of 3 in TIME"])
+        self.assertEqual(
+            self.reports(b"a\n", "--retries=inf", "--backoff=1ms,2ms",
+                         *self.script("[ $WQ_ATTEMPT = 9 ]")),
+            ["wq: a: exit 1; retry 1 of inf in TIME"])
+        for options in (("-q",), ("--retries=0",)):
+            self.assertEqual(self.reports(b"a\n", "--backoff=1ms", *options,
+                                          "--", "false"), [])
+        self.assertEqual(self.reports(b"a\n", "--backoff=1ms", *self.script(
+            "[ $WQ_ATTEMPT = 2 ] || exit 75")), [])
+
+    def test_reports_of_many_failures_are_limited(self):
+        keys = b"".join(b"%d\n" % i for i in range(300))
+        begin = time.monotonic()
+        reports = self.reports(keys, "-P4", "--retries=1", "--backoff=1ms",
+                               "--", "false")
+        self.assertGreaterEqual(len(reports), 10)
+        self.assertLessEqual(len(reports), 11 + time.monotonic() - begin)
+        self.assertEqual([line for line in reports[:10] if "more" in line], [])
 
     def test_end_of_input_waits_for_retries(self):
         ended = self.run_keys(b"a\nb\n", "--json=events", *self.script(

@@ -243,6 +243,19 @@ resume(struct runner *runner)
     child_signal(list_pid(runner->list), SIGCONT);
 }
 
+/* People at a terminal may think that nothing happens. */
+static void
+report_drain(const struct runner *runner, int number)
+{
+    if (runner->options->quiet || runner->running == 0 ||
+        runner->options->drain_timeout_ns == 0)
+        return;
+    const bool one = runner->running == 1;
+    report("draining %zu run%s; %s %s", runner->running, one ? "" : "s",
+           number == SIGINT ? "Ctrl-C again to stop" : "another signal stops",
+           one ? "it" : "them");
+}
+
 void
 ending_signal(struct runner *runner, int number)
 {
@@ -254,12 +267,14 @@ ending_signal(struct runner *runner, int number)
         const char *name = value_signal_name(number);
         if (!runner->signal)
             runner->signal = number;
-        if (runner->phase < PHASE_DRAINING)
+        if (runner->phase < PHASE_DRAINING) {
+            report_drain(runner, number);
             ending_drain(runner, name);
-        else if (runner->phase == PHASE_DRAINING)
+        } else if (runner->phase == PHASE_DRAINING) {
             stop(runner, name);
-        else
+        } else {
             kill_all(runner, name);
+        }
     }
 }
 

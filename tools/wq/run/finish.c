@@ -8,6 +8,7 @@
  *
  * A run occupies its slot until the queue knows its result.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/report.h"
@@ -116,6 +117,13 @@ record_in_memory(struct runner *runner, struct run *run)
 
 /* -------------------------------------------------------------- conclude -- */
 
+static bool
+is_tempfail(const struct run *run)
+{
+    return run->signal == 0 && run->exit_code == EXIT_TEMPFAIL &&
+           !run->timed_out;
+}
+
 static void
 count(struct runner *runner, const struct run *run)
 {
@@ -131,26 +139,81 @@ count(struct runner *runner, const struct run *run)
         return;
     counts->retries++;
     runner->retrying++;
-    if (run->signal == 0 && run->exit_code == EXIT_TEMPFAIL && !run->timed_out)
+    if (is_tempfail(run))
         counts->tempfails++;
 }
 
-/* Reports a key that failed for good. */
-static void
-report_failure(const struct runner *runner, const struct run *run)
+/* "exit 1", "killed by SIGTERM", "timed out". */
+static const char *
+format_end(const struct run *run, char text[32])
 {
-    const char *key;
-
-    if (run->outcome != OUTCOME_FAILED || runner->options->quiet)
-        return;
-    key = report_key(run->key.data, run->key.len);
     if (run->timed_out)
-        report("%s: failed: timed out (attempt %u)", key, run->attempt);
+        (void)snprintf(text, 32, "timed out");
     else if (run->signal)
-        report("%s: failed: killed by SIG%s (attempt %u)", key,
-               value_signal_name(run->signal), run->attempt);
+        (void)snprintf(text, 32, "killed by SIG%s",
+                       value_signal_name(run->signal));
     else
-        report("%s: failed: exit %d (attempt %u)", key, run->exit_code,
+        (void)snprintf(text, 32, "exit %d", run->exit_code);
+    return text;
+}
+
+/* At most MAX_REPORTS retries at once, then one a second: thousands of keys may
+ * fail for the same reason. */
+static bool
+may_report_retry(struct runner *runner)
+{
+    enum { MAX_REPORTS = 10 };
+    const int64_t now_ns = loop_now(runner->loop);
+    const int64_t more = runner->reports_ns
+                             ? (now_ns - runner->reports_ns) / WQ_SECONDS(1)
+                             : MAX_REPORTS;
+
+    if (more > 0) {
+        runner->reports_ns = now_ns;
+        runner->reports = runner->reports + more < MAX_REPORTS
+                              ? runner->reports + (unsigned)more
+                              : MAX_REPORTS;
+    }
+    if (runner->reports > 0)
+        return runner->reports--;
+    runner->unreported++;
+    return false;
+}
+
+/* The first failure of a key: a user who only sees that nothing happens must
+ * know that a retry will. */
+static void
+report_retry(struct runner *runner, const struct run *run)
+{
+    const unsigned retries = runner->options->retries;
+    char           end[32], most[16] = "inf", time[16], more[48] = "";
+
+    if (run->attempt > 1 || !may_report_retry(runner))
+        return;
+    if (retries != RETRIES_FOREVER)
+        (void)snprintf(most, sizeof most, "%u", retries);
+    if (runner->unreported)
+        (void)snprintf(more, sizeof more, " (%llu more failures)",
+                       (unsigned long long)runner->unreported);
+    runner->unreported = 0;
+    report("%s: %s; retry 1 of %s in %s%s",
+           report_key(run->key.data, run->key.len), format_end(run, end), most,
+           report_time(run->retry_in_ns, time), more);
+}
+
+/* Exit 75 is not reported: the handler has asked for a retry. */
+static void
+report_failure(struct runner *runner, const struct run *run)
+{
+    char end[32];
+
+    if (runner->options->quiet)
+        return;
+    if (run->outcome == OUTCOME_RETRY && !is_tempfail(run))
+        report_retry(runner, run);
+    if (run->outcome == OUTCOME_FAILED)
+        report("%s: failed: %s (attempt %u)",
+               report_key(run->key.data, run->key.len), format_end(run, end),
                run->attempt);
 }
 

@@ -122,8 +122,12 @@ struct runner {
     /* Since the start. */
     int64_t       started_ns;
     struct counts counts;
-    size_t        retrying; /* see struct view */
-    uint64_t      number;   /* of the last run */
+    size_t        retrying;   /* see struct view */
+    unsigned      reports;    /* of failures that will be retried, that may be
+                               printed now */
+    int64_t       reports_ns; /* when `reports` last grew */
+    uint64_t      unreported; /* failures that were not printed */
+    uint64_t      number;     /* of the last run */
 };
 
 /* Run all keys. Returns the exit status (0 or more). A negative value -N means:
