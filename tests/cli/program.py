@@ -6,6 +6,7 @@ When the machine lacks what it needs; with CI=true that is a failure."""
 import json
 import os
 import pty
+import select
 import shutil
 import socket
 import subprocess
@@ -27,6 +28,22 @@ def until(condition, what):
             return value
         time.sleep(0.005)
     raise AssertionError("timed out waiting for: " + what)
+
+
+def read_some(stream, size):
+    """Up to `size` bytes; none: timed out."""
+    ready, _, _ = select.select([stream], [], [], TIMEOUT)
+    return os.read(stream.fileno(), size) if ready else b""
+
+
+def read_line(stream):
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = read_some(stream, 1)
+        if not byte:
+            break
+        line += byte
+    return line
 
 
 # ---- skipped tests ---------------------------------------------------------

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from handled import Handled
-from program import PROGRAM, is_running, main, state, until
+from program import PROGRAM, is_running, main, read_line, state, until
 
 # Ignores SIGTERM, and so do its children.
 STUBBORN = """
@@ -43,6 +43,43 @@ class Signals(Handled):
                 self.assertEqual(sorted(self.begun()), ["a", "b"])
                 self.assertIn(b"3 keys, 1 ok, 0 failed, 2 left", ended.err)
                 self.assertEqual(self.left(), [b"b", b"c"])
+
+    def test_signal_to_the_group_of_wq_reaches_no_run(self):
+        # As Ctrl-C does on a terminal. A child that has not left the group yet
+        # gets the signal, too; USR1 and USR2 can be sent again and again.
+        process = self.start("-P2", "--retries=0", "--joblog=log", "--", "true",
+                             start_new_session=True)
+        self.feed(process, b"".join(b"%d\n" % i for i in range(2000)))
+        until(lambda: os.path.exists(self.path("log")) and
+              self.read("log").count(b"\n") > 1, "the first run")
+        sent = 0
+        while process.poll() is None and sent < 2000:
+            try:
+                os.killpg(process.pid,
+                          (signal.SIGUSR1, signal.SIGUSR2)[sent % 2])
+            except ProcessLookupError:
+                break
+            sent += 1
+            time.sleep(0.0005)
+        ended = self.ended(process)
+        signals = [line.split(b"\t")[7]
+                   for line in self.read("log").splitlines()[1:]]
+        self.assertEqual(set(signals), {b"0"}, ended.err)
+        self.assertEqual(ended.status, 0)
+
+    def test_first_signal_is_reported(self):
+        for number, said in (
+                (signal.SIGINT, b"2 runs; Ctrl-C again to stop them\n"),
+                (signal.SIGTERM, b"2 runs; another signal stops them\n")):
+            self.write("log", b"")
+            self.write("events", b"")
+            process = self.started(b"a\nb\nc\n", "-P2", "--json=events")
+            self.await_begun("a", "b")
+            self.signalled(process, number, "draining")
+            self.assertEqual(read_line(process.stderr), b"wq: draining " + said)
+            self.let_go("a")
+            self.let_go("b")
+            self.ended(process)
 
     def test_first_signal_ends_the_input(self):
         process = self.started(b"", gates="a")
@@ -226,6 +263,14 @@ class Draining(Handled):
                   if event["event"] == "phase"]
         self.assertEqual(phases[-2:], ["draining", "stopping"])
 
+    def test_drain_timeout_of_0_stops_runs_at_once(self):
+        process = self.started(b"a\nb\n", "-P1", "--drain-timeout=0",
+                               "--pending-file=left")
+        self.await_begun("a")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.ended(process).status, 124)
+        self.assertEqual(self.left(), [b"a", b"b"])
+
     def test_run_may_end_before_the_drain_timeout(self):
         process = self.started(b"a\nb\n", "-P1", "--drain-timeout=1h",
                                "--json=events")
@@ -268,6 +313,64 @@ class Pending(Handled):
         self.assertEqual(ended.status, 124)
         self.assertEqual((ended.out, self.read("left")), (b"a\n", b"b\nb\0"))
 
+    def test_pending_file_has_keys_that_were_not_read(self):
+        self.write("keys", b"".join(b"%d\n" % i for i in range(300000)))
+        ended = self.run_keys(b"", "-akeys", "--halt=now,done=1",
+                              "--pending-file=left", "--", "true")
+        self.assertEqual(ended.status, 124)
+        self.assertEqual(len(self.left()), 299999)
+        self.assertIn(b"300000 keys, 1 ok, 0 failed, 299999 left; 300000 adds",
+                      ended.err)
+        self.assertNotIn(b"unread", ended.err)
+
+    def test_pending_file_has_keys_of_a_file_that_is_followed(self):
+        self.write("keys", b"a\n" + b"".join(b"%d\n" % i for i in
+                                             range(50000)) + b"half")
+        ended = self.run_keys(b"", "-f", "-akeys", "--halt=soon,done=1",
+                              "--pending-file=left", "--", "true")
+        self.assertEqual(len(self.left()), 50000)
+        self.assertIn(b"; input was left unread", ended.err)  # "half"
+
+    def test_pending_file_has_keys_that_are_in_a_pipe(self):
+        process = self.start("-P1", "--pending-file=left", "--json=events",
+                             *self.script("echo begin $1 1 $$ >>log;"
+                                          "read x <gate.a"))
+        self.gates["a"] = self.fifo("gate.a")
+        self.feed(process, b"a\n", end=False)
+        self.await_begun("a")
+        os.kill(process.pid, signal.SIGSTOP)  # it reads nothing more
+        self.await_stopped(process.pid)
+        self.feed(process, b"b\nc\nhalf", end=False)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        self.await_event(event="phase", phase="draining")
+        self.let_go("a")
+        ended = self.ended(process)
+        self.assertEqual(self.left(), [b"b", b"c"])
+        self.assertIn(b"; input was left unread", ended.err)
+        self.assertTrue(self.events()[-1]["unread"])
+
+    def test_input_that_is_read_to_its_end_is_not_unread(self):
+        process = self.started(b"a\nb", "-P1", "--json=events",
+                               "--pending-file=left")
+        self.await_begun("a")
+        self.signalled(process, signal.SIGTERM, "draining")
+        self.let_go("a")
+        self.assertNotIn(b"unread", self.ended(process).err)
+        self.assertEqual(self.left(), [b"b"])
+
+    def test_pending_file_has_keys_of_the_list(self):
+        process = self.start("-P1", "--pending-file=left", "--json=events",
+                             "--list=echo a; echo b; echo c; sleep 1000",
+                             *self.script("echo begin $1 1 $$ >>log;"
+                                          "read x <gate.a"))
+        self.gates["a"] = self.fifo("gate.a")
+        self.await_event(event="added", key="c")
+        self.signalled(process, signal.SIGTERM, "draining")
+        self.let_go("a")
+        self.assertIn(b"; input was left unread", self.ended(process).err)
+        self.assertEqual(self.left(), [b"b", b"c"])
+
     def test_pending_file_may_be_a_pipe_or_a_link(self):
         pipe = self.fifo("pipe")
         self.write("file", b"old")
@@ -308,7 +411,9 @@ class Halting(Handled):
 
     def test_halt_after_successes(self):
         keys = ["1.1", "0.1", "0.2", "0.3"]
-        self.assertEqual(self.halted("now,success=1", keys), 2)
+        self.assertEqual(self.halted("now,success=1", keys, status=0), 2)
+        self.assertEqual(self.halted("soon,success=2", keys, status=0), 3)
+        self.assertEqual(self.halted("soon,success=9", keys, status=123), 4)
         self.assertEqual(self.halted("soon,done=3", keys), 3)
 
     def test_halt_after_a_percentage(self):
@@ -376,6 +481,36 @@ class Readers(Handled):
         self.feed(process, b"a\nb\n")
         self.assertEqual(self.ended(process).status, -signal.SIGPIPE)
         self.assertFalse(is_running(self.pid("b")))
+
+    def test_ungrouped_output_without_a_reader_ends_wq(self):
+        for handler in ("echo $1", "trap '' PIPE; echo $1 2>/dev/null",
+                        "echo $1 | cat; exit $?"):
+            with self.subTest(handler):
+                self.write("log", b"")
+                read, write = os.pipe()
+                os.close(read)
+                process = self.start(
+                    "--ungroup", "--joblog=jobs", "--backoff=1ms",
+                    *self.script("echo begin $1 >>log; " + handler),
+                    stdout=write)
+                os.close(write)
+                self.feed(process, b"\n".join(b"%d" % i for i in range(1000)))
+                ended = self.ended(process)
+                self.assertEqual(ended.status, -signal.SIGPIPE)
+                self.assertEqual(ended.err, b"")
+                self.assertLess(len(self.begun()), 10)
+
+    def test_ungrouped_run_is_stopped_when_the_reader_leaves(self):
+        read, write = os.pipe()
+        process = self.start("--ungroup", *self.script(
+            "echo begin $1 1 $$ >>log; exec sleep 1000"), stdout=write)
+        os.close(write)
+        self.feed(process, b"a\nb\n")
+        self.await_begun("a")
+        os.close(read)
+        ended = self.ended(process)
+        self.assertEqual((ended.status, ended.err), (-signal.SIGPIPE, b""))
+        self.assertEqual(self.begun(), ["a"])
 
     def test_kill_9_ends_the_runs_too(self):
         process = self.started(b"a\nb\nc\n", "-P3")

@@ -5,7 +5,7 @@ import os
 import signal
 
 from handled import Handled
-from program import main, until
+from program import main, read_line, until
 
 # Appends its arguments to a file, each with a NUL.
 SHOW = ("--", "sh", "-c", 'printf "%s\\0" "$@" >>seen', "sh")
@@ -233,6 +233,51 @@ class Following(Reading):
         with open(self.path("keys"), "rb") as keys:
             process = self.start("-f", *SHOW, stdin=keys)
         self.assert_follows(process, [b"a"], b"b\n", [b"a", b"b"])
+
+    def test_follow_notices_that_a_file_was_truncated(self):
+        self.write("keys", b"first\nsecond\nto")
+        process = self.start("-f", "-a", "keys", *SHOW)
+        until(lambda: self.seen() == [b"first", b"second"], "two keys")
+        os.truncate(self.path("keys"), 0)
+        self.assertEqual(read_line(process.stderr), b"wq: keys was truncated; "
+                         b"reading it from its start\n")
+        self.append("keys", b"a\nb\n")
+        until(lambda: self.seen() == [b"first", b"second", b"a", b"b"],
+              "the new keys, none of them torn")
+        self.stop(process)
+
+    def test_follow_notices_that_stdin_was_truncated(self):
+        self.write("keys", b"first\nto")
+        with open(self.path("keys"), "rb") as keys:
+            process = self.start("-f", *SHOW, stdin=keys)
+        until(lambda: self.seen() == [b"first"], "a key")
+        os.truncate(self.path("keys"), 0)
+        self.assertIn(b"stdin was truncated", read_line(process.stderr))
+        self.append("keys", b"a\n")
+        until(lambda: self.seen() == [b"first", b"a"], "the new key")
+        self.stop(process)
+
+    def test_follow_notices_that_a_file_was_replaced(self):
+        self.write("keys", b"1\n")
+        process = self.start("-f", "-a", "keys", *SHOW)
+        until(lambda: self.seen() == [b"1"], "the first key")
+        os.rename(self.path("keys"), self.path("keys.1"))
+        self.append("keys.1", b"2\nlast")  # its writer does not know yet
+        self.assertIn(b"keys cannot be read any more",
+                      read_line(process.stderr))
+        self.write("new", b"3\n")
+        os.rename(self.path("new"), self.path("keys"))
+        self.assertEqual(read_line(process.stderr),
+                         b"wq: keys was replaced; reading the new file\n")
+        until(lambda: self.seen() == [b"1", b"2", b"last", b"3"], "its keys")
+        self.append("keys", b"4\n")
+        until(lambda: self.seen()[4:] == [b"4"], "another key")
+        os.unlink(self.path("keys"))
+        self.assertIn(b"keys cannot be read any more",
+                      read_line(process.stderr))
+        self.write("keys", b"5\n")
+        until(lambda: self.seen()[5:] == [b"5"], "the last key")
+        self.stop(process)
 
     def test_follow_reads_one_fifo_writer_after_another(self):
         os.mkfifo(self.path("keys"))

@@ -235,6 +235,15 @@ class Parallel(Log):
         self.assertEqual(self.read("log").split(b"\n")[0],
                          self.read("theirs").split(b"\n")[0])
 
+    def test_key_within_an_argument_is_quoted_like_parallel(self):
+        self.parallel(NASTY, "--joblog", "theirs", "echo x{}y {}{}z")
+        self.run_logged(NASTY, command=("echo", "x{}y", "{}{}z"))
+        self.assertEqual(self.column(6), [
+            line.split(b"\t", 8)[8] for line in
+            self.read("theirs").split(b"\n")[1:-1]])
+        self.run_logged(NASTY, "--resume", command=("echo", "x{}y", "{}{}z"))
+        self.assertEqual(self.ended.out, b"")
+
     def test_log_of_parallel_can_be_resumed(self):
         self.parallel(NASTY[:-1], "--joblog", "log", "echo")
         self.run_logged(NASTY, "--resume", command=("echo",))

@@ -18,7 +18,7 @@ ADDS, KEYS, SLOTS = 10000, 50, 8
 
 class Model:
     """The states of all keys, event by event. A key that failed waits for its
-    retry or for the next add, and one run covers both."""
+    retry, which also covers the adds that come meanwhile."""
 
     def __init__(self, test):
         self.test = test
@@ -28,7 +28,7 @@ class Model:
     def added(self, key, how):
         self.adds += 1
         if key in self.ready or key in self.dirty:
-            expected = {"merged", "new"}  # "new": it waited for a retry
+            expected = {"merged", "kept"}  # "kept": it waits for its retry
         elif key in self.running:
             expected = {"dirty"}
             self.dirty.add(key)

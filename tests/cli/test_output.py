@@ -4,12 +4,12 @@
 import hashlib
 import os
 import resource
-import select
 import signal
 import subprocess
 import time
 
-from program import TIMEOUT, Case, is_running, main, until
+from program import (
+    TIMEOUT, Case, is_running, main, read_line, read_some, until)
 
 MEBIBYTE = 1 << 20
 
@@ -19,22 +19,6 @@ TOGETHER = """
 while ! [ -e began.a ] || ! [ -e began.b ] || ! [ -e began.c ] ||
       ! [ -e began.d ]; do sleep 0.01; done
 """
-
-
-def read_some(stream, size):
-    """Up to `size` bytes; none: timed out."""
-    ready, _, _ = select.select([stream], [], [], TIMEOUT)
-    return os.read(stream.fileno(), size) if ready else b""
-
-
-def read_line(stream):
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = read_some(stream, 1)
-        if not byte:
-            break
-        line += byte
-    return line
 
 
 def used(pid):
@@ -314,7 +298,8 @@ class Stragglers(Case):
     def test_output_after_the_end_of_a_run(self):
         gate = self.fifo("gate")
         process = self.start(
-            "-f", "-P1", "--tag", "--json=events", *self.script(
+            "-f", "-P1", "--tag", "--json=events", "--output-grace=0",
+            *self.script(
                 "echo now; if [ $1 = a ]; then"
                 " (read x <gate; printf 'later\\nlast') & fi"))
         self.feed(process, b"a\nb\n", end=False)
@@ -327,8 +312,47 @@ class Stragglers(Case):
         process.send_signal(signal.SIGTERM)
         process.wait(TIMEOUT)
 
+    def test_output_that_comes_after_the_end_of_a_run_is_printed(self):
+        gate = self.fifo("gate")
+        process = self.start("--output-grace=1h", "--json=events", *self.script(
+            "echo now; (read x <gate; echo later) & :"))
+        self.feed(process, b"a\n")
+        self.await_event(event="finished", key="a")
+        os.write(gate, b"go\n")
+        self.assertEqual(process.stdout.read(), b"now\nlater\n")
+        self.assertEqual(process.wait(TIMEOUT), 0)
+        self.assertNotIn(b"is lost", process.stderr.read())
+
+    def test_output_after_the_end_stays_in_one_piece(self):
+        # b waits until a has ended, and c until b has.
+        gate = self.fifo("gate")
+        process = self.start("-P1", "--output-grace=1h", "--json=events",
+                             *self.script(
+                                 "echo $1 1; [ $1 != a ] || (read x <gate;"
+                                 " echo a 2; echo a 3 >&2) & :"))
+        self.feed(process, b"a\nb\n")
+        self.await_event(event="finished", key="b")
+        self.assertEqual(read_line(process.stdout), b"b 1\n")
+        os.write(gate, b"go\n")
+        self.assertEqual(process.stdout.read(), b"a 1\na 2\n")
+        self.assertEqual(read_line(process.stderr), b"a 3\n")
+        self.assertEqual(process.wait(TIMEOUT), 0)
+
+    def test_output_that_is_cut_is_reported(self):
+        self.fifo("gate")
+        ended = self.run_keys(b"a\nb\nc\n", "-P1", "--output-grace=50ms",
+                              *self.script("echo $1; (read x <gate) &"
+                                           " echo $! >>pids"))
+        for pid in self.read("pids").split():
+            os.kill(int(pid), signal.SIGKILL)
+        self.assertEqual((ended.status, ended.out), (0, b"a\nb\nc\n"))
+        self.assertGreaterEqual(ended.seconds, 0.05)
+        self.assertEqual(ended.err.decode().splitlines()[1:], [
+            "wq: a: a process that it started still has its output open; what "
+            "that writes now is lost", "wq: likewise for 2 more runs"])
+
     def test_endless_output_does_not_delay_the_end(self):
-        ended = self.run_keys(b"a\n", *self.script(
+        ended = self.run_keys(b"a\n", "--output-grace=20ms", *self.script(
             "echo begin; yes noise & echo $! >pid; sleep 0.1"))
         self.assertEqual(ended.status, 0)
         self.assertTrue(ended.out.startswith(b"begin\n"))
@@ -387,10 +411,11 @@ class ByLine(Case):
     def test_very_long_line_stays_whole(self):
         self.halves(4 * MEBIBYTE)
 
-    def test_last_line_gets_a_newline(self):
-        ended = self.run_keys(b"a\nb\n", "-P1", "--line-buffer",
-                              *self.script("printf $1"))
-        self.assertEqual(ended.out, b"a\nb\n")
+    def test_last_line_gets_no_newline(self):
+        for mode in ("--group", "--line-buffer"):
+            ended = self.run_keys(b"a\nb\n", "-P1", mode,
+                                  *self.script("printf 'x\\n%s' $1"))
+            self.assertEqual(ended.out, b"x\nax\nb", mode)
 
     def test_slow_reader_slows_down_the_run(self):
         process = self.start("--line-buffer", *self.script(
@@ -507,7 +532,8 @@ class Results(Case):
     def test_straggler_does_not_write_to_new_results(self):
         gate = self.fifo("gate")
         process = self.start(
-            "-f", "--results=r", "--json=events", *self.script(
+            "-f", "--results=r", "--json=events", "--output-grace=0",
+            *self.script(
                 "if [ -e once ]; then echo second; else : >once; echo first;"
                 " (read x <gate; echo late; : >said) & fi"))
         self.feed(process, b"a\n", end=False)

@@ -2,7 +2,9 @@
 """What happens to runs that fail?"""
 
 import os
+import re
 import signal
+import time
 
 from handled import Handled
 from program import main, until
@@ -64,21 +66,54 @@ class Retries(Handled):
         self.assertEqual(self.ended(process).status, 123)
         self.assertEqual(self.log(), [["1"], ["2"], ["1"], ["2"]])
 
-    def test_add_during_a_run_replaces_the_retry(self):
-        process = self.started(b"", gates="a")
-        self.ended(process)
-        process = self.start("--backoff=100ms,100ms", "--json=events",
-                             *self.script("echo begin $1 >>log;"
-                                          "read code <gate.$1; exit $code"))
+    def added_during_a_run(self, *options, code):
+        """The key was added while its run ended with `code`. Returns the event
+        of its end, and the program."""
+        self.gates["a"] = self.fifo("gate.a")
+        process = self.start("--json=events", *options, *self.script(
+            "echo begin $1 >>log; read code <gate.$1;"
+            "[ $code != 2 ] || echo requeue-after=1000h >&$WQ_RESULT_FD;"
+            "exit $code"))
         self.feed(process, b"a\n", end=False)
         self.await_begun("a")
         self.feed(process, b"a\n")
         self.await_event(event="added", how="dirty")
-        self.let_go("a", 1)
+        self.let_go("a", code)
+        return self.await_event(event="finished", run=1)[0], process
+
+    def test_add_during_a_run_does_not_shorten_the_backoff(self):
+        end, process = self.added_during_a_run("--backoff=1000h,1000h", code=1)
+        self.assertGreater(end["retry_in"], 10)
+        process.terminate()
+        self.assertIn(b"1 key, 0 ok, 0 failed, 1 left", self.ended(process).err)
+        self.assertEqual(self.begun(), ["a"])
+
+    def test_add_during_a_run_does_not_shorten_requeue_after(self):
+        end, process = self.added_during_a_run("--backoff=1ms", code=2)
+        self.assertGreater(end["retry_in"], 3599 * 1000)
+        process.terminate()
+        self.ended(process)
+        self.assertEqual(self.begun(), ["a"])
+
+    def test_add_during_a_run_may_replace_the_retry(self):
+        end, process = self.added_during_a_run(
+            "--backoff=1000h,1000h", "--retry-on-add", code=1)
+        self.assertEqual(end["retry_in"], 0)
         self.await_begun("a", "a")
         self.let_go("a", 0)
         self.assertEqual(self.ended(process).status, 0)
-        self.assertEqual(self.begun(), ["a", "a"])
+
+    def test_list_does_not_shorten_the_backoff(self):
+        process = self.start("--list=echo x >>listed; echo a; echo b",
+                             "--resync=10ms", "--backoff=1000h,1000h",
+                             "--retries=inf", *self.script("echo $1 >>log;"
+                                                           "[ $1 = b ]"))
+        until(lambda: os.path.exists(self.path("listed")) and
+              len(self.read("listed")) > 20, "ten lists")
+        process.terminate()
+        self.ended(process)
+        self.assertEqual(self.log().count(["a"]), 1)
+        self.assertGreater(self.log().count(["b"]), 1)
 
     def test_exit_75_is_not_an_error(self):
         ended = self.run_keys(b"a\n", "--backoff=1ms", *self.script(
@@ -124,12 +159,43 @@ class Retries(Handled):
         self.assertIn(b"2 keys, 1 ok, 0 failed, 1 left; 2 adds; 1 retry",
                       self.ended(process).err)
 
-    def test_add_does_not_wait_for_the_retry(self):
-        process = self.started(b"", "-P1", "--backoff=1000h,1000h",
-                               "--json=events")
-        self.ended(process)
+    def test_add_waits_for_the_retry(self):
+        for options, backoff, code, how in (
+                ((), "1000h,1000h", 1, "kept"),
+                (("--after=1ms",), "1000h,1000h", 1, "kept"),
+                (("--debounce=1ms",), "1000h,1000h", 1, "kept"),
+                ((), "1ms", 2, "kept")):  # requeue-after
+            with self.subTest(options=options, code=code):
+                self.write("events", b"")
+                self.write("log", b"")
+                process = self.start(
+                    "--backoff=" + backoff, "--json=events", *options,
+                    *self.script("echo begin $1 >>log; [ %d = 1 ] || echo "
+                                 "requeue-after=1000h >&$WQ_RESULT_FD; exit 1"
+                                 % code))
+                self.feed(process, b"a\n", end=False)
+                self.await_event(event="finished", outcome="retry")
+                self.feed(process, b"a\nb\n")
+                self.await_event(event="added", key="a", how=how)
+                self.await_event(event="finished", key="b", outcome="retry")
+                process.terminate()
+                self.ended(process)
+                self.assertEqual(self.begun(), ["a", "b"])
+
+    def test_add_that_waits_is_no_attempt(self):
         process = self.start("--backoff=1000h,1000h", "--json=events",
-                             *self.script("echo begin $1 >>log;"
+                             "--retries=1", *self.script("exit 1"))
+        self.feed(process, b"a\n", end=False)
+        self.await_event(event="finished", outcome="retry")
+        self.feed(process, b"a\n" * 10, end=False)
+        until(lambda: len([event for event in self.events()
+                           if event.get("how") == "kept"]) == 10, "ten adds")
+        process.terminate()
+        self.assertIn(b"1 key, 0 ok, 0 failed, 1 left", self.ended(process).err)
+
+    def test_add_may_end_the_backoff(self):
+        process = self.start("--backoff=1000h,1000h", "--json=events",
+                             "--retry-on-add", *self.script("echo begin $1 >>log;"
                                           "[ $(wc -l <log) -ge 2 ]"))
         self.feed(process, b"a\n", end=False)
         self.await_event(event="finished", outcome="retry")
@@ -137,6 +203,38 @@ class Retries(Handled):
         ended = self.ended(process)  # one run covered both
         self.assertEqual(ended.status, 0)
         self.assertEqual(self.begun(), ["a", "a"])
+
+    def reports(self, keys, *options):
+        """What is reported about retries, without the times."""
+        ended = self.run_keys(keys, *options)
+        return [re.sub(r" in [0-9.]+m?s", " in TIME", line)
+                for line in ended.err.decode().splitlines() if "retry 1" in line]
+
+    def test_first_failure_is_reported(self):
+        self.assertEqual(
+            self.reports(b"a\nb\n", "--retries=3", "--backoff=1ms,2ms", "--",
+                         "sh", "-c", '[ $1 != b ] || kill -TERM $$; exit 7',
+                         "sh"),
+            ["wq: a: exit 7; retry 1 of 3 in TIME",
+             "wq: b: killed by SIGTERM; retry 1 of 3 in TIME"])
+        self.assertEqual(
+            self.reports(b"a\n", "--retries=inf", "--backoff=1ms,2ms",
+                         *self.script("[ $WQ_ATTEMPT = 9 ]")),
+            ["wq: a: exit 1; retry 1 of inf in TIME"])
+        for options in (("-q",), ("--retries=0",)):
+            self.assertEqual(self.reports(b"a\n", "--backoff=1ms", *options,
+                                          "--", "false"), [])
+        self.assertEqual(self.reports(b"a\n", "--backoff=1ms", *self.script(
+            "[ $WQ_ATTEMPT = 2 ] || exit 75")), [])
+
+    def test_reports_of_many_failures_are_limited(self):
+        keys = b"".join(b"%d\n" % i for i in range(300))
+        begin = time.monotonic()
+        reports = self.reports(keys, "-P4", "--retries=1", "--backoff=1ms",
+                               "--", "false")
+        self.assertGreaterEqual(len(reports), 10)
+        self.assertLessEqual(len(reports), 11 + time.monotonic() - begin)
+        self.assertEqual([line for line in reports[:10] if "more" in line], [])
 
     def test_end_of_input_waits_for_retries(self):
         ended = self.run_keys(b"a\nb\n", "--json=events", *self.script(

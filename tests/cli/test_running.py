@@ -163,15 +163,25 @@ class Slots(Handled):
 
     def test_max_procs_0_is_the_number_of_cpus(self):
         cpus = len(os.sched_getaffinity(0))
-        online = os.sysconf("SC_NPROCESSORS_ONLN")
-        keys = "abcdefghijklmnopqrstuvwxyz"[:min(online + 1, 26)]
+        keys = "abcdefghijklmnopqrstuvwxyz"[:min(cpus + 1, 26)]
         process = self.started("\n".join(keys).encode(), "-P0", gates=keys)
-        expected = keys[:online]
-        self.await_begun(*expected)
+        self.await_begun(*keys[:cpus])
         for key in keys:
             self.let_go(key)
         self.assertEqual(self.ended(process).status, 0)
-        self.assertGreaterEqual(online, cpus)
+
+    def test_max_procs_0_counts_only_cpus_that_it_may_use(self):
+        one = {min(os.sched_getaffinity(0))}
+        process = self.started(
+            b"a\nb\n", "-P0", "--json=events",
+            preexec_fn=lambda: os.sched_setaffinity(0, one))
+        self.await_begun("a")
+        self.let_go("a")
+        self.let_go("b")
+        self.assertEqual(self.ended(process).status, 0)
+        slots = [event["slot"] for event in self.events()
+                 if event["event"] == "started"]
+        self.assertEqual(slots, [1, 1])
 
     def test_many_runs_raise_the_limit_of_files(self):
         # Their pipes are more than the limit of open files; children still get

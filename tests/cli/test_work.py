@@ -167,6 +167,44 @@ class Work(Shared):
                         "-c", "echo $WQ_ATTEMPT")
         self.assertEqual(ended.lines(), ["1"])
 
+    def test_add_does_not_shorten_the_backoff(self):
+        self.done("add", "a")
+        process = self.begin("work", "--backoff=1000h,1000h", "--json=events",
+                             "--", "false")
+        self.await_event(event="finished", key="a", outcome="retry")
+        out = self.done("add", "-v", "a", "b")
+        self.assertEqual(out.split(), [b"kept", b"a", b"new", b"b"])
+        out = self.done("add", "-v", "--debounce=1ms", "a")
+        self.assertEqual(out.split(), [b"kept", b"a"])
+        self.await_event(event="finished", key="b", outcome="retry")
+        self.done("add", "--retry-on-add", "a")
+        self.await_event(event="finished", key="a", attempt=2)
+        process.terminate()
+        self.ended(process)
+        self.assertEqual(self.finished("key"), ["a", "b", "a"])
+
+    def test_add_during_a_run_does_not_shorten_the_backoff(self):
+        for code in (1, 2):
+            with self.subTest(code):
+                self.write("events", b"")
+                key = "k%d" % code
+                gate = self.fifo("gate." + key)
+                process = self.begin(
+                    "work", "--backoff=1000h,1000h", "--json=events",
+                    *self.script("[ %d = 1 ] || echo requeue-after=1000h "
+                                 ">&$WQ_RESULT_FD; read x <gate.$1; exit 1"
+                                 % code))
+                self.done("add", key)
+                self.await_event(event="started", key=key)
+                self.assertEqual(self.done("add", "-v", key).split(),
+                                 [b"dirty", key.encode()])
+                os.write(gate, b"go\n")
+                end = self.await_event(event="finished", key=key)[0]
+                self.assertGreater(end["retry_in"], 1)
+                process.terminate()
+                self.ended(process)
+                self.assertEqual(len(self.finished("key")), 1)
+
     def test_no_retry_codes_bury_a_key(self):
         self.done("add", "a")
         ended = self.wq("work", "-q", "--until-empty", "--no-retry-codes=65",

@@ -3,6 +3,7 @@
 #include "base/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -121,5 +122,28 @@ report_key(const void *data, size_t len)
     (void)memcpy(text + used, "...", 4);
     if (at == len)
         text[used] = '\0';
+    return text;
+}
+
+const char *
+report_time(int64_t ns, char text[16])
+{
+    const int64_t ms = ns < 0 ? 0 : ns / 1000000;
+    const int64_t s = ms / 1000;
+
+    if (ms < 1000)
+        (void)snprintf(text, 16, "%" PRId64 "ms", ms);
+    else if (s < 10)
+        (void)snprintf(text, 16, "%" PRId64 ".%" PRId64 "s", s, ms / 100 % 10);
+    else if (s < 60)
+        (void)snprintf(text, 16, "%" PRId64 "s", s);
+    else if (s < 3600)
+        (void)snprintf(text, 16, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+    else if (s < 86400)
+        (void)snprintf(text, 16, "%" PRId64 "h%02" PRId64 "m", s / 3600,
+                       s / 60 % 60);
+    else
+        (void)snprintf(text, 16, "%" PRId64 "d%02" PRId64 "h", s / 86400,
+                       s / 3600 % 24);
     return text;
 }

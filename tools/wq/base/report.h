@@ -9,6 +9,7 @@
 #define WQ_TOOL_REPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* "wq: " and the message and a newline, in one write(). */
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -25,5 +26,8 @@ void display_set(void (*hide)(void *ctx), void *ctx);
  * \xHH; "..." after about 60 bytes. The result is valid until the fourth call
  * after it. */
 const char *report_key(const void *data, size_t len);
+/* A time for people: 850ms, 4.2s, 38s, 3m07s, 2h05m, 4d03h: at most six columns.
+ * Returns `text`. */
+const char *report_time(int64_t ns, char text[16]);
 
 #endif

@@ -88,30 +88,6 @@ add_word(struct words *w, int colour, const char *format, ...)
     w->colour[w->n++] = colour;
 }
 
-/* 850ms, 4.2s, 38s, 3m07s, 2h05m, 4d03h: at most six columns. */
-static const char *
-format_time(int64_t ns, char text[16])
-{
-    const int64_t ms = ns < 0 ? 0 : ns / MS;
-    const int64_t s = ms / 1000;
-
-    if (ms < 1000)
-        (void)snprintf(text, 16, "%" PRId64 "ms", ms);
-    else if (s < 10)
-        (void)snprintf(text, 16, "%" PRId64 ".%" PRId64 "s", s, ms / 100 % 10);
-    else if (s < 60)
-        (void)snprintf(text, 16, "%" PRId64 "s", s);
-    else if (s < 3600)
-        (void)snprintf(text, 16, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
-    else if (s < 86400)
-        (void)snprintf(text, 16, "%" PRId64 "h%02" PRId64 "m", s / 3600,
-                       s / 60 % 60);
-    else
-        (void)snprintf(text, 16, "%" PRId64 "d%02" PRId64 "h", s / 86400,
-                       s / 3600 % 24);
-    return text;
-}
-
 enum { RED = 31, GREEN = 32, YELLOW = 33, FAINT = 2 };
 
 static void
@@ -132,10 +108,10 @@ add_numbers(const struct run_rate *rate, const struct view *v, struct words *w)
         add_word(w, 0, "%zu waiting", v->waiting - v->retrying);
     add_word(w, 0, "%zu ready", v->ready);
     add_word(w, 0, "%zu running", v->running);
-    add_word(w, FAINT, "%s", format_time(v->now_ns - v->started_ns, time));
+    add_word(w, FAINT, "%s", report_time(v->now_ns - v->started_ns, time));
     add_word(w, FAINT, per_second < 10 ? "%.1f/s" : "%.0f/s", per_second);
     if (left_ns >= 0 && v->left)
-        add_word(w, FAINT, "%s left", format_time(left_ns, time));
+        add_word(w, FAINT, "%s left", report_time(left_ns, time));
 }
 
 /* ---- plain lines --------------------------------------------------------- */
@@ -314,7 +290,7 @@ put_run(struct progress *p, const struct view *v, const struct run *run,
     size_t used;
 
     (void)snprintf(head, sizeof head, "%3u  %-6s ", run->slot,
-                   format_time(v->now_ns - run->started_ns, time));
+                   report_time(v->now_ns - run->started_ns, time));
     if (run->attempt > 1)
         (void)snprintf(tail, sizeof tail, " (attempt %u)", run->attempt);
     if (p->columns <= strlen(head) + strlen(tail) + 8)

@@ -52,5 +52,7 @@ summary_line(const struct view *view, char *text, size_t size)
     if (view->counts.timeouts)
         add_count(text, size, &len, view->counts.timeouts, "; ", "time-out",
                   "time-outs");
+    if (view->unread)
+        add(text, size, &len, "; input was left unread");
     return text;
 }

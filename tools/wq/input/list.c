@@ -136,6 +136,19 @@ list_open(const struct options *options, struct loop *loop, char **envp,
 }
 
 void
+list_read_rest(struct list *list)
+{
+    if (list && list->fd >= 0)
+        records_feed_pipe(&list->records, list->fd);
+}
+
+bool
+list_is_unread(const struct list *list)
+{
+    return list && (list->pid || list->fd >= 0);
+}
+
+void
 list_close(struct list *list)
 {
     if (!list)

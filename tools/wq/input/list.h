@@ -21,6 +21,10 @@ struct list; /* opaque */
  * reported on stderr. */
 bool list_open(const struct options *options, struct loop *loop, char **envp,
                const struct input_sink *sink, struct list **out);
+/* Read what is in the pipe now; see input_read_rest(). NULL is allowed. */
+void list_read_rest(struct list *list);
+/* Is CMD running, so that it may print more? NULL is allowed. */
+bool list_is_unread(const struct list *list);
 /* Stop CMD, and free. NULL is allowed. */
 void list_close(struct list *list);
 /* A child was reaped. Returns whether it was CMD. */

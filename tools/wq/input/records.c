@@ -3,6 +3,8 @@
 #include "input/records.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <wq/wq.h>
 
@@ -130,9 +132,44 @@ records_feed(struct records *records, const char *data, size_t len)
         keep(records, data, len);
 }
 
+/* A writer that never stops would never let it become empty: so many bytes as
+ * there are at first. */
+void
+records_feed_pipe(struct records *records, int fd)
+{
+    char piece[4096];
+    int  left;
+
+    if (ioctl(fd, FIONREAD, &left) != 0)
+        return;
+    while (left > 0) {
+        const size_t most =
+            (size_t)left < sizeof piece ? (size_t)left : sizeof piece;
+        const ssize_t n = read(fd, piece, most);
+        if (n <= 0)
+            return;
+        records_feed(records, piece, (size_t)n);
+        left -= (int)n;
+    }
+}
+
+bool
+records_has_part(const struct records *records)
+{
+    return records->part.len > 0 || records->overlong;
+}
+
+void
+records_begin_anew(struct records *records)
+{
+    text_clear(&records->part);
+    records->overlong = false;
+    records->line = 1;
+}
+
 void
 records_end(struct records *records)
 {
-    if (records->part.len > 0 || records->overlong)
+    if (records_has_part(records))
         end_record(records, "", 0);
 }

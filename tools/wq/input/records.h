@@ -39,6 +39,12 @@ struct records {
 void records_init(struct records *records, const struct options *options,
                   const struct input_sink *sink, const char *name);
 void records_feed(struct records *records, const char *data, size_t len);
+/* Feed it what is in the pipe now, without waiting for more. */
+void records_feed_pipe(struct records *records, int fd);
+/* Is the beginning of a record there, but not its end? */
+bool records_has_part(const struct records *records);
+/* The stream begins anew: forget the beginning of a record. */
+void records_begin_anew(struct records *records);
 /* The stream has ended: a record without a delimiter counts as well. */
 void records_end(struct records *records);
 void records_fini(struct records *records);

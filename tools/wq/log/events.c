@@ -199,6 +199,8 @@ events_summary(struct events *events, const struct view *view, int status)
     add_count(line, "tempfails", view->counts.tempfails);
     add_count(line, "timeouts", view->counts.timeouts);
     add_seconds(line, "seconds", view->now_ns - view->started_ns);
+    if (view->unread)
+        wq__text_str(line, ",\"unread\":true");
     if (status < 0) /* wq will kill itself with that signal */
         text_print(line, ",\"signal\":%d", -status);
     else

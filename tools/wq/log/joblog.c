@@ -84,30 +84,27 @@ add_argument(struct wq__text *line, const char *s, size_t len)
     wq__text_char(line, '\'');
 }
 
-/* The arguments of COMMAND with the key in them, as in process/command.c. */
+/* The arguments of COMMAND with the key in them, as in process/command.c. As GNU
+ * parallel does, the key is quoted for itself, not with the text around it:
+ * x'a b'y. */
 static void
 add_command(struct wq__text *line, const struct joblog *log, wq_key key)
 {
     const char *const replace = log->options->replace;
-    struct wq__text   argument = {0};
     const char       *at;
 
     for (char **from = log->options->command; *from; from++) {
         const char *s = *from;
-        text_clear(&argument);
-        for (; (at = strstr(s, replace)); s = at + strlen(replace)) {
-            wq__text_add(&argument, s, (size_t)(at - s));
-            wq__text_add(&argument, key.data, key.len);
-        }
-        wq__text_str(&argument, s);
         if (from != log->options->command)
             wq__text_char(line, ' ');
-        if (!argument.err)
-            add_argument(line, argument.data ? argument.data : "",
-                         argument.len);
-        line->err |= argument.err;
+        for (; (at = strstr(s, replace)); s = at + strlen(replace)) {
+            if (at > s)
+                add_argument(line, s, (size_t)(at - s));
+            add_argument(line, key.data, key.len);
+        }
+        if (*s || s == *from)
+            add_argument(line, s, strlen(s));
     }
-    wq__text_fini(&argument);
     if (log->append) {
         wq__text_char(line, ' ');
         add_argument(line, key.data, key.len);

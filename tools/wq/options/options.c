@@ -233,6 +233,8 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
         .replace = "{}",
         .kill_after_ns = 10000000000,
         .stop_signal = SIGTERM,
+        .drain_timeout_ns = -1,
+        .output_grace_ns = 1000000000,
         .env_key = "WQ_KEY",
         .wait_ns = INT64_MAX,
         .again_ns = -1,

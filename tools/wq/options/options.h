@@ -86,22 +86,25 @@ struct options {
     bool        until_empty;     /* work: exit when no key is left */
 
     /* Retry. */
-    unsigned       retries;  /* or RETRIES_FOREVER */
-    struct backoff backoff;  /* 1s, 5m, 2 */
-    struct codes   no_retry; /* exit codes that are not retried */
+    unsigned       retries;      /* or RETRIES_FOREVER */
+    struct backoff backoff;      /* 1s, 5m, 2 */
+    struct codes   no_retry;     /* exit codes that are not retried */
+    bool           retry_on_add; /* an add ends the backoff of the key */
 
     struct rate rate; /* of starts */
 
     /* Ending. */
     struct halt halt;
-    int64_t     drain_timeout_ns; /* 0: none */
+    int64_t     drain_timeout_ns; /* 0: at once; -1: none */
     const char *pending_file;     /* NULL: none */
     bool        resume;           /* skip keys that the joblog records */
     bool        resume_failed; /* ... only those that succeeded; implies it */
 
     /* Output. */
-    int         grouping;  /* enum grouping */
-    bool        tagged;    /* --tag was given */
+    int         grouping;        /* enum grouping */
+    int64_t     output_grace_ns; /* how long the output of a run is awaited
+                                    after its end */
+    bool        tagged;          /* --tag was given */
     const char *tag;       /* printed before each line; `replace` in it stands
                              for the key. NULL: nothing. "--tag" alone: "{}\t" */
     char       *tag_text;  /* owned: the tag, if it had to be built */

@@ -2,6 +2,7 @@
 /* table.c: which options are there? See table.h. */
 #include "options/table.h"
 
+#include <sched.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -12,6 +13,17 @@
 
 /* ---------------------------------- values that only one option understands */
 
+/* The CPUs that we may run on: taskset and containers can limit them. */
+static int64_t
+count_cpus(void)
+{
+    cpu_set_t cpus;
+
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+        return CPU_COUNT(&cpus);
+    return sysconf(_SC_NPROCESSORS_ONLN); /* more than a cpu_set_t has */
+}
+
 /* An unsigned number of processes; 0: as many as there are CPUs. */
 static bool
 read_slots(const char *text, void *out)
@@ -21,7 +33,7 @@ read_slots(const char *text, void *out)
     if (!value_number(text, 0, 1000000, &n))
         return false;
     if (n == 0)
-        n = sysconf(_SC_NPROCESSORS_ONLN);
+        n = count_cpus();
     *(unsigned *)out = n > 0 ? (unsigned)n : 1;
     return true;
 }
@@ -221,6 +233,9 @@ const struct row options_table[] = {
      "BASE[,MAX[,FACTOR]] such as 1s,5m,2", NULL,
      "retry after up to B, then F times longer (1s,5m,2)",
      READS(backoff, value_backoff, "is not a backoff"), FOR(RUN | WORK | DONE)},
+    {NULL, 0, 0, "retry-on-add", NULL, NULL, NULL,
+     "run a failed key at once if it is added again", SETS(retry_on_add),
+     FOR(RUN | WORK | ADD | DONE)},
     {NULL, 0, 0, "no-retry-codes", "LIST",
      "exit codes from 1 to 255 such as 65,66,70-78", NULL,
      "exit codes that are not retried: 65,70-78",
@@ -236,7 +251,7 @@ const struct row options_table[] = {
      "stop early: now,fail=1 soon,fail=10% now,success=1",
      READS(halt, value_halt, "is not a condition")},
     {NULL, 0, 0, "drain-timeout", "DUR", DURATIONS, NULL,
-     "when stopping: give runs at most DUR to finish",
+     "when stopping: give runs at most DUR (0: stop them)",
      TAKES(DURATION, drain_timeout_ns)},
     {NULL, 0, 0, "until-empty", NULL, NULL, NULL,
      "shared queue: exit when no key is left", SETS(until_empty)},
@@ -257,6 +272,9 @@ const struct row options_table[] = {
     {NULL, 0, 0, "ungroup", NULL, NULL, NULL,
      "let runs write to stdout and stderr directly",
      SETS_TO(grouping, GROUP_NONE)},
+    {NULL, 0, 0, "output-grace", "DUR", DURATIONS, NULL,
+     "await output of processes that outlive a run (1s)",
+     TAKES(DURATION, output_grace_ns)},
     {NULL, 0, 0, "tag", "[=FMT]", NULL, NULL,
      "begin each line with the key and a tab, or FMT", MAY_TAKE(tag, tagged)},
     {NULL, 0, 0, "results", "DIR", NULL, "<dir>",

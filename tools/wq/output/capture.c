@@ -12,10 +12,23 @@
 #include "base/report.h"
 #include "base/write.h"
 
+/* Output that comes after the run is printed with it up to this size. A process
+ * that writes for ever must not fill a file. */
+#define LATE_GROUP (1024 * (uint64_t)1024)
+
+uint64_t
+capture_bytes(const struct capture *c)
+{
+    return c->streams[TARGET_OUT].bytes + c->streams[TARGET_ERR].bytes;
+}
+
 bool
 capture_is_by_line(const struct capture *c)
 {
-    return c->output->options->grouping == GROUP_LINE || !c->run;
+    const bool awaited =
+        c->await_until_ns && capture_bytes(c) - c->over_at <= LATE_GROUP;
+
+    return c->output->options->grouping == GROUP_LINE || (!c->run && !awaited);
 }
 
 /* --------------------------------------------------------- what was read -- */
@@ -71,15 +84,16 @@ take_lines(struct stream *s, const char *data, size_t len)
         keep_tagged(s, data + n, len - n);
 }
 
-/* Ends the last line if another line may follow it: with --line-buffer or
- * --tag, or if a process that outlives the run may write the rest later. */
+/* Ends the last line, which the run did not end, if another line must not follow
+ * it: with --tag, or if a process that outlives the run may write the rest
+ * later. */
 static void
 end_line(struct stream *s)
 {
     const struct capture *c = s->capture;
+    const bool            late = !c->run && !c->await_until_ns;
 
-    if (s->within_line &&
-        (capture_is_by_line(c) || c->tag.len > 0 || s->fd >= 0))
+    if (s->within_line && (late || c->tag.len > 0 || s->fd >= 0))
         keep(s, "\n", 1);
     s->within_line = false;
 }
@@ -288,6 +302,7 @@ bool
 capture_open(struct capture *c, struct output *output, const struct run *run)
 {
     c->output = output;
+    c->await_until_ns = 0;
     reset(&c->streams[TARGET_OUT], c, TARGET_OUT);
     reset(&c->streams[TARGET_ERR], c, TARGET_ERR);
     make_tag(&c->tag, output->options, run);
@@ -311,5 +326,6 @@ capture_free(struct capture *c)
     for (int i = 0; i < 2; i++)
         store_fini(&c->streams[i].store);
     wq__text_fini(&c->tag);
+    wq__text_fini(&c->key);
     free(c);
 }

@@ -48,6 +48,9 @@ struct capture {
     struct stream   streams[2];     /* by enum target */
     struct run     *run;            /* NULL: it is over */
     struct wq__text tag;            /* before each line */
+    struct wq__text key;            /* of a run that is over; for messages */
+    uint64_t        over_at;        /* bytes read when the run was over */
+    int64_t         await_until_ns; /* 0: its end is not awaited */
     struct capture *before, *after; /* in a list of struct output */
 };
 
@@ -63,6 +66,9 @@ struct output {
     struct results_dir    results;
     struct captures       running; /* of runs that are not over */
     struct captures       late;    /* of runs that are over; oldest first */
+    size_t                awaited; /* of these: their end is awaited */
+    struct timer          grace;   /* set while an end is awaited */
+    uint64_t              cut;     /* runs whose output was cut */
     struct captures       free;    /* to be used again */
     struct timer          sweep;   /* set while a pipe is not watched */
     unsigned              eager;   /* so many runs are watched from the start */
@@ -87,10 +93,13 @@ void capture_free(struct capture *c);
 
 /* Read what is in the pipes now, without waiting. */
 void capture_drain(struct capture *c);
+/* The bytes read so far. */
+uint64_t capture_bytes(const struct capture *c);
 /* Are both pipes closed? */
 bool capture_is_closed(const struct capture *c);
 
-/* Is its output printed line by line? With --line-buffer; and after the run. */
+/* Is its output printed line by line? With --line-buffer; and after the run,
+ * unless its end is awaited and it is short. */
 bool capture_is_by_line(const struct capture *c);
 
 /* Read a piece; the pipe must be ready. False: the pipe has ended. */

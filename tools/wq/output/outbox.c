@@ -7,6 +7,7 @@
 #include "output/outbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ struct outbox {
     struct timer  soon;          /* continues after a turn */
     bool          was_congested; /* and on_progress() was not called since */
     bool          failed;        /* output was lost */
+    struct watch  reader;        /* of a copy of stdout: its reader is gone */
 
     struct target_state {
         struct watch watch;       /* set while `first` waits for it */
@@ -350,6 +352,46 @@ outbox_idle(const struct outbox *box)
     return !box->first;
 }
 
+/* The other end of a pipe, socket or terminal is closed. */
+void
+outbox_check_reader(struct outbox *box)
+{
+    struct pollfd poll_fd = {.fd = STDOUT_FILENO};
+
+    if (poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & (POLLERR | POLLHUP))
+        box->targets[TARGET_OUT].gone = true;
+}
+
+static void
+stop_watching_reader(struct outbox *box)
+{
+    if (!box->reader.set)
+        return;
+    loop_unwatch(box->loop, &box->reader);
+    (void)close(box->reader.fd);
+}
+
+static void
+on_reader(void *ctx)
+{
+    struct outbox *box = ctx;
+
+    stop_watching_reader(box);
+    outbox_check_reader(box);
+    box->on_progress(box->ctx);
+}
+
+/* epoll reports the end even if no event is asked for. A copy, as epoll knows
+ * stdout itself while a piece waits for it. */
+void
+outbox_watch_reader(struct outbox *box)
+{
+    const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+    if (fd >= 0 && !loop_watch(box->loop, &box->reader, fd, 0, on_reader, box))
+        (void)close(fd); /* a regular file, for example: it has no reader */
+}
+
 bool
 outbox_broken(const struct outbox *box)
 {
@@ -389,6 +431,7 @@ outbox_destroy(struct outbox *box)
         return;
     (void)pump(box, SIZE_MAX);
     stop_waiting(box);
+    stop_watching_reader(box);
     loop_timer_clear(box->loop, &box->soon);
     while (box->first)
         drop_first(box);

@@ -43,6 +43,11 @@ bool outbox_within_line(const struct outbox *box, enum target target);
 bool outbox_congested(const struct outbox *box);
 /* Is everything written? */
 bool outbox_idle(const struct outbox *box);
+/* Notice that the reader of stdout has closed it, although only other processes
+ * write to it. */
+void outbox_watch_reader(struct outbox *box);
+/* Look whether it has. */
+void outbox_check_reader(struct outbox *box);
 /* Is stdout unusable? */
 bool outbox_broken(const struct outbox *box);
 /* Was output lost, other than by EPIPE? Reported on stderr. */

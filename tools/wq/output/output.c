@@ -7,7 +7,9 @@
  * at the end of a run.
  *
  * A process that outlives its run and still has the pipe does not delay the end
- * of the run. Its later output is printed line by line while wq runs.
+ * of the run, nor the next one. For --output-grace the end of the pipe is
+ * awaited, and the output stays in one piece; after that, output is printed line
+ * by line while wq runs. wq does not end while an end is awaited.
  */
 #include "output/output.h"
 
@@ -68,24 +70,52 @@ get_capture(struct output *output)
 
 /* --------------------------------------------------------------- reading -- */
 
+/* Do not await the end of its pipes any longer. */
+static void
+stop_awaiting(struct capture *c)
+{
+    if (c->await_until_ns)
+        c->output->awaited--;
+    c->await_until_ns = 0;
+}
+
 /* Keeps the capture for another run, if its late pipes are closed. */
 static void
 retire(struct capture *c)
 {
     if (!capture_is_closed(c))
         return;
+    stop_awaiting(c);
     remove_from(&c->output->late, c);
     release(c);
+}
+
+static void
+flush(struct capture *c)
+{
+    stream_flush(&c->streams[TARGET_OUT]);
+    stream_flush(&c->streams[TARGET_ERR]);
+}
+
+/* The pipes are closed although a process may write to them. */
+static void
+report_cut(struct capture *c)
+{
+    if (c->output->cut++ == 0 && !c->output->options->quiet)
+        report("%s: a process that it started still has its output open; what "
+               "that writes now is lost",
+               report_key(c->key.data, c->key.len));
 }
 
 /* Closes the pipes even if a process still writes to them. */
 static void
 end_late(struct capture *c)
 {
-    for (int i = 0; i < 2; i++) {
-        stream_close(&c->streams[i]);
-        stream_flush(&c->streams[i]);
-    }
+    if (!capture_is_closed(c))
+        report_cut(c);
+    stream_close(&c->streams[TARGET_OUT]);
+    stream_close(&c->streams[TARGET_ERR]);
+    flush(c);
     retire(c);
 }
 
@@ -108,7 +138,10 @@ on_ready(void *ctx)
         s->capture->output->paused = true;
         loop_unwatch(s->capture->output->loop, &s->watch);
     } else if (!stream_read(s) && !s->capture->run) {
-        stream_flush(s);
+        if (!s->capture->await_until_ns)
+            stream_flush(s);
+        else if (capture_is_closed(s->capture))
+            flush(s->capture);
         retire(s->capture);
     }
 }
@@ -208,11 +241,57 @@ output_started(struct output *output, struct run *run)
         sweep_soon(output);
 }
 
-/* Goes on reading, line by line. */
+static void on_grace(void *ctx);
+
+/* The grace is the same for all: they end in the order of the list. */
 static void
-become_late(struct output *output, struct capture *c)
+set_grace(struct output *output)
 {
+    for (struct capture *c = output->late.first; c; c = c->after)
+        if (c->await_until_ns) {
+            loop_timer_set(output->loop, &output->grace, c->await_until_ns,
+                           on_grace, output);
+            return;
+        }
+}
+
+/* Prints what late captures have, and goes on reading line by line. */
+static void
+on_grace(void *ctx)
+{
+    struct output *output = ctx;
+    const int64_t  now_ns = loop_now(output->loop);
+
+    for (struct capture *c = output->late.first; c; c = c->after)
+        if (c->await_until_ns && c->await_until_ns <= now_ns) {
+            stop_awaiting(c);
+            flush(c);
+        }
+    set_grace(output);
+}
+
+static void
+begin_awaiting(struct output *output, struct capture *c)
+{
+    c->over_at = capture_bytes(c);
+    c->await_until_ns =
+        loop_now(output->loop) + output->options->output_grace_ns;
+    output->awaited++;
+    if (!output->grace.set)
+        set_grace(output);
+}
+
+/* A process that outlives the run has the pipes: goes on reading. */
+static void
+become_late(struct output *output, struct capture *c, wq_key key)
+{
+    text_clear(&c->key);
+    wq__text_add(&c->key, key.data, key.len);
     append(&output->late, c);
+    if (output->options->output_grace_ns > 0)
+        begin_awaiting(output, c);
+    else
+        flush(c);
     if (!watch(c))
         sweep_soon(output);
     if (output->late.len > MAX_LATE)
@@ -228,18 +307,18 @@ output_finish(struct output *output, struct run *run)
         return;
     capture_drain(c);
     run->out_bytes = c->streams[TARGET_OUT].bytes;
-    if (c->streams[TARGET_OUT].bytes + c->streams[TARGET_ERR].bytes >
-        LARGE_OUTPUT)
+    if (capture_bytes(c) > LARGE_OUTPUT)
         output->eager = EAGER_RUNS;
-    stream_flush(&c->streams[TARGET_OUT]);
-    stream_flush(&c->streams[TARGET_ERR]);
     remove_from(&output->running, c);
-    c->run = NULL;
     run->capture = NULL;
-    if (capture_is_closed(c))
+    if (capture_is_closed(c)) {
+        flush(c);
+        c->run = NULL;
         release(c);
-    else
-        become_late(output, c);
+    } else {
+        c->run = NULL;
+        become_late(output, c, run->key);
+    }
 }
 
 void
@@ -267,13 +346,21 @@ output_congested(const struct output *output)
 bool
 output_idle(const struct output *output)
 {
-    return outbox_idle(output->box);
+    return outbox_idle(output->box) && output->awaited == 0;
 }
 
 bool
 output_broken(const struct output *output)
 {
     return outbox_broken(output->box);
+}
+
+bool
+output_lost_reader(struct output *output)
+{
+    if (output->options->grouping == GROUP_NONE)
+        outbox_check_reader(output->box);
+    return output->options->grouping == GROUP_NONE && output_broken(output);
 }
 
 bool
@@ -301,6 +388,8 @@ output_create(const struct options *options, struct loop *loop,
         free(output);
         return false;
     }
+    if (options->grouping == GROUP_NONE)
+        outbox_watch_reader(output->box);
     if (options->results && !options->dry_run &&
         !results_dir_create(&output->results, options->results)) {
         output_destroy(output);
@@ -328,6 +417,9 @@ end_all_late(struct output *output)
         capture_drain(c);
         end_late(c);
     }
+    if (output->cut > 1 && !output->options->quiet)
+        report("likewise for %llu more runs",
+               (unsigned long long)output->cut - 1);
 }
 
 void
@@ -337,6 +429,7 @@ output_destroy(struct output *output)
         return;
     end_all_late(output);
     loop_timer_clear(output->loop, &output->sweep);
+    loop_timer_clear(output->loop, &output->grace);
     free_all(&output->running);
     free_all(&output->free);
     outbox_destroy(output->box);

@@ -35,8 +35,9 @@ void output_destroy(struct output *output);
 bool output_begin(struct output *output, struct run *run, int fds[2]);
 /* After the start, whether it succeeded or not: closes fds[]. */
 void output_started(struct output *output, struct run *run);
-/* The child has ended: read what is in the pipes, without waiting for other
- * processes that may have them open, print it, and free run->capture. */
+/* The child has ended: read what is in the pipes, print it, and free
+ * run->capture. If other processes have the pipes open, the output is read and
+ * printed later; the run need not wait for that. */
 void output_finish(struct output *output, struct run *run);
 
 /* Print a line of our own on stdout: --dry-run, --json. */
@@ -44,8 +45,11 @@ void output_line(struct output *output, const char *text, size_t len);
 
 /* Does so much wait to be written that no more runs should start? */
 bool output_congested(const struct output *output);
-/* Is everything written? */
+/* Is everything written, and no more output awaited? */
 bool output_idle(const struct output *output);
+/* Runs write to stdout themselves, and its reader has closed it: then
+ * output_broken() is true, and the runs that fail are not to blame. */
+bool output_lost_reader(struct output *output);
 /* Is stdout unusable: its reader has closed it (EPIPE), or an error was reported
  * on stderr? */
 bool output_broken(const struct output *output);

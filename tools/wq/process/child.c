@@ -25,6 +25,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Enough: the child only makes system calls on it. */
@@ -113,13 +114,30 @@ die_with_parent(void)
     return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == ours.self;
 }
 
+/* A signal that the terminal sent to our group before setpgid(), such as that of
+ * Ctrl-C, is pending here, too. It was for us: we decide what becomes of the
+ * run. All signals are blocked, so that none is delivered meanwhile. */
+__attribute__((no_sanitize("address", "thread"))) static bool
+leave_group(void)
+{
+    const struct timespec at_once = {0};
+    sigset_t              all;
+
+    if (setpgid(0, 0) != 0)
+        return false;
+    (void)sigfillset(&all);
+    while (sigtimedwait(&all, NULL, &at_once) > 0)
+        ;
+    return true;
+}
+
 __attribute__((no_sanitize("address", "thread"))) static int
 become(void *arg)
 {
     struct step              *step = arg;
     const struct child_start *how = step->how;
 
-    if (setpgid(0, 0) == 0 && die_with_parent() &&
+    if (leave_group() && die_with_parent() &&
         place(ours.null, STDIN_FILENO) && place(how->out, STDOUT_FILENO) &&
         place(how->err, STDERR_FILENO) && place(how->result, how->result_as) &&
         (!ours.raised || setrlimit(RLIMIT_NOFILE, &ours.files) == 0) &&

@@ -5,18 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <wq/inspect.h>
+
 /* Keys of one step. More would not be faster, and would keep others from the
  * store for longer. */
 enum { STEP = 512 };
 
-/* One run covers all adds before it starts, and also a pending retry of the
- * key. */
+/* A key that has failed and is WAITING waits for its retry, by its backoff or by
+ * the requeue-after of its handler. */
+bool
+batch_is_retrying(const struct options *options, wq_queue *q, wq_key key)
+{
+    wq_key_info info = {.size = sizeof info};
+
+    return !options->retry_on_add && wq_read_key(q, key, &info) == WQ_OK &&
+           info.requeues > 0 && info.states & WQ_STATE_WAITING &&
+           !(info.states & (WQ_STATE_READY | WQ_STATE_HELD));
+}
+
+/* One run covers all adds before it starts. A pending retry also covers this
+ * add; or, with --retry-on-add, the run of this add covers the retry. */
 wq_add_options
-batch_options(const struct options *options, int64_t after_ns, int priority)
+batch_options(const struct options *options, int64_t after_ns, int priority,
+              bool retrying)
 {
     wq_add_options how = {.size = sizeof how, .priority = priority};
 
-    if (after_ns < 0 && options->debounce_ns) {
+    if (retrying) {
+        how.waiting = WQ_IF_WAITING_IGNORE;
+    } else if (after_ns < 0 && options->debounce_ns) {
         how.debounce_ns = options->debounce_ns;
         how.max_wait_ns = options->debounce_max_ns;
     } else {
@@ -70,7 +87,8 @@ same_from(const struct batch *batch, size_t first)
 
     while (first + n < batch->n && n < STEP &&
            keys[first + n].after_ns == keys[first].after_ns &&
-           keys[first + n].priority == keys[first].priority)
+           keys[first + n].priority == keys[first].priority &&
+           keys[first + n].retrying == keys[first].retrying)
         n++;
     return n;
 }
@@ -92,6 +110,21 @@ take_out(struct batch *batch, size_t n)
     }
 }
 
+/* Looks which keys wait for their retry. The state of a key may change before it
+ * is added; then the add is as if it had come a moment earlier. */
+static void
+mark_retrying(struct batch *batch, wq_queue *q)
+{
+    wq_stats stats = {.size = sizeof stats};
+
+    if (batch->options->retry_on_add || wq_read_stats(q, &stats) != WQ_OK)
+        return;
+    for (size_t i = 0; i < batch->n; i++)
+        batch->keys[i].retrying =
+            stats.waiting > 0 &&
+            batch_is_retrying(batch->options, q, key_at(batch, i));
+}
+
 wq_err
 batch_add(struct batch *batch, wq_queue *q,
           void (*added)(void *ctx, wq_key key, wq_added result,
@@ -103,11 +136,12 @@ batch_add(struct batch *batch, wq_queue *q,
     size_t   first = 0;
     wq_err   err = WQ_OK;
 
+    mark_retrying(batch, q);
     while (first < batch->n) {
         const size_t   n = same_from(batch, first);
-        wq_add_options how =
-            batch_options(batch->options, batch->keys[first].after_ns,
-                          batch->keys[first].priority);
+        wq_add_options how = batch_options(
+            batch->options, batch->keys[first].after_ns,
+            batch->keys[first].priority, batch->keys[first].retrying);
         for (size_t i = 0; i < n; i++)
             keys[i] = key_at(batch, first + i);
         how.results = results;

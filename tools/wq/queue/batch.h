@@ -21,6 +21,7 @@ struct batch_key {
     size_t  at, len;  /* in the bytes */
     int64_t after_ns; /* -1: as the options say */
     int     priority;
+    bool    retrying; /* see batch_is_retrying() */
 };
 
 /* Zero, with `options`, is an empty one. */
@@ -31,9 +32,12 @@ struct batch {
     size_t                n, cap;  /* of `keys` */
 };
 
+/* Does the key wait for its retry, and must an add respect that? */
+bool batch_is_retrying(const struct options *options, wq_queue *q, wq_key key);
+
 /* How a key is added. `after_ns` is -1 if the input gives no delay. */
 wq_add_options batch_options(const struct options *options, int64_t after_ns,
-                             int priority);
+                             int priority, bool retrying);
 
 /* Put one more key into it. False: out of memory. */
 bool batch_put(struct batch *batch, wq_key key, int64_t after_ns, int priority);

@@ -100,3 +100,9 @@ queue_backoff(const struct backoff *how)
         WQ_EXPONENTIAL(.base_ns = how->base_ns, .max_ns = how->max_ns,
                        .factor = how->factor, .jitter = WQ_JITTER_FULL));
 }
+
+unsigned
+queue_retry_policy(const struct options *options)
+{
+    return options->retry_on_add ? 0 : WQ_RETRY_RESPECT;
+}

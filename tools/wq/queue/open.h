@@ -28,6 +28,8 @@ bool queue_must_exist(const struct options *options);
 
 /* The limiter that delays failed keys. */
 wq_limiter *queue_backoff(const struct backoff *how);
+/* For wq_config.retry: what an add of a key does while its run fails. */
+unsigned queue_retry_policy(const struct options *options);
 
 /* What went wrong, in a sentence: what the store said, if it said something. */
 const char *queue_error(wq_err err);

@@ -23,8 +23,11 @@ add_done(void *ctx, wq_key key, wq_added added, const wq_add_options *how)
 static wq_err
 add_now(struct runner *runner, wq_key key, int64_t after_ns, int priority)
 {
-    wq_add_options how = batch_options(runner->options, after_ns, priority);
-    wq_added       added;
+    const bool retrying = runner->retrying > 0 &&
+                          batch_is_retrying(runner->options, runner->q, key);
+    wq_add_options how =
+        batch_options(runner->options, after_ns, priority, retrying);
+    wq_added added;
 
     how.results = &added;
     const wq_err err = wq_add_one(runner->q, key, &how);
@@ -50,6 +53,7 @@ add(struct runner *runner, wq_key key, int64_t after_ns, int priority)
 
     if (!err)
         return;
+    runner->add_failed = true;
     report("cannot add %s: %s", report_key(key.data, key.len),
            wq_strerror(err));
     runner->counts.failed++;

@@ -13,6 +13,8 @@
  *               ▼
  *            KILLING                 SIGKILL to all process groups
  *
+ * With --pending-file, regular files are read to their end before the program
+ * ends, but not when KILLING.
  * When no run is left, the program ends; keys still in the queue are left.
  */
 #include <signal.h>
@@ -64,15 +66,48 @@ ending_stop_run(struct runner *runner, struct run *run)
                    on_kill_after, run);
 }
 
-static void
-close_inputs(struct runner *runner)
+/* Must the pending file list the keys that were not read yet? */
+static bool
+needs_rest(const struct runner *runner)
 {
-    for (size_t i = 0; i < runner->n_inputs; i++) {
-        input_close(runner->inputs[i]);
-        runner->inputs[i] = NULL;
+    return runner->options->pending_file && !runner->add_failed;
+}
+
+/* True: it was closed. */
+static bool
+close_input(struct runner *runner, struct input *input, bool all)
+{
+    if (!all && needs_rest(runner)) {
+        input_read_rest(input);
+        if (!input_is_over(input))
+            return false;
     }
+    runner->unread |= input_is_unread(input);
+    input_close(input);
+    return true;
+}
+
+void
+ending_close_inputs(struct runner *runner, bool all)
+{
+    for (size_t i = 0; i < runner->n_inputs; i++)
+        if (runner->inputs[i] && close_input(runner, runner->inputs[i], all))
+            runner->inputs[i] = NULL;
+    if (needs_rest(runner))
+        list_read_rest(runner->list);
+    runner->unread |= list_is_unread(runner->list);
     list_close(runner->list);
     runner->list = NULL;
+}
+
+/* Are the keys known that the pending file must list? */
+static bool
+rest_is_read(const struct runner *runner)
+{
+    for (size_t i = 0; i < runner->n_inputs; i++)
+        if (runner->inputs[i] && !input_is_over(runner->inputs[i]))
+            return false;
+    return true;
 }
 
 static void
@@ -106,8 +141,8 @@ ending_drain(struct runner *runner, const char *why)
     if (runner->phase >= PHASE_DRAINING)
         return;
     enter(runner, PHASE_DRAINING, why);
-    close_inputs(runner);
-    if (runner->options->drain_timeout_ns)
+    ending_close_inputs(runner, false);
+    if (runner->options->drain_timeout_ns >= 0)
         loop_timer_set(runner->loop, &runner->drain_limit,
                        loop_now(runner->loop) +
                            runner->options->drain_timeout_ns,
@@ -157,6 +192,7 @@ ending_check_halt(struct runner *runner)
         !halt_is_met(runner, halt))
         return;
     runner->halted = true;
+    runner->succeeded = halt->what == HALT_SUCCESS;
     ending_drain(runner, "halt");
     if (halt->when == HALT_NOW)
         stop(runner, "halt");
@@ -207,6 +243,19 @@ resume(struct runner *runner)
     child_signal(list_pid(runner->list), SIGCONT);
 }
 
+/* People at a terminal may think that nothing happens. */
+static void
+report_drain(const struct runner *runner, int number)
+{
+    if (runner->options->quiet || runner->running == 0 ||
+        runner->options->drain_timeout_ns == 0)
+        return;
+    const bool one = runner->running == 1;
+    report("draining %zu run%s; %s %s", runner->running, one ? "" : "s",
+           number == SIGINT ? "Ctrl-C again to stop" : "another signal stops",
+           one ? "it" : "them");
+}
+
 void
 ending_signal(struct runner *runner, int number)
 {
@@ -218,12 +267,14 @@ ending_signal(struct runner *runner, int number)
         const char *name = value_signal_name(number);
         if (!runner->signal)
             runner->signal = number;
-        if (runner->phase < PHASE_DRAINING)
+        if (runner->phase < PHASE_DRAINING) {
+            report_drain(runner, number);
             ending_drain(runner, name);
-        else if (runner->phase == PHASE_DRAINING)
+        } else if (runner->phase == PHASE_DRAINING) {
             stop(runner, name);
-        else
+        } else {
             kill_all(runner, name);
+        }
     }
 }
 
@@ -284,6 +335,9 @@ ending_is_over(struct runner *runner)
         return false;
     if (runner->phase == PHASE_FINISHING && !queue_is_empty(runner))
         return false;
+    if (runner->phase < PHASE_KILLING && needs_rest(runner) &&
+        !rest_is_read(runner))
+        return false;
     /* The output of finished runs is written even if its reader is slow, until
      * the last signal or the drain timeout. */
     return runner->phase != PHASE_RUNNING &&
@@ -304,6 +358,8 @@ ending_status(struct runner *runner)
         return STATUS_STOPPED;
     if (runner->signal)
         return -runner->signal;
+    if (runner->succeeded)
+        return STATUS_OK; /* no more successes were asked for */
     if (runner->halted && cut)
         return STATUS_STOPPED;
     if (runner->input_failed)

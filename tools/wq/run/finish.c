@@ -8,6 +8,7 @@
  *
  * A run occupies its slot until the queue knows its result.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/report.h"
@@ -50,16 +51,17 @@ judge(const struct runner *runner, const struct run *run)
 
 /* ------------------------------------------- record: a queue in memory -- */
 
-/* Adds the key again after `after_ns`; below 0: after its backoff. Returns how
- * long it waits: 0 if it was added meanwhile. */
+/* Adds the key again after `after_ns`; below 0: after its backoff. `waiting` says
+ * what becomes of adds that came meanwhile. Returns how long it waits. */
 static int64_t
-add_again(struct runner *runner, const struct run *run, int64_t after_ns)
+add_again(struct runner *runner, const struct run *run, int64_t after_ns,
+          wq_if_waiting waiting)
 {
     wq_add_options how = {
         .size = sizeof how,
         .priority =
             run->result.prioritized ? run->result.priority : run->priority,
-        .waiting = WQ_IF_WAITING_MERGE,
+        .waiting = waiting,
         .rate_limited = after_ns < 0,
         .after_ns = after_ns < 0 ? 0 : after_ns,
     };
@@ -76,15 +78,22 @@ add_again(struct runner *runner, const struct run *run, int64_t after_ns)
     return info.wait_ns;
 }
 
+/* An add that came meanwhile must not shorten the backoff: the retry covers it.
+ */
 static void
 retry(struct runner *runner, struct run *run)
 {
+    const wq_if_waiting waiting = runner->options->retry_on_add
+                                      ? WQ_IF_WAITING_MERGE
+                                      : WQ_IF_WAITING_REPLACE;
+
     if (run->result.requeue) {
         /* The failure counts, although its backoff is not used. */
         (void)wq_limiter_when(runner->backoff, run->key);
-        run->retry_in_ns = add_again(runner, run, run->result.requeue_ns);
+        run->retry_in_ns =
+            add_again(runner, run, run->result.requeue_ns, waiting);
     } else {
-        run->retry_in_ns = add_again(runner, run, -1);
+        run->retry_in_ns = add_again(runner, run, -1, waiting);
     }
 }
 
@@ -97,15 +106,23 @@ record_in_memory(struct runner *runner, struct run *run)
     if (settled && run->attempt > 1)
         (void)wq_forget(runner->q, run->key);
     if (run->outcome == OUTCOME_REQUEUE)
-        run->retry_in_ns = add_again(runner, run, run->result.requeue_ns);
+        run->retry_in_ns =
+            add_again(runner, run, run->result.requeue_ns, WQ_IF_WAITING_MERGE);
     else if (run->outcome == OUTCOME_STOPPED)
-        (void)add_again(runner, run, 0);
+        (void)add_again(runner, run, 0, WQ_IF_WAITING_MERGE);
     else if (run->outcome == OUTCOME_RETRY)
         retry(runner, run);
     (void)wq_done(runner->q, run->item); /* cannot fail: the item is HELD */
 }
 
 /* -------------------------------------------------------------- conclude -- */
+
+static bool
+is_tempfail(const struct run *run)
+{
+    return run->signal == 0 && run->exit_code == EXIT_TEMPFAIL &&
+           !run->timed_out;
+}
 
 static void
 count(struct runner *runner, const struct run *run)
@@ -122,26 +139,81 @@ count(struct runner *runner, const struct run *run)
         return;
     counts->retries++;
     runner->retrying++;
-    if (run->signal == 0 && run->exit_code == EXIT_TEMPFAIL && !run->timed_out)
+    if (is_tempfail(run))
         counts->tempfails++;
 }
 
-/* Reports a key that failed for good. */
-static void
-report_failure(const struct runner *runner, const struct run *run)
+/* "exit 1", "killed by SIGTERM", "timed out". */
+static const char *
+format_end(const struct run *run, char text[32])
 {
-    const char *key;
-
-    if (run->outcome != OUTCOME_FAILED || runner->options->quiet)
-        return;
-    key = report_key(run->key.data, run->key.len);
     if (run->timed_out)
-        report("%s: failed: timed out (attempt %u)", key, run->attempt);
+        (void)snprintf(text, 32, "timed out");
     else if (run->signal)
-        report("%s: failed: killed by SIG%s (attempt %u)", key,
-               value_signal_name(run->signal), run->attempt);
+        (void)snprintf(text, 32, "killed by SIG%s",
+                       value_signal_name(run->signal));
     else
-        report("%s: failed: exit %d (attempt %u)", key, run->exit_code,
+        (void)snprintf(text, 32, "exit %d", run->exit_code);
+    return text;
+}
+
+/* At most MAX_REPORTS retries at once, then one a second: thousands of keys may
+ * fail for the same reason. */
+static bool
+may_report_retry(struct runner *runner)
+{
+    enum { MAX_REPORTS = 10 };
+    const int64_t now_ns = loop_now(runner->loop);
+    const int64_t more = runner->reports_ns
+                             ? (now_ns - runner->reports_ns) / WQ_SECONDS(1)
+                             : MAX_REPORTS;
+
+    if (more > 0) {
+        runner->reports_ns = now_ns;
+        runner->reports = runner->reports + more < MAX_REPORTS
+                              ? runner->reports + (unsigned)more
+                              : MAX_REPORTS;
+    }
+    if (runner->reports > 0)
+        return runner->reports--;
+    runner->unreported++;
+    return false;
+}
+
+/* The first failure of a key: a user who only sees that nothing happens must
+ * know that a retry will. */
+static void
+report_retry(struct runner *runner, const struct run *run)
+{
+    const unsigned retries = runner->options->retries;
+    char           end[32], most[16] = "inf", time[16], more[48] = "";
+
+    if (run->attempt > 1 || !may_report_retry(runner))
+        return;
+    if (retries != RETRIES_FOREVER)
+        (void)snprintf(most, sizeof most, "%u", retries);
+    if (runner->unreported)
+        (void)snprintf(more, sizeof more, " (%llu more failures)",
+                       (unsigned long long)runner->unreported);
+    runner->unreported = 0;
+    report("%s: %s; retry 1 of %s in %s%s",
+           report_key(run->key.data, run->key.len), format_end(run, end), most,
+           report_time(run->retry_in_ns, time), more);
+}
+
+/* Exit 75 is not reported: the handler has asked for a retry. */
+static void
+report_failure(struct runner *runner, const struct run *run)
+{
+    char end[32];
+
+    if (runner->options->quiet)
+        return;
+    if (run->outcome == OUTCOME_RETRY && !is_tempfail(run))
+        report_retry(runner, run);
+    if (run->outcome == OUTCOME_FAILED)
+        report("%s: failed: %s (attempt %u)",
+               report_key(run->key.data, run->key.len), format_end(run, end),
                run->attempt);
 }
 
@@ -186,6 +258,8 @@ finish_run(struct runner *runner, struct run *run)
     run->ended_ns = loop_now(runner->loop);
     loop_timer_clear(runner->loop, &run->limit);
     result_finish(&run->result, run);
+    if ((run->signal || run->exit_code) && output_lost_reader(runner->output))
+        run->stopping = true; /* so that the key is left */
     run->outcome = judge(runner, run);
     slot_end(runner, run);
     record(runner, run);

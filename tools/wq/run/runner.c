@@ -352,6 +352,7 @@ conclude(struct runner *runner, int status)
     struct view           view;
     char                  line[256];
 
+    ending_close_inputs(runner, true);
     if (options->pending_file &&
         !pending_write(options->pending_file, runner->q))
         status = STATUS_ERROR;

@@ -79,6 +79,8 @@ struct runner {
     struct list      *list;
     size_t            open;         /* sources that have not ended */
     bool              input_failed; /* a source ended by an error */
+    bool              add_failed;   /* a key could not be added */
+    bool              unread;       /* input was left unread */
 
     /* Runs. Slot number n is at index n - 1. */
     struct slot_entry *slots;
@@ -112,6 +114,7 @@ struct runner {
     enum phase   phase;
     int          signal;      /* the first stop signal received; 0: none */
     bool         halted;      /* --halt was met, or a run exited with 255 */
+    bool         succeeded;   /* --halt was met by enough keys that succeeded */
     bool         overdue;     /* --drain-timeout has passed */
     int          fatal;       /* exit status of a fatal error; 0: none */
     struct timer drain_limit; /* --drain-timeout */
@@ -119,8 +122,12 @@ struct runner {
     /* Since the start. */
     int64_t       started_ns;
     struct counts counts;
-    size_t        retrying; /* see struct view */
-    uint64_t      number;   /* of the last run */
+    size_t        retrying;   /* see struct view */
+    unsigned      reports;    /* of failures that will be retried, that may be
+                               printed now */
+    int64_t       reports_ns; /* when `reports` last grew */
+    uint64_t      unreported; /* failures that were not printed */
+    uint64_t      number;     /* of the last run */
 };
 
 /* Run all keys. Returns the exit status (0 or more). A negative value -N means:
@@ -202,6 +209,9 @@ void ending_check_halt(struct runner *runner);
 void ending_stop_run(struct runner *runner, struct run *run);
 /* INT, TERM, HUP, TSTP, CONT. */
 void ending_signal(struct runner *runner, int number);
+/* Close the inputs. With --pending-file, first read what they have without
+ * waiting; unless `all`, regular files stay open, and are read to their end. */
+void ending_close_inputs(struct runner *runner, bool all);
 /* Is everything over? */
 bool ending_is_over(struct runner *runner);
 /* The exit status, as of runner_main(). */

@@ -115,7 +115,7 @@ store_flush(struct runner *runner)
 /* ---------------------------------------------------------- store results -- */
 
 /* The failure counts, but the key runs again after the time that the run has
- * asked for. Two adds, then the hold is to be ended. The second one only counts,
+ * asked for, also if it was added meanwhile. Two adds, then the hold is to be ended. The second one only counts,
  * as the key has a deadline, or needs a run already. */
 static wq_err
 count_and_defer(struct runner *runner, const struct run *run)
@@ -125,7 +125,8 @@ count_and_defer(struct runner *runner, const struct run *run)
         .size = sizeof how,
         .priority =
             run->result.prioritized ? run->result.priority : run->priority,
-        .waiting = WQ_IF_WAITING_MERGE,
+        .waiting = runner->options->retry_on_add ? WQ_IF_WAITING_MERGE
+                                                 : WQ_IF_WAITING_REPLACE,
         .after_ns = run->result.requeue_ns,
         .results = &added,
     };
@@ -135,6 +136,7 @@ count_and_defer(struct runner *runner, const struct run *run)
         return err;
     how.after_ns = 0;
     how.rate_limited = true;
+    how.waiting = WQ_IF_WAITING_MERGE;
     if (added != WQ_ADDED_DIRTY && added != WQ_ADDED_MERGED &&
         added != WQ_ADDED_RAISED)
         how.waiting = WQ_IF_WAITING_IGNORE;
@@ -270,6 +272,7 @@ store_open(struct runner *runner)
                     WQ_CONFIG(.name = options->name,
                               .metrics = wq_registry_sink(runner->registry),
                               .limiter = queue_backoff(&options->backoff),
+                              .retry = queue_retry_policy(options),
                               .on_lost = on_lost, .lost_ctx = runner),
                     &runner->q))
         return false;

@@ -30,6 +30,7 @@ view_take(struct runner *runner, struct view *out)
         .slots = runner->max_running,
         .left = stats.known > stats.dead ? stats.known - stats.dead : 0,
         .next_ns = stats.next_ns,
+        .unread = runner->unread,
     };
 }
 

@@ -63,6 +63,7 @@ struct view {
     size_t  slots;    /* runs allowed at the same time */
     size_t  left;     /* keys not settled: running, READY, WAITING */
     int64_t next_ns;  /* until the earliest deadline; WQ_FOREVER: none */
+    bool    unread;   /* input was left unread: more keys may be left */
 };
 
 void view_take(struct runner *runner, struct view *out);

@@ -58,6 +58,7 @@ verb_done(const struct options *options)
 
     if (!holder_open(options,
                      WQ_CONFIG(.ages = true, .max_retries = most,
+                               .retry = queue_retry_policy(options),
                                .limiter = queue_backoff(&options->backoff)),
                      &q))
         return STATUS_ERROR;
