@@ -193,6 +193,7 @@ events_summary(struct events *events, const struct view *view, int status)
     add_count(line, "adds", view->counts.adds);
     add_count(line, "merged", view->counts.merged);
     add_count(line, "skipped", view->counts.skipped);
+    add_count(line, "unmatched", view->counts.unmatched);
     add_count(line, "bad", view->counts.bad);
     add_count(line, "runs", view->counts.runs);
     add_count(line, "retries", view->counts.retries);

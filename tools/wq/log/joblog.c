@@ -21,6 +21,7 @@
 
 #include "base/report.h"
 #include "base/write.h"
+#include "process/words.h"
 
 static const char heading[] = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive"
                               "\tExitval\tSignal\tCommand\n";
@@ -84,22 +85,35 @@ add_argument(struct wq__text *line, const char *s, size_t len)
     wq__text_char(line, '\'');
 }
 
+/* Adds the words that are the same in all runs of the key, others unchanged. */
+static void
+add_words(struct wq__text *to, const struct joblog *log, const char *from,
+          wq_key key)
+{
+    const struct run run = {.key = key, .line = key};
+    const char      *at;
+    struct word      word;
+    char             buffer[WORD_MAX];
+
+    for (; (at = word_find(log->options, from, &word)); from = at + word.len) {
+        const wq_key value = word_is_constant(log->options, &word)
+                                 ? word_value(log->options, &word, &run, buffer)
+                                 : wq_bytes(at, word.len);
+        wq__text_add(to, from, (size_t)(at - from));
+        wq__text_add(to, value.data, value.len);
+    }
+    wq__text_str(to, from);
+}
+
 /* The arguments of COMMAND with the key in them, as in process/command.c. */
 static void
 add_command(struct wq__text *line, const struct joblog *log, wq_key key)
 {
-    const char *const replace = log->options->replace;
-    struct wq__text   argument = {0};
-    const char       *at;
+    struct wq__text argument = {0};
 
     for (char **from = log->options->command; *from; from++) {
-        const char *s = *from;
         text_clear(&argument);
-        for (; (at = strstr(s, replace)); s = at + strlen(replace)) {
-            wq__text_add(&argument, s, (size_t)(at - s));
-            wq__text_add(&argument, key.data, key.len);
-        }
-        wq__text_str(&argument, s);
+        add_words(&argument, log, *from, key);
         if (from != log->options->command)
             wq__text_char(line, ' ');
         if (!argument.err)
@@ -361,6 +375,17 @@ prepare(struct joblog *log)
     return !log->failed;
 }
 
+static void
+look_for_words(struct joblog *log, const char *at)
+{
+    struct word word;
+
+    for (; (at = word_find(log->options, at, &word)); at += word.len) {
+        log->append = false;
+        log->named |= word.kind == WORD_KEY;
+    }
+}
+
 bool
 joblog_open(struct joblog *log, const struct options *options)
 {
@@ -368,8 +393,15 @@ joblog_open(struct joblog *log, const struct options *options)
     if (!options->joblog)
         return true;
     for (char **arg = options->command; *arg; arg++)
-        log->append &= !strstr(*arg, options->replace);
-    return open_file(log) && prepare(log);
+        look_for_words(log, *arg);
+    log->append &= !options->no_key_arg;
+    log->named |= log->append || options->key_const;
+    if (!options->resume || log->named)
+        return open_file(log) && prepare(log);
+    report("--resume: COMMAND needs %s: the log identifies keys by their "
+           "commands",
+           options->replace);
+    return false;
 }
 
 void

@@ -43,11 +43,27 @@ complete_queue(struct options *o)
     return o->queue && o->name;
 }
 
+/* Columns are separated by blanks, unless --colsep says else. */
+static bool
+complete_key(struct options *o)
+{
+    o->mapped = o->key.set || o->key_column || o->key_const;
+    if (!o->key_column || o->colsep.set)
+        return true;
+    o->colsep.set =
+        regcomp(&o->colsep.regex, "[[:blank:]]+", REG_EXTENDED) == 0;
+    return o->colsep.set;
+}
+
 /* Completes options that depend on others. */
 static bool
 complete(struct options *o)
 {
     o->resume |= o->resume_failed;
+    if (!complete_key(o)) {
+        errno = ENOMEM;
+        return false;
+    }
     return complete_queue(o) && complete_tag(o);
 }
 
@@ -89,6 +105,13 @@ check_run(const struct options *o)
         {o->shared && o->resume,
          "--resume: cannot be combined with --queue: the queue keeps what is "
          "left"},
+        {o->shared && o->mapped,
+         "--key, --key-column and --key-const: cannot be combined with "
+         "--queue: the queue keeps keys, not lines"},
+        {o->shared && o->once, "--once: cannot be combined with --queue: other "
+                               "workers run keys, too"},
+        {o->key.set + (o->key_column > 0) + !!o->key_const > 1,
+         "--key, --key-column and --key-const cannot be combined"},
         {o->shared && o->dry_run,
          "--dry-run: cannot be combined with --queue: it would take the keys; "
          "use wq list"},

@@ -9,6 +9,7 @@
 #define WQ_TOOL_OPTIONS_H
 
 #include <limits.h>
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +43,12 @@ enum show { SHOW_AUTO, SHOW_ALWAYS, SHOW_NEVER };
 
 #define RETRIES_FOREVER UINT_MAX
 
+/* A POSIX extended regular expression; it reads bytes. */
+struct regex {
+    regex_t regex; /* owned */
+    bool    set;   /* it was given */
+};
+
 /* What becomes of a key: wq done. */
 enum ending {
     END_DONE,
@@ -62,6 +69,13 @@ struct options {
     int64_t      resync_ns; /* interval at which it is run again; 0: once */
     bool         follow;    /* do not exit at the end of input */
 
+    /* The key of a line. */
+    struct regex key;        /* the key is its first group, or its match */
+    unsigned     key_column; /* the key is this column; 0: no */
+    const char  *key_const;  /* the key of every line; NULL: none */
+    bool         mapped;     /* one of them was given */
+    struct regex colsep;     /* separates columns; for key_column: blanks */
+
     /* Running. */
     unsigned    slots;         /* runs at the same time; at least 1 */
     const char *replace;       /* the text in COMMAND that the key replaces */
@@ -72,6 +86,7 @@ struct options {
     bool        verbose;       /* print each command before it is run; add,
                                   remove, retry: what became of each key */
     bool        dry_run;       /* print it, and do not run it */
+    bool        no_key_arg;    /* do not append the key */
 
     /* Queue. */
     int64_t     debounce_ns;     /* 0: none */
@@ -84,6 +99,7 @@ struct options {
     char       *queue_text;      /* owned: the URL, if it had to be built */
     bool        shared;          /* it is not in the memory of this process */
     bool        until_empty;     /* work: exit when no key is left */
+    bool        once;            /* do not run a key again that succeeded */
 
     /* Retry. */
     unsigned       retries;  /* or RETRIES_FOREVER */

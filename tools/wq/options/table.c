@@ -71,7 +71,7 @@ read_pid(const char *text, void *out)
     return true;
 }
 
-/* How many keys, an unsigned. */
+/* A count or the number of a column, an unsigned. */
 static bool
 read_count(const char *text, void *out)
 {
@@ -162,6 +162,17 @@ const struct row options_table[] = {
     {NULL, 0, 0, "input", "FORMAT", "text, jsonl", "text jsonl",
      "jsonl: {\"key\":\"a\",\"after\":\"5s\",\"priority\":1}",
      CHOOSES(format, "is not a format"), FOR(RUN | WORK | ADD)},
+    {NULL, 0, 0, "key", "REGEX", NULL, NULL,
+     "the key of a line: REGEX, or its first group", TAKES(REGEX, key),
+     FOR(RUN)},
+    {NULL, 0, 0, "key-column", "N", "1 to 1000000", NULL,
+     "the key of a line: its column N",
+     READS(key_column, read_count, "is not a column"), FOR(RUN)},
+    {NULL, 0, 0, "key-const", "KEY", "any text", NULL,
+     "every line adds KEY, the only key", TAKES(STRING, key_const), FOR(RUN)},
+    {NULL, 0, 0, "colsep", "REGEX", NULL, NULL,
+     "{1} {2} ...: columns of the line, separated by REGEX",
+     TAKES(REGEX, colsep)},
     {NULL, 0, 0, "list", "CMD", NULL, "<command>",
      "read the keys that the shell command CMD prints", TAKES(STRING, list)},
     {NULL, 0, 0, "resync", "DUR", DURATIONS, NULL,
@@ -176,6 +187,8 @@ const struct row options_table[] = {
     {NULL, 'I', 0, NULL, "REPL", "any text", NULL,
      "replace REPL by the key ({}; absent: append the key)",
      TAKES(STRING, replace)},
+    {NULL, 0, 0, "no-key-arg", NULL, NULL, NULL,
+     "do not append the key if COMMAND has no {}", SETS(no_key_arg)},
     {NULL, 0, 0, "timeout", "DUR", DURATIONS, NULL,
      "stop a run that takes longer: it failed", TAKES(DURATION, timeout_ns)},
     {NULL, 0, 0, "kill-after", "DUR", DURATIONS, NULL,
@@ -204,6 +217,8 @@ const struct row options_table[] = {
      "default priority of keys (0); higher runs first",
      READS(priority, read_priority, "is not a priority"),
      FOR(RUN | WORK | ADD)},
+    {NULL, 0, 0, "once", NULL, NULL, NULL,
+     "do not run a key again that has succeeded", SETS(once), FOR(RUN)},
     {NULL, 0, 0, "queue", "URL", "mem:, " URLS,
      "mem: sqlite:", "where keys are kept: mem:, or as for wq work",
      TAKES(URL, queue), FOR(RUN)},

@@ -11,6 +11,7 @@
 
 #include "base/report.h"
 #include "base/write.h"
+#include "process/words.h"
 
 bool
 capture_is_by_line(const struct capture *c)
@@ -236,28 +237,22 @@ add_key(struct wq__text *tag, wq_key key)
     }
 }
 
-/* `replace` stands for the key, {#} for the number of the run, {%} for its slot. */
+/* Words have the same values as in COMMAND. */
 static void
 make_tag(struct wq__text *tag, const struct options *options,
          const struct run *run)
 {
-    const size_t len = strlen(options->replace);
+    const char *from = options->tag ? options->tag : "";
+    const char *at;
+    struct word word;
+    char        buffer[WORD_MAX];
 
     text_clear(tag);
-    for (const char *at = options->tag ? options->tag : ""; *at;) {
-        if (strncmp(at, options->replace, len) == 0) {
-            add_key(tag, run->key);
-            at += len;
-        } else if (strncmp(at, "{#}", 3) == 0) {
-            text_print(tag, "%llu", (unsigned long long)run->number);
-            at += 3;
-        } else if (strncmp(at, "{%}", 3) == 0) {
-            text_print(tag, "%u", run->slot);
-            at += 3;
-        } else {
-            wq__text_add(tag, at++, 1);
-        }
+    for (; (at = word_find(options, from, &word)); from = at + word.len) {
+        wq__text_add(tag, from, (size_t)(at - from));
+        add_key(tag, word_value(options, &word, run, buffer));
     }
+    wq__text_str(tag, from);
 }
 
 static bool

@@ -26,9 +26,17 @@ enum outcome {
 
 struct capture; /* internal to the room output */
 
+/* --max-args: one process works on several keys. It belongs to the first run;
+ * the other keys have runs of their own, which `rest` links, and which get a copy
+ * of the result. */
 struct run {
+    struct run *rest; /* the next key of the same process; NULL: none */
+
     wq_item *item;     /* HELD until the queue knows the result */
-    wq_key   key;      /* a copy of item->key, in the slot; not terminated */
+    wq_key   key;      /* a copy of item->key, in the slot; a NUL follows */
+    wq_key   line;     /* the input line of the key, likewise; --key and the
+                          like. Else the key */
+    uint64_t lines;    /* so many lines had come for the key */
     uint64_t number;   /* 1, 2, ... in order of starts; Seq of the joblog */
     unsigned slot;     /* from 1; no other run has it at the same time */
     unsigned attempt;  /* 1: the first since the key was last settled */

@@ -88,11 +88,43 @@ retry(struct runner *runner, struct run *run)
     }
 }
 
+/* --once: adds of a key that has succeeded meanwhile do not count. */
+static void
+remember(struct runner *runner, const struct run *run)
+{
+    struct note *note = notes_get(&runner->notes, run->key);
+
+    if (!note) {
+        report("--once: out of memory: cannot remember %s",
+               report_key(run->key.data, run->key.len));
+        ending_fatal(runner, STATUS_ERROR);
+        return;
+    }
+    note->succeeded = true;
+    (void)wq_remove(runner->q, run->key);
+}
+
+/* Nothing more is to be known of a key that is settled, unless a line has come
+ * for its next run. */
+static void
+forget(struct runner *runner, const struct run *run)
+{
+    struct note *note = notes_find(&runner->notes, run->key);
+
+    if (note && !note->succeeded && note->lines == run->lines)
+        notes_drop(&runner->notes, note);
+}
+
 static void
 record_in_memory(struct runner *runner, struct run *run)
 {
     const bool settled =
         run->outcome != OUTCOME_RETRY && run->outcome != OUTCOME_STOPPED;
+
+    if (runner->options->once && run->outcome == OUTCOME_OK)
+        remember(runner, run);
+    if (run->outcome == OUTCOME_OK || run->outcome == OUTCOME_FAILED)
+        forget(runner, run);
 
     if (settled && run->attempt > 1)
         (void)wq_forget(runner->q, run->key);

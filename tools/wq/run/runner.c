@@ -340,6 +340,8 @@ close_all(struct runner *runner)
     wq_registry_destroy(runner->registry);
     command_destroy(runner->command);
     slots_free(runner);
+    notes_fini(&runner->notes);
+    keymap_fini(&runner->keymap);
     free(runner->inputs);
     loop_destroy(runner->loop);
 }

@@ -30,6 +30,7 @@
 #include "display/progress.h"
 #include "http/listen.h"
 #include "input/input.h"
+#include "input/keymap.h"
 #include "input/list.h"
 #include "log/events.h"
 #include "log/joblog.h"
@@ -38,6 +39,7 @@
 #include "process/command.h"
 #include "process/run.h"
 #include "queue/batch.h"
+#include "run/notes.h"
 #include "run/view.h"
 
 /* One run at a time executes in a slot. */
@@ -45,6 +47,7 @@ struct slot {
     struct run       run;
     struct arguments arguments; /* the memory of run.argv */
     struct wq__text  key;       /* the bytes of run.key */
+    struct wq__text  line; /* the bytes of run.line, if it is not the key */
 };
 
 enum { SLOT_ENDED = -1 };
@@ -77,6 +80,8 @@ struct runner {
     struct input    **inputs; /* one for each file, or stdin */
     size_t            n_inputs;
     struct list      *list;
+    struct keymap     keymap;
+    struct notes      notes;
     size_t            open;         /* sources that have not ended */
     bool              input_failed; /* a source ended by an error */
 

@@ -29,22 +29,35 @@ grow(struct runner *runner)
     return true;
 }
 
-/* The key must outlive the item: the end of a run is logged after the queue
- * knows it. */
+/* A copy of the bytes in `text`, with a NUL behind it. False: out of memory. */
 static bool
-fill(struct slot *slot, size_t i, wq_item *item)
+copy(struct wq__text *text, wq_key from, wq_key *out)
 {
-    text_clear(&slot->key);
-    wq__text_add(&slot->key, item->key.data, item->key.len);
-    if (slot->key.err)
-        return false;
+    text_clear(text);
+    wq__text_add(text, from.data, from.len);
+    *out = wq_bytes(text_terminate(text), from.len);
+    return out->data;
+}
+
+/* The key must outlive the item: the end of a run is logged after the queue
+ * knows it. And a line that comes meanwhile is for the next run. */
+static bool
+fill(struct runner *runner, struct slot *slot, size_t i, wq_item *item)
+{
+    const struct note *note = notes_find(&runner->notes, item->key);
+
     slot->run = (struct run){
         .slot = (unsigned)i + 1,
         .item = item,
-        .key = wq_bytes(slot->key.data, slot->key.len),
         .priority = item->priority,
+        .lines = note ? note->lines : 0,
     };
-    return true;
+    if (!copy(&slot->key, item->key, &slot->run.key))
+        return false;
+    slot->run.line = slot->run.key;
+    return !note || !note->line ||
+           copy(&slot->line, wq_bytes(note->line, note->line_len),
+                &slot->run.line);
 }
 
 struct slot *
@@ -61,7 +74,7 @@ slot_take(struct runner *runner, wq_item *item)
         runner->slots[i] = (struct slot_entry){.slot = slot};
         runner->n_slots++;
     }
-    if (!fill(runner->slots[i].slot, i, item))
+    if (!fill(runner, runner->slots[i].slot, i, item))
         return NULL;
     runner->free_from = i + 1;
     return runner->slots[i].slot;
@@ -116,6 +129,7 @@ slots_free(struct runner *runner)
     for (size_t i = 0; i < runner->n_slots; i++) {
         arguments_fini(&runner->slots[i].slot->arguments);
         wq__text_fini(&runner->slots[i].slot->key);
+        wq__text_fini(&runner->slots[i].slot->line);
         free(runner->slots[i].slot);
     }
     free(runner->slots);

@@ -32,9 +32,10 @@ enum phase {
 
 /* Since the start. */
 struct counts {
-    uint64_t adds;    /* adds: input, list, `add=` */
-    uint64_t merged;  /* of these: merged into a pending run */
-    uint64_t skipped; /* of these: skipped by --resume */
+    uint64_t adds;      /* adds: input, list, `add=` */
+    uint64_t merged;    /* of these: merged into a pending run */
+    uint64_t skipped;   /* of these: skipped by --resume or --once */
+    uint64_t unmatched; /* lines without a key: --key, --key-column; no adds */
     uint64_t bad;     /* records that are not keys (too long, NUL, not JSON) */
     uint64_t runs;    /* started */
     uint64_t ok;      /* keys that succeeded */
