@@ -108,6 +108,11 @@ check_run(const struct options *o)
         {o->shared && o->mapped,
          "--key, --key-column and --key-const: cannot be combined with "
          "--queue: the queue keeps keys, not lines"},
+        {o->shared && o->max_args > 1,
+         "--max-args: cannot be combined with --queue"},
+        {o->results && o->max_args > 1,
+         "--results: cannot be combined with --max-args: the output is that of "
+         "many keys"},
         {o->shared && o->once, "--once: cannot be combined with --queue: other "
                                "workers run keys, too"},
         {o->key.set + (o->key_column > 0) + !!o->key_const > 1,

@@ -250,6 +250,7 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
         .verb = verb,
         .delimiter = '\n',
         .slots = 1,
+        .max_args = 1,
         .replace = "{}",
         .kill_after_ns = 10000000000,
         .stop_signal = SIGTERM,

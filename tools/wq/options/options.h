@@ -87,6 +87,7 @@ struct options {
                                   remove, retry: what became of each key */
     bool        dry_run;       /* print it, and do not run it */
     bool        no_key_arg;    /* do not append the key */
+    unsigned    max_args;      /* keys for one run of COMMAND; 1 */
 
     /* Queue. */
     int64_t     debounce_ns;     /* 0: none */

@@ -251,6 +251,8 @@ make_tag(struct wq__text *tag, const struct options *options,
     for (; (at = word_find(options, from, &word)); from = at + word.len) {
         wq__text_add(tag, from, (size_t)(at - from));
         add_key(tag, word_value(options, &word, run, buffer));
+        if (word.kind == WORD_KEY && run->rest)
+            text_print(tag, "+%zu", run_rest(run));
     }
     wq__text_str(tag, from);
 }

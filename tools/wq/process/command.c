@@ -48,6 +48,7 @@ struct command {
     size_t                words;  /* in all arguments */
     size_t                bytes;  /* of all arguments with words */
     size_t                repeated; /* arguments that are of the key */
+    size_t                space;    /* bytes of arguments that keys may add */
     char **env;   /* inherited ones, then the variables, then NULL */
     size_t n_env; /* inherited ones */
     char **plain; /* inherited ones and WQ_QUEUE, then NULL; in `env` */
@@ -133,12 +134,43 @@ count_arguments(struct command *command)
     return true;
 }
 
+/* What exec needs for these strings. */
+static size_t
+cost_of(char *const *strings)
+{
+    size_t size = sizeof(char *);
+
+    for (; *strings; strings++)
+        size += strlen(*strings) + 1 + sizeof(char *);
+    return size;
+}
+
+/* POSIX wants 2048 bytes for the child to change its environment; our variables
+ * and the path need less than as much again. */
+static void
+measure_space(struct command *command)
+{
+    const long   most = sysconf(_SC_ARG_MAX);
+    const size_t limit = most > 0 ? (size_t)most : _POSIX_ARG_MAX;
+    const size_t used =
+        4096 + cost_of(command->env) + cost_of(command->options->command) +
+        strlen(command->name) + (command->queue ? strlen(command->queue) : 0);
+
+    command->space = limit > used ? limit - used : 0;
+}
+
 /* False: reported. */
 static bool
 find(struct command *command, int *status)
 {
     const char *name = command->options->command[0];
 
+    if (command->of_key[0] && command->options->max_args > 1) {
+        report("--max-args: the program of COMMAND must not depend on the key: "
+               "'%s'",
+               name);
+        return false;
+    }
     if (command->times[0] > 0)
         return true;
     command->path = child_find(name);
@@ -161,6 +193,7 @@ command_create(const struct options *options, struct command **out, int *status)
     if (!command || !copy_env(command) || !count_arguments(command))
         report_errno("cannot prepare '%s'", options->command[0]);
     else if (find(command, status)) {
+        measure_space(command);
         *out = command;
         return true;
     }
@@ -205,6 +238,26 @@ longest(const struct run *run)
         run->key.len > run->line.len ? run->key.len : run->line.len;
 
     return len > WORD_MAX ? len : WORD_MAX;
+}
+
+static size_t
+cost_of_key(const struct command *command, size_t longest_value)
+{
+    return command->bytes + command->words * longest_value +
+           (command->append ? longest_value + 1 : 0) +
+           (command->repeated + command->append) * sizeof(char *);
+}
+
+size_t
+command_cost(const struct command *command, const struct run *run)
+{
+    return cost_of_key(command, longest(run));
+}
+
+bool
+command_has_space(const struct command *command, size_t used)
+{
+    return used + cost_of_key(command, WQ_KEY_MAX) <= command->space;
 }
 
 /* At least the bytes of all strings in the block, except the variables. */
@@ -351,15 +404,17 @@ make_env(struct command *command, const struct run *run, int result_fd,
 {
     char **env = command->env + command->n_env;
 
-    *env++ = strings->key;
-    if (command->options->mapped)
-        *env++ = strings->line;
     *env++ = command->name;
     if (command->queue)
         *env++ = command->queue;
-    *env++ = number(command, ATTEMPT, run->attempt);
-    *env++ = number(command, FENCE, (int64_t)run->item->fence);
-    *env++ = number(command, PRIORITY, run->priority);
+    if (command->options->max_args == 1) { /* the keys of a batch differ */
+        *env++ = strings->key;
+        if (command->options->mapped)
+            *env++ = strings->line;
+        *env++ = number(command, ATTEMPT, run->attempt);
+        *env++ = number(command, FENCE, (int64_t)run->item->fence);
+        *env++ = number(command, PRIORITY, run->priority);
+    }
     *env++ = number(command, SLOT, run->slot);
     *env++ = number(command, RESULT_FD, result_fd);
     if (command->options->timeout_ns)

@@ -69,4 +69,15 @@ struct run {
     struct timer limit;    /* first for stop_signal, then for SIGKILL */
 };
 
+/* The number of further keys of the process. */
+static inline size_t
+run_rest(const struct run *run)
+{
+    size_t n = 0;
+
+    while ((run = run->rest))
+        n++;
+    return n;
+}
+
 #endif

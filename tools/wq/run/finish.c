@@ -144,8 +144,6 @@ count(struct runner *runner, const struct run *run)
 {
     struct counts *counts = &runner->counts;
 
-    if (run->timed_out)
-        counts->timeouts++;
     if (run->outcome == OUTCOME_OK || run->outcome == OUTCOME_REQUEUE)
         counts->ok++;
     if (run->outcome == OUTCOME_FAILED)
@@ -178,14 +176,25 @@ report_failure(const struct runner *runner, const struct run *run)
 }
 
 static void
-conclude(struct runner *runner, struct run *run)
+conclude_key(struct runner *runner, const struct run *run)
 {
     count(runner, run);
-    output_finish(runner->output, run);
     joblog_finished(&runner->joblog, run);
     events_finished(&runner->events, run);
     report_failure(runner, run);
+}
 
+static void
+conclude(struct runner *runner, struct run *run)
+{
+    bool settled = false;
+
+    runner->counts.timeouts += run->timed_out;
+    output_finish(runner->output, run);
+    for (const struct run *r = run; r; r = r->rest) {
+        conclude_key(runner, r);
+        settled |= r->outcome != OUTCOME_RETRY;
+    }
     slot_release(runner, run);
     runner->running--;
     if (run->exit_code == EXIT_STOP_ALL && run->signal == 0 &&
@@ -195,21 +204,38 @@ conclude(struct runner *runner, struct run *run)
         runner->halted = true;
         ending_drain(runner, "exit 255");
     }
-    if (run->outcome != OUTCOME_RETRY)
+    if (settled)
         ending_check_halt(runner);
 }
 
 /* --------------------------------------------------------------- the run -- */
 
-/* Conclude the run if the queue knows its result now. */
+/* Conclude the run if the queue knows its result now. Runs of shared queues have
+ * one key. */
 static void
 record(struct runner *runner, struct run *run)
 {
-    if (!runner->options->shared)
-        record_in_memory(runner, run);
-    else if (!store_result(runner, run))
+    if (runner->options->shared && !store_result(runner, run))
         return;
+    for (struct run *r = run; r && !runner->options->shared; r = r->rest)
+        record_in_memory(runner, r);
     conclude(runner, run);
+}
+
+/* The result of the process is that of each key. */
+static void
+copy_result(struct run *to, const struct run *from)
+{
+    to->ended_ns = from->ended_ns;
+    to->exit_code = from->exit_code;
+    to->signal = from->signal;
+    to->timed_out = from->timed_out;
+    to->for_good = from->for_good;
+    to->stopping = from->stopping;
+    to->result.requeue = from->result.requeue;
+    to->result.requeue_ns = from->result.requeue_ns;
+    to->result.prioritized = from->result.prioritized;
+    to->result.priority = from->result.priority;
 }
 
 void
@@ -218,7 +244,11 @@ finish_run(struct runner *runner, struct run *run)
     run->ended_ns = loop_now(runner->loop);
     loop_timer_clear(runner->loop, &run->limit);
     result_finish(&run->result, run);
-    run->outcome = judge(runner, run);
+    for (struct run *r = run; r; r = r->rest) {
+        if (r != run)
+            copy_result(r, run);
+        r->outcome = judge(runner, r);
+    }
     slot_end(runner, run);
     record(runner, run);
 }

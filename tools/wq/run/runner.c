@@ -114,6 +114,7 @@ start_next(struct runner *runner)
         return false;
     }
     runner->token = false;
+    slot_take_more(runner, slot);
     if (runner->options->dry_run)
         start_dry_run(runner, slot);
     else

@@ -47,7 +47,10 @@ struct slot {
     struct run       run;
     struct arguments arguments; /* the memory of run.argv */
     struct wq__text  key;       /* the bytes of run.key */
-    struct wq__text  line; /* the bytes of run.line, if it is not the key */
+    struct wq__text  line;   /* the bytes of run.line, if it is not the key */
+    struct slot    **more;   /* --max-args: further keys; each is allocated when
+                                first needed, and owned */
+    size_t           n_more; /* of them */
 };
 
 enum { SLOT_ENDED = -1 };
@@ -163,6 +166,8 @@ bool store_result(struct runner *runner, struct run *run);
 /* The free slot with the lowest number, for a run of the item; NULL: out of
  * memory. */
 struct slot *slot_take(struct runner *runner, wq_item *item);
+/* --max-args: get further keys for the process of this slot. */
+void slot_take_more(struct runner *runner, struct slot *slot);
 /* The process has ended; the slot is still taken. */
 void slot_end(struct runner *runner, const struct run *run);
 /* The run in it is over. */

@@ -80,6 +80,45 @@ slot_take(struct runner *runner, wq_item *item)
     return runner->slots[i].slot;
 }
 
+/* An unused place for a further key. NULL: out of memory. */
+static struct slot *
+place(struct slot *slot, size_t i)
+{
+    if (i < slot->n_more)
+        return slot->more[i];
+    struct slot **more =
+        realloc(slot->more, (slot->n_more + 1) * sizeof *slot->more);
+    if (!more)
+        return NULL;
+    slot->more = more;
+    more[i] = calloc(1, sizeof *more[i]);
+    slot->n_more += more[i] != NULL;
+    return more[i];
+}
+
+/* A key that there is no memory for stays in the queue. */
+void
+slot_take_more(struct runner *runner, struct slot *slot)
+{
+    struct run *last = &slot->run;
+    size_t      used = command_cost(runner->command, last);
+    wq_item    *item;
+
+    for (size_t i = 0; i + 1 < runner->options->max_args &&
+                       command_has_space(runner->command, used);
+         i++) {
+        struct slot *next = place(slot, i);
+        if (!next || wq_get_within(runner->q, 0, &item) != WQ_OK)
+            return;
+        if (!fill(runner, next, slot->run.slot - 1, item)) {
+            (void)wq_finish(runner->q, item, wq_result_back());
+            return;
+        }
+        last = last->rest = &next->run;
+        used += command_cost(runner->command, last);
+    }
+}
+
 void
 slot_end(struct runner *runner, const struct run *run)
 {
@@ -123,14 +162,24 @@ slots_each_ended(struct runner *runner,
             f(runner, &runner->slots[i].slot->run);
 }
 
+static void
+slot_free(struct slot *slot)
+{
+    arguments_fini(&slot->arguments);
+    wq__text_fini(&slot->key);
+    wq__text_fini(&slot->line);
+    free(slot->more);
+    free(slot);
+}
+
 void
 slots_free(struct runner *runner)
 {
     for (size_t i = 0; i < runner->n_slots; i++) {
-        arguments_fini(&runner->slots[i].slot->arguments);
-        wq__text_fini(&runner->slots[i].slot->key);
-        wq__text_fini(&runner->slots[i].slot->line);
-        free(runner->slots[i].slot);
+        struct slot *slot = runner->slots[i].slot;
+        for (size_t j = 0; j < slot->n_more; j++)
+            slot_free(slot->more[j]);
+        slot_free(slot);
     }
     free(runner->slots);
     free(runner->listed);
