@@ -60,6 +60,7 @@ static bool
 complete(struct options *o)
 {
     o->resume |= o->resume_failed;
+    o->keep_order &= !o->dry_run; /* prints in that order anyway */
     if (!complete_key(o)) {
         errno = ENOMEM;
         return false;
@@ -113,6 +114,11 @@ check_run(const struct options *o)
         {o->results && o->max_args > 1,
          "--results: cannot be combined with --max-args: the output is that of "
          "many keys"},
+        {o->shared && o->keep_order,
+         "--keep-order: cannot be combined with --queue: workers do not know "
+         "the order of the input"},
+        {o->keep_order && o->grouping != GROUP_RUN,
+         "--keep-order: cannot be combined with --line-buffer and --ungroup"},
         {o->shared && o->once, "--once: cannot be combined with --queue: other "
                                "workers run keys, too"},
         {o->key.set + (o->key_column > 0) + !!o->key_const > 1,

@@ -117,19 +117,20 @@ struct options {
     bool        resume_failed; /* ... only those that succeeded; implies it */
 
     /* Output. */
-    int         grouping;  /* enum grouping */
-    bool        tagged;    /* --tag was given */
-    const char *tag;       /* printed before each line; `replace` in it stands
+    int         grouping;   /* enum grouping */
+    bool        keep_order; /* print output in the order of the input */
+    bool        tagged;     /* --tag was given */
+    const char *tag;        /* printed before each line; `replace` in it stands
                              for the key. NULL: nothing. "--tag" alone: "{}\t" */
-    char       *tag_text;  /* owned: the tag, if it had to be built */
-    const char *results;   /* directory; NULL: none */
-    const char *joblog;    /* file; NULL: none */
-    bool        json;      /* write events */
-    const char *json_file; /* to this file; NULL: to stdout */
-    int         progress;  /* enum show */
-    bool        quiet;     /* no progress, no summary, no messages about keys */
-    bool        summary;   /* print the summary even with `quiet` */
-    const char *listen;    /* "127.0.0.1:PORT" or "unix:PATH"; NULL: no */
+    char       *tag_text;   /* owned: the tag, if it had to be built */
+    const char *results;    /* directory; NULL: none */
+    const char *joblog;     /* file; NULL: none */
+    bool        json;       /* write events */
+    const char *json_file;  /* to this file; NULL: to stdout */
+    int         progress;   /* enum show */
+    bool        quiet;   /* no progress, no summary, no messages about keys */
+    bool        summary; /* print the summary even with `quiet` */
+    const char *listen;  /* "127.0.0.1:PORT" or "unix:PATH"; NULL: no */
 
     /* Verbs of shared queues. */
     int64_t  wait_ns;  /* get, drain: at most so long; WQ_FOREVER */

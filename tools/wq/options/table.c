@@ -275,6 +275,8 @@ const struct row options_table[] = {
     {NULL, 0, 0, "ungroup", NULL, NULL, NULL,
      "let runs write to stdout and stderr directly",
      SETS_TO(grouping, GROUP_NONE)},
+    {NULL, 'k', 0, "keep-order", NULL, NULL, NULL,
+     "print output in the order of the input", SETS(keep_order), FOR(RUN)},
     {NULL, 0, 0, "tag", "[=FMT]", NULL, NULL,
      "begin each line with the key and a tab, or FMT", MAY_TAKE(tag, tagged)},
     {NULL, 0, 0, "results", "DIR", NULL, "<dir>",

@@ -51,10 +51,16 @@ keep_tagged(struct stream *s, const char *data, size_t len)
     }
 }
 
+/* Output that comes after the run cannot keep the order. */
 static void
 print(struct stream *s)
 {
-    outbox_add_store(s->capture->output->box, s->target, &s->store);
+    const struct capture *c = s->capture;
+
+    if (c->output->order && c->run)
+        order_add(c->output->order, c->run->ticket, s->target, &s->store);
+    else
+        outbox_add_store(c->output->box, s->target, &s->store);
 }
 
 /* Prints all complete lines. */

@@ -14,6 +14,7 @@
 #define WQ_TOOL_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/loop.h"
 #include "options/options.h"
@@ -38,6 +39,14 @@ void output_started(struct output *output, struct run *run);
 /* The child has ended: read what is in the pipes, without waiting for other
  * processes that may have them open, print it, and free run->capture. */
 void output_finish(struct output *output, struct run *run);
+
+/* --keep-order: the next ticket; 0: out of memory. Output is printed in the
+ * order of the tickets of its runs, each until output_settle(). */
+uint64_t output_expect(struct output *output);
+/* No run of this ticket follows. */
+void output_settle(struct output *output, uint64_t ticket);
+/* No run follows at all. Also without --keep-order. */
+void output_settle_all(struct output *output);
 
 /* Print a line of our own on stdout: --dry-run, --json. */
 void output_line(struct output *output, const char *text, size_t len);

@@ -37,6 +37,7 @@ struct run {
     wq_key   line;     /* the input line of the key, likewise; --key and the
                           like. Else the key */
     uint64_t lines;    /* so many lines had come for the key */
+    uint64_t ticket;   /* --keep-order: see output_expect(); 0: none */
     uint64_t number;   /* 1, 2, ... in order of starts; Seq of the joblog */
     unsigned slot;     /* from 1; no other run has it at the same time */
     unsigned attempt;  /* 1: the first since the key was last settled */

@@ -50,13 +50,27 @@ refuse(struct runner *runner, wq_key key, wq_err err)
     runner->fatal = STATUS_ERROR; /* before_sleep() begins the drain */
 }
 
+/* --keep-order: the place of the next run's output. */
+static wq_err
+take_ticket(struct runner *runner, wq_key key)
+{
+    if (!runner->options->keep_order)
+        return WQ_OK;
+    struct note *note = notes_get(&runner->notes, key);
+    if (note && !note->ticket)
+        note->ticket = output_expect(runner->output);
+    return note && note->ticket ? WQ_OK : WQ_ENOMEM;
+}
+
 static void
 add(struct runner *runner, wq_key key, int64_t after_ns, int priority)
 {
-    const wq_err err = runner->options->shared
-                           ? add_later(runner, key, after_ns, priority)
-                           : add_now(runner, key, after_ns, priority);
+    wq_err err = take_ticket(runner, key);
 
+    if (!err)
+        err = runner->options->shared
+                  ? add_later(runner, key, after_ns, priority)
+                  : add_now(runner, key, after_ns, priority);
     if (err)
         refuse(runner, key, err);
 }

@@ -104,14 +104,26 @@ remember(struct runner *runner, const struct run *run)
     (void)wq_remove(runner->q, run->key);
 }
 
-/* Nothing more is to be known of a key that is settled, unless a line has come
- * for its next run. */
+/* --keep-order: the next run of the key has the same place. */
+static void
+keep_ticket(struct runner *runner, const struct run *run)
+{
+    struct note *note = notes_get(&runner->notes, run->key);
+
+    if (!note || note->ticket) /* it was added meanwhile: one run for both */
+        output_settle(runner->output, note ? note->ticket : run->ticket);
+    if (note)
+        note->ticket = run->ticket;
+}
+
+/* Nothing more is to be known of a key that is settled, unless it was added
+ * meanwhile. */
 static void
 forget(struct runner *runner, const struct run *run)
 {
     struct note *note = notes_find(&runner->notes, run->key);
 
-    if (note && !note->succeeded && note->lines == run->lines)
+    if (note && !note->succeeded && !note->ticket && note->lines == run->lines)
         notes_drop(&runner->notes, note);
 }
 
@@ -126,6 +138,8 @@ record_in_memory(struct runner *runner, struct run *run)
     if (run->outcome == OUTCOME_OK || run->outcome == OUTCOME_FAILED)
         forget(runner, run);
 
+    if (!settled && run->ticket)
+        keep_ticket(runner, run);
     if (settled && run->attempt > 1)
         (void)wq_forget(runner->q, run->key);
     if (run->outcome == OUTCOME_REQUEUE)
@@ -194,6 +208,9 @@ conclude(struct runner *runner, struct run *run)
     for (const struct run *r = run; r; r = r->rest) {
         conclude_key(runner, r);
         settled |= r->outcome != OUTCOME_RETRY;
+        if (r->ticket && r->outcome != OUTCOME_RETRY &&
+            r->outcome != OUTCOME_STOPPED)
+            output_settle(runner->output, r->ticket);
     }
     slot_release(runner, run);
     runner->running--;

@@ -2,7 +2,7 @@
 /* notes.h: what is remembered of a key besides what the queue knows?
  *
  * A hash table of notes. Without the options that need it (--key and its like,
- * --once) it is empty. A note costs about 80 bytes and the bytes of the key and of
+ * --once, --keep-order) it is empty. A note costs about 80 bytes and the bytes of the key and of
  * its line; it lives as long as the key is in the queue or, with --once, after
  * the key has succeeded, until the program ends.
  */
@@ -21,6 +21,7 @@ struct note {
     char        *line;      /* the latest line, owned; NULL: none */
     size_t       line_len;  /* of it, without the NUL behind it */
     uint64_t     lines;     /* so many lines have come */
+    uint64_t     ticket;    /* --keep-order: of the next run; 0: none */
     bool         succeeded; /* --once */
     size_t       len;       /* of the key */
     char         key[];

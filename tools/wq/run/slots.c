@@ -39,12 +39,23 @@ copy(struct wq__text *text, wq_key from, wq_key *out)
     return out->data;
 }
 
+/* --keep-order: a run that a run asked for takes its ticket now. */
+static bool
+take_ticket(struct runner *runner, struct run *run, struct note *note)
+{
+    run->ticket =
+        note && note->ticket ? note->ticket : output_expect(runner->output);
+    if (note)
+        note->ticket = 0;
+    return run->ticket > 0;
+}
+
 /* The key must outlive the item: the end of a run is logged after the queue
  * knows it. And a line that comes meanwhile is for the next run. */
 static bool
 fill(struct runner *runner, struct slot *slot, size_t i, wq_item *item)
 {
-    const struct note *note = notes_find(&runner->notes, item->key);
+    struct note *note = notes_find(&runner->notes, item->key);
 
     slot->run = (struct run){
         .slot = (unsigned)i + 1,
@@ -55,9 +66,12 @@ fill(struct runner *runner, struct slot *slot, size_t i, wq_item *item)
     if (!copy(&slot->key, item->key, &slot->run.key))
         return false;
     slot->run.line = slot->run.key;
-    return !note || !note->line ||
-           copy(&slot->line, wq_bytes(note->line, note->line_len),
-                &slot->run.line);
+    if (note && note->line &&
+        !copy(&slot->line, wq_bytes(note->line, note->line_len),
+              &slot->run.line))
+        return false;
+    return !runner->options->keep_order ||
+           take_ticket(runner, &slot->run, note);
 }
 
 struct slot *
