@@ -52,6 +52,9 @@ summary_line(const struct view *view, char *text, size_t size)
     if (view->counts.unmatched)
         add_count(text, size, &len, view->counts.unmatched, "; ",
                   "line without a key", "lines without a key");
+    if (view->counts.restarts)
+        add_count(text, size, &len, view->counts.restarts, "; ", "restart",
+                  "restarts");
     if (view->counts.timeouts)
         add_count(text, size, &len, view->counts.timeouts, "; ", "time-out",
                   "time-outs");

@@ -95,7 +95,7 @@ static const char *const outcome_words[] = {
     [OUTCOME_RUNNING] = "running", [OUTCOME_OK] = "ok",
     [OUTCOME_REQUEUE] = "requeue", [OUTCOME_RETRY] = "retry",
     [OUTCOME_FAILED] = "failed",   [OUTCOME_STOPPED] = "stopped",
-    [OUTCOME_LOST] = "lost",
+    [OUTCOME_RESTARTED] = "restarted", [OUTCOME_LOST] = "lost",
 };
 
 /* ---------------------------------------------------------------- events -- */
@@ -198,6 +198,7 @@ events_summary(struct events *events, const struct view *view, int status)
     add_count(line, "runs", view->counts.runs);
     add_count(line, "retries", view->counts.retries);
     add_count(line, "tempfails", view->counts.tempfails);
+    add_count(line, "restarts", view->counts.restarts);
     add_count(line, "timeouts", view->counts.timeouts);
     add_seconds(line, "seconds", view->now_ns - view->started_ns);
     if (status < 0) /* wq will kill itself with that signal */

@@ -451,7 +451,7 @@ joblog_finished(struct joblog *log, const struct run *run)
 {
     if (log->fd < 0 || log->failed || log->options->dry_run ||
         run->outcome == OUTCOME_RETRY || run->outcome == OUTCOME_STOPPED ||
-        run->outcome == OUTCOME_LOST)
+        run->outcome == OUTCOME_RESTARTED || run->outcome == OUTCOME_LOST)
         return;
     const bool    started = run->started_ns > 0;
     const int64_t ran_ns = started ? run->ended_ns - run->started_ns : 0;

@@ -119,6 +119,15 @@ check_run(const struct options *o)
          "the order of the input"},
         {o->keep_order && o->grouping != GROUP_RUN,
          "--keep-order: cannot be combined with --line-buffer and --ungroup"},
+        {o->shared && o->restart,
+         "--restart: cannot be combined with --queue: other programs add keys, "
+         "too"},
+        {o->restart && o->max_args > 1,
+         "--restart: cannot be combined with --max-args: it would stop the runs "
+         "of other keys"},
+        {o->restart && o->resync_ns,
+         "--restart: cannot be combined with --resync, which adds all keys again "
+         "and again"},
         {o->shared && o->once, "--once: cannot be combined with --queue: other "
                                "workers run keys, too"},
         {o->key.set + (o->key_column > 0) + !!o->key_const > 1,

@@ -101,6 +101,7 @@ struct options {
     bool        shared;          /* it is not in the memory of this process */
     bool        until_empty;     /* work: exit when no key is left */
     bool        once;            /* do not run a key again that succeeded */
+    bool        restart;         /* stop a run whose key is added again */
 
     /* Retry. */
     unsigned       retries;  /* or RETRIES_FOREVER */

@@ -21,6 +21,7 @@ enum outcome {
     OUTCOME_FAILED,  /* it failed for good */
     OUTCOME_STOPPED, /* wq stopped it (2nd signal, --halt=now, drain timeout):
                         the key is left */
+    OUTCOME_RESTARTED, /* --restart stopped it: the key was added again */
     OUTCOME_LOST,    /* its hold was lost: the result does not count */
 };
 
@@ -65,6 +66,7 @@ struct run {
     bool         lost;     /* its hold was lost (shared queues) */
     bool         deferred; /* requeue-after of a failure is stored, and the hold
                               is left to be ended (shared queues) */
+    bool         restarting; /* --restart has stopped it */
     bool         stopping; /* stop_signal was sent to its group */
     bool         killed;   /* SIGKILL was sent */
     struct timer limit;    /* first for stop_signal, then for SIGKILL */

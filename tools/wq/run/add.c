@@ -62,7 +62,8 @@ take_ticket(struct runner *runner, wq_key key)
     return note && note->ticket ? WQ_OK : WQ_ENOMEM;
 }
 
-static void
+/* False: refused. */
+static bool
 add(struct runner *runner, wq_key key, int64_t after_ns, int priority)
 {
     wq_err err = take_ticket(runner, key);
@@ -73,6 +74,7 @@ add(struct runner *runner, wq_key key, int64_t after_ns, int priority)
                   : add_now(runner, key, after_ns, priority);
     if (err)
         refuse(runner, key, err);
+    return !err;
 }
 
 static void
@@ -102,6 +104,18 @@ note_line(struct runner *runner, wq_key key, wq_key line)
     return note && note_set_line(note, line) ? WQ_OK : WQ_ENOMEM;
 }
 
+/* --restart: what the run of the key works on is out of date. */
+static void
+restart(struct runner *runner, wq_key key)
+{
+    struct run *run = slot_find_key(runner, key);
+
+    if (!run || run->stopping)
+        return;
+    run->restarting = true;
+    ending_stop_run(runner, run);
+}
+
 static void
 on_key(void *ctx, const void *data, size_t len, int64_t after_ns,
        bool prioritized, int priority)
@@ -119,8 +133,10 @@ on_key(void *ctx, const void *data, size_t len, int64_t after_ns,
     } else if (err || (err = note_line(runner, key, line))) {
         refuse(runner, key, err);
     } else {
-        add(runner, key, after_ns,
-            prioritized ? priority : runner->options->priority);
+        if (add(runner, key, after_ns,
+                prioritized ? priority : runner->options->priority) &&
+            runner->options->restart)
+            restart(runner, key);
     }
 }
 
@@ -152,7 +168,7 @@ on_result_add(void *ctx, struct run *run, const void *data, size_t len)
     if (has_succeeded(runner, key))
         skip(runner, key);
     else
-        add(runner, key, -1,
+        (void)add(runner, key, -1,
             run->result.prioritized ? run->result.priority
                                     : runner->options->priority);
 }

@@ -41,11 +41,21 @@ is_permanent(const struct runner *runner, const struct run *run)
 static enum outcome
 judge(const struct runner *runner, const struct run *run)
 {
+    if (run->restarting)
+        return OUTCOME_RESTARTED;
     if (run->signal == 0 && run->exit_code == 0 && !run->timed_out)
         return run->result.requeue ? OUTCOME_REQUEUE : OUTCOME_OK;
     if (run->stopping && !run->timed_out)
         return OUTCOME_STOPPED;
     return is_permanent(runner, run) ? OUTCOME_FAILED : OUTCOME_RETRY;
+}
+
+/* Is this the end of what the key was added for? */
+static bool
+is_settled(const struct run *run)
+{
+    return run->outcome != OUTCOME_RETRY && run->outcome != OUTCOME_STOPPED &&
+           run->outcome != OUTCOME_RESTARTED;
 }
 
 /* ------------------------------------------- record: a queue in memory -- */
@@ -130,8 +140,7 @@ forget(struct runner *runner, const struct run *run)
 static void
 record_in_memory(struct runner *runner, struct run *run)
 {
-    const bool settled =
-        run->outcome != OUTCOME_RETRY && run->outcome != OUTCOME_STOPPED;
+    const bool settled = is_settled(run);
 
     if (runner->options->once && run->outcome == OUTCOME_OK)
         remember(runner, run);
@@ -204,18 +213,18 @@ conclude(struct runner *runner, struct run *run)
     bool settled = false;
 
     runner->counts.timeouts += run->timed_out;
+    runner->counts.restarts += run->restarting;
     output_finish(runner->output, run);
     for (const struct run *r = run; r; r = r->rest) {
         conclude_key(runner, r);
-        settled |= r->outcome != OUTCOME_RETRY;
-        if (r->ticket && r->outcome != OUTCOME_RETRY &&
-            r->outcome != OUTCOME_STOPPED)
+        settled |= is_settled(r);
+        if (r->ticket && is_settled(r))
             output_settle(runner->output, r->ticket);
     }
     slot_release(runner, run);
     runner->running--;
     if (run->exit_code == EXIT_STOP_ALL && run->signal == 0 &&
-        runner->phase < PHASE_DRAINING) {
+        !run->restarting && runner->phase < PHASE_DRAINING) {
         report("%s exited with 255: stopping",
                report_key(run->argv[0], strlen(run->argv[0])));
         runner->halted = true;

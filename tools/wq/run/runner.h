@@ -174,6 +174,8 @@ void slot_end(struct runner *runner, const struct run *run);
 void slot_release(struct runner *runner, const struct run *run);
 /* The run with this process id; NULL: none. */
 struct run *slot_find(struct runner *runner, pid_t pid);
+/* The run of this key whose process has started; NULL: none. */
+struct run *slot_find_key(struct runner *runner, wq_key key);
 /* Call `f` for each run whose process has started. */
 void slots_each(struct runner *runner,
                 void (*f)(struct runner *runner, struct run *run));

@@ -5,6 +5,7 @@
  * a slot or a run costs O(slots).
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "run/runner.h"
 
@@ -155,6 +156,18 @@ slot_find(struct runner *runner, pid_t pid)
     for (size_t i = 0; i < runner->n_slots; i++)
         if (runner->slots[i].pid == pid)
             return &runner->slots[i].slot->run;
+    return NULL;
+}
+
+struct run *
+slot_find_key(struct runner *runner, wq_key key)
+{
+    for (size_t i = 0; i < runner->n_slots; i++) {
+        struct run *run = &runner->slots[i].slot->run;
+        if (runner->slots[i].pid > 0 && run->key.len == key.len &&
+            memcmp(run->key.data, key.data, key.len) == 0)
+            return run;
+    }
     return NULL;
 }
 

@@ -42,6 +42,7 @@ struct counts {
     uint64_t failed;  /* keys that failed for good, and `bad` */
     uint64_t retries; /* runs that failed and are retried */
     uint64_t tempfails; /* of these: exit 75 */
+    uint64_t restarts;  /* runs stopped by --restart */
     uint64_t timeouts;  /* runs stopped by --timeout */
 };
 
