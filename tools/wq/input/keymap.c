@@ -2,24 +2,7 @@
 /* keymap.c: which key does a line of the input add? See keymap.h. */
 #include "input/keymap.h"
 
-#include <regex.h>
-
 #include "process/words.h"
-
-/* The first group of the expression, or its match. No bytes: it does not match,
- * or the group takes no part in the match. */
-static wq_key
-match(const struct regex *expression, const char *line)
-{
-    regmatch_t        found[2];
-    const size_t      groups = expression->regex.re_nsub > 0;
-    const regmatch_t *part = &found[groups];
-
-    if (regexec(&expression->regex, line, groups + 1, found, 0) != 0 ||
-        part->rm_so < 0)
-        return wq_bytes(line, 0);
-    return wq_bytes(line + part->rm_so, (size_t)(part->rm_eo - part->rm_so));
-}
 
 wq_err
 keymap_find(struct keymap *map, wq_key line, wq_key *key)
@@ -37,7 +20,7 @@ keymap_find(struct keymap *map, wq_key line, wq_key *key)
         return WQ_ENOMEM;
     *key = wq_bytes(copy, line.len);
     if (options->key.set)
-        *key = match(&options->key, copy);
+        *key = regex_find(&options->key, copy);
     else if (options->key_column)
         *key = column_of(options, *key, options->key_column);
     else if (options->key_const)

@@ -92,9 +92,9 @@ add_count(struct wq__text *line, const char *name, uint64_t n)
 /* ----------------------------------------------------------------- words -- */
 
 static const char *const outcome_words[] = {
-    [OUTCOME_RUNNING] = "running", [OUTCOME_OK] = "ok",
-    [OUTCOME_REQUEUE] = "requeue", [OUTCOME_RETRY] = "retry",
-    [OUTCOME_FAILED] = "failed",   [OUTCOME_STOPPED] = "stopped",
+    [OUTCOME_RUNNING] = "running",     [OUTCOME_OK] = "ok",
+    [OUTCOME_REQUEUE] = "requeue",     [OUTCOME_RETRY] = "retry",
+    [OUTCOME_FAILED] = "failed",       [OUTCOME_STOPPED] = "stopped",
     [OUTCOME_RESTARTED] = "restarted", [OUTCOME_LOST] = "lost",
 };
 

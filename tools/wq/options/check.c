@@ -48,11 +48,8 @@ static bool
 complete_key(struct options *o)
 {
     o->mapped = o->key.set || o->key_column || o->key_const;
-    if (!o->key_column || o->colsep.set)
-        return true;
-    o->colsep.set =
-        regcomp(&o->colsep.regex, "[[:blank:]]+", REG_EXTENDED) == 0;
-    return o->colsep.set;
+    return !o->key_column || o->colsep.set ||
+           !regex_compile(&o->colsep, "[[:blank:]]+");
 }
 
 /* Completes options that depend on others. */
@@ -122,12 +119,16 @@ check_run(const struct options *o)
         {o->shared && o->restart,
          "--restart: cannot be combined with --queue: other programs add keys, "
          "too"},
-        {o->restart && o->max_args > 1,
-         "--restart: cannot be combined with --max-args: it would stop the runs "
-         "of other keys"},
-        {o->restart && o->resync_ns,
-         "--restart: cannot be combined with --resync, which adds all keys again "
-         "and again"},
+        {o->restart && o->max_args > 1, "--restart: cannot be combined with "
+                                        "--max-args: it would stop the runs "
+                                        "of other keys"},
+        {o->restart && o->resync_ns, "--restart: cannot be combined with "
+                                     "--resync, which adds all keys again "
+                                     "and again"},
+        {o->shared && o->group_by.set,
+         "--group-by: cannot be combined with --queue"},
+        {o->group_max && !o->group_by.set,
+         "--group-max: needs --group-by=REGEX"},
         {o->shared && o->once, "--once: cannot be combined with --queue: other "
                                "workers run keys, too"},
         {o->key.set + (o->key_column > 0) + !!o->key_const > 1,

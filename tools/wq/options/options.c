@@ -143,24 +143,6 @@ append_file(struct options *o, const char *file)
     return NULL;
 }
 
-/* NULL, or what is wrong with it. */
-static const char *
-compile(struct regex *out, const char *text)
-{
-    static char  why[160] = "is not a regular expression: ";
-    const size_t len = sizeof "is not a regular expression: " - 1;
-
-    if (!*text)
-        return "is empty";
-    if (out->set)
-        regfree(&out->regex);
-    const int err = regcomp(&out->regex, text, REG_EXTENDED);
-    out->set = err == 0;
-    if (err)
-        (void)regerror(err, &out->regex, why + len, sizeof why - len);
-    return err ? why : NULL;
-}
-
 /* Stores the value; `value` is NULL if the option has none. Returns NULL, or
  * what is wrong with it. */
 static const char *
@@ -197,7 +179,7 @@ store(struct options *o, const struct row *row, const char *value)
     case APPEND:
         return append_file(o, value);
     case REGEX:
-        return compile(field, value);
+        return regex_compile(field, value);
     default: /* STRING */
         *(const char **)field = value;
         return *value ? NULL : "is empty";
@@ -276,10 +258,9 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
 void
 options_fini(struct options *options)
 {
-    if (options->key.set)
-        regfree(&options->key.regex);
-    if (options->colsep.set)
-        regfree(&options->colsep.regex);
+    regex_fini(&options->key);
+    regex_fini(&options->colsep);
+    regex_fini(&options->group_by);
     free(options->files);
     free(options->tag_text);
     free(options->name_text);

@@ -9,12 +9,12 @@
 #define WQ_TOOL_OPTIONS_H
 
 #include <limits.h>
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "options/regex.h"
 #include "options/values.h"
 #include "options/verbs.h"
 
@@ -42,12 +42,6 @@ enum grouping {
 enum show { SHOW_AUTO, SHOW_ALWAYS, SHOW_NEVER };
 
 #define RETRIES_FOREVER UINT_MAX
-
-/* A POSIX extended regular expression; it reads bytes. */
-struct regex {
-    regex_t regex; /* owned */
-    bool    set;   /* it was given */
-};
 
 /* What becomes of a key: wq done. */
 enum ending {
@@ -90,18 +84,20 @@ struct options {
     unsigned    max_args;      /* keys for one run of COMMAND; 1 */
 
     /* Queue. */
-    int64_t     debounce_ns;     /* 0: none */
-    int64_t     debounce_max_ns; /* 0: no limit */
-    int64_t     after_ns;        /* delay of every key */
-    int         priority;        /* of keys that the input gives none */
-    const char *name;            /* of the queue: WQ_NAME, metrics */
-    char       *name_text;       /* owned: the name, if the URL has it */
-    const char *queue;           /* the URL; not relative. NULL: mem: */
-    char       *queue_text;      /* owned: the URL, if it had to be built */
-    bool        shared;          /* it is not in the memory of this process */
-    bool        until_empty;     /* work: exit when no key is left */
-    bool        once;            /* do not run a key again that succeeded */
-    bool        restart;         /* stop a run whose key is added again */
+    int64_t      debounce_ns;     /* 0: none */
+    int64_t      debounce_max_ns; /* 0: no limit */
+    int64_t      after_ns;        /* delay of every key */
+    int          priority;        /* of keys that the input gives none */
+    const char  *name;            /* of the queue: WQ_NAME, metrics */
+    char        *name_text;       /* owned: the name, if the URL has it */
+    const char  *queue;           /* the URL; not relative. NULL: mem: */
+    char        *queue_text;      /* owned: the URL, if it had to be built */
+    bool         shared;          /* it is not in the memory of this process */
+    bool         until_empty;     /* work: exit when no key is left */
+    struct regex group_by;        /* the group of a key is its match */
+    unsigned     group_max; /* keys of a group that run at a time; 0: any */
+    bool         once;      /* do not run a key again that succeeded */
+    bool         restart;   /* stop a run whose key is added again */
 
     /* Retry. */
     unsigned       retries;  /* or RETRIES_FOREVER */

@@ -14,15 +14,15 @@
 
 /* How it ended. */
 enum outcome {
-    OUTCOME_RUNNING, /* not over */
-    OUTCOME_OK,      /* exit 0 */
-    OUTCOME_REQUEUE, /* exit 0, and the key runs again after retry_in_ns */
-    OUTCOME_RETRY,   /* it failed, and the key is retried after retry_in_ns */
-    OUTCOME_FAILED,  /* it failed for good */
-    OUTCOME_STOPPED, /* wq stopped it (2nd signal, --halt=now, drain timeout):
+    OUTCOME_RUNNING,   /* not over */
+    OUTCOME_OK,        /* exit 0 */
+    OUTCOME_REQUEUE,   /* exit 0, and the key runs again after retry_in_ns */
+    OUTCOME_RETRY,     /* it failed, and the key is retried after retry_in_ns */
+    OUTCOME_FAILED,    /* it failed for good */
+    OUTCOME_STOPPED,   /* wq stopped it (2nd signal, --halt=now, drain timeout):
                         the key is left */
     OUTCOME_RESTARTED, /* --restart stopped it: the key was added again */
-    OUTCOME_LOST,    /* its hold was lost: the result does not count */
+    OUTCOME_LOST,      /* its hold was lost: the result does not count */
 };
 
 struct capture; /* internal to the room output */
@@ -67,9 +67,9 @@ struct run {
     bool         deferred; /* requeue-after of a failure is stored, and the hold
                               is left to be ended (shared queues) */
     bool         restarting; /* --restart has stopped it */
-    bool         stopping; /* stop_signal was sent to its group */
-    bool         killed;   /* SIGKILL was sent */
-    struct timer limit;    /* first for stop_signal, then for SIGKILL */
+    bool         stopping;   /* stop_signal was sent to its group */
+    bool         killed;     /* SIGKILL was sent */
+    struct timer limit;      /* first for stop_signal, then for SIGKILL */
 };
 
 /* The number of further keys of the process. */

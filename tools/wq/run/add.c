@@ -169,8 +169,8 @@ on_result_add(void *ctx, struct run *run, const void *data, size_t len)
         skip(runner, key);
     else
         (void)add(runner, key, -1,
-            run->result.prioritized ? run->result.priority
-                                    : runner->options->priority);
+                  run->result.prioritized ? run->result.priority
+                                          : runner->options->priority);
 }
 
 void

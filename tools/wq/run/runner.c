@@ -123,8 +123,8 @@ start_next(struct runner *runner)
 }
 
 /* Sets a timer for the next deadline, if a run may start then. wq_read_stats()
- * makes keys READY whose deadlines have passed since the last get. If a key is
- * READY, the timer is set to now. */
+ * makes keys READY whose deadlines have passed since the last get. If a key can
+ * be handed out, the timer is set to now; --group-max may hold READY keys back. */
 static void
 wake_when_due(struct runner *runner)
 {
@@ -134,7 +134,7 @@ wake_when_due(struct runner *runner)
     if (runner->rate_limited || !may_start(runner))
         return;
     if (wq_read_stats(runner->q, &stats) == WQ_OK)
-        in_ns = stats.ready ? 0 : stats.next_ns;
+        in_ns = stats.offered ? 0 : stats.next_ns;
     if (in_ns < WQ_FOREVER)
         wake_after(runner, in_ns);
     else
@@ -223,9 +223,18 @@ create_queue(struct runner *runner)
 {
     const struct options *options = runner->options;
 
+    if (options->group_by.set) {
+        runner->groups = malloc(sizeof *runner->groups);
+        if (!runner->groups)
+            return refuse("--group-by");
+        runner->groups->expression = &options->group_by;
+    }
     runner->backoff = queue_backoff(&options->backoff);
     return wq_create(WQ_CONFIG(.name = options->name,
                                .metrics = wq_registry_sink(runner->registry),
+                               .group = runner->groups ? groups_of : NULL,
+                               .group_ctx = runner->groups,
+                               .group_max_held = options->group_max,
                                .limiter = runner->backoff),
                      &runner->q) == WQ_OK ||
            refuse_queue();
@@ -341,6 +350,7 @@ close_all(struct runner *runner)
     wq_registry_destroy(runner->registry);
     command_destroy(runner->command);
     slots_free(runner);
+    free(runner->groups);
     notes_fini(&runner->notes);
     keymap_fini(&runner->keymap);
     free(runner->inputs);

@@ -39,6 +39,7 @@
 #include "process/command.h"
 #include "process/run.h"
 #include "queue/batch.h"
+#include "queue/groups.h"
 #include "run/notes.h"
 #include "run/view.h"
 
@@ -68,6 +69,7 @@ struct runner {
     struct loop          *loop;
     wq_registry          *registry;
     wq_queue             *q;
+    struct groups        *groups;  /* --group-by; NULL: none */
     wq_limiter           *backoff; /* owned by q: counts failures of keys; NULL:
                                       the queue is shared */
     wq_bucket            *bucket;  /* --rate; NULL: none */
