@@ -81,6 +81,8 @@ struct options {
                                   remove, retry: what became of each key */
     bool        dry_run;       /* print it, and do not run it */
     bool        no_key_arg;    /* do not append the key */
+    double      load;          /* start nothing while it is higher; 0: any */
+    int64_t     memfree;       /* ... while less bytes are available; 0: any */
     unsigned    max_args;      /* keys for one run of COMMAND; 1 */
 
     /* Queue. */

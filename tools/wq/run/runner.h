@@ -41,6 +41,7 @@
 #include "queue/batch.h"
 #include "queue/groups.h"
 #include "run/notes.h"
+#include "run/pressure.h"
 #include "run/view.h"
 
 /* One run at a time executes in a slot. */
@@ -103,11 +104,13 @@ struct runner {
      * keeps it reserved. */
     int result_fd;
 
-    struct timer   wake;         /* for the next deadline or token */
-    bool           token;        /* taken from the bucket, not used yet */
-    bool           reserved;     /* `reservation` is valid */
-    wq_reservation reservation;  /* of the next token */
-    bool           rate_limited; /* a key is READY, and there is no token */
+    struct timer    wake;         /* for the next deadline or token */
+    bool            token;        /* taken from the bucket, not used yet */
+    bool            reserved;     /* `reservation` is valid */
+    wq_reservation  reservation;  /* of the next token */
+    bool            rate_limited; /* a key is READY, and there is no token */
+    struct pressure pressure;
+    bool            pressed; /* a key is READY, and the pressure is high */
 
     /* A shared queue; see store.c. */
     struct watch ready;    /* of wq_fd() */
