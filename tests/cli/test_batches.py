@@ -8,29 +8,24 @@ from program import main
 
 
 class Batches(Handled):
-    def out(self, keys, *arguments, status=0, **rest):
-        ended = self.run_keys(keys, "-q", *arguments, **rest)
-        self.assertEqual(ended.status, status, ended.err)
-        return ended.out.decode()
-
     def test_run_gets_up_to_so_many_keys(self):
-        self.assertEqual(self.out(b"1\n2\n3\n4\n5\n6\n7\n", "-n3", "echo"),
+        self.assertEqual(self.printed(b"1\n2\n3\n4\n5\n6\n7\n", "-n3", "echo"),
                          "1 2 3\n4 5 6\n7\n")
-        self.assertEqual(self.out(b"a\nb\na\n", "--max-args=9", "echo"),
+        self.assertEqual(self.printed(b"a\nb\na\n", "--max-args=9", "echo"),
                          "a b\n")
 
     def test_argument_with_the_key_is_repeated(self):
         self.assertEqual(
-            self.out(b"d/a.c\nd/b.c\n", "-n2", "echo", "{#}", "-o{/.}.o", "{}",
+            self.printed(b"d/a.c\nd/b.c\n", "-n2", "echo", "{#}", "-o{/.}.o", "{}",
                      "end"), "1 -oa.o -ob.o d/a.c d/b.c end\n")
 
     def test_lines_of_keys(self):
         self.assertEqual(
-            self.out(b"a 1\nb 2\na 3\n", "-n9", "--key-column=1", "echo",
+            self.printed(b"a 1\nb 2\na 3\n", "-n9", "--key-column=1", "echo",
                      "{}={2}", "{line}"), "a=3 b=2 a 3 b 2\n")
 
     def test_variables_of_one_key_are_not_set(self):
-        out = self.out(b"a\nb\n", "-n2", "--", "sh", "-c", "env",
+        out = self.printed(b"a\nb\n", "-n2", "--", "sh", "-c", "env",
                        env={"WQ_KEY": "no"})
         names = {line.split("=")[0] for line in out.splitlines()}
         self.assertTrue({"WQ_NAME", "WQ_SLOT", "WQ_RESULT_FD"} <= names)
@@ -69,7 +64,7 @@ class Batches(Handled):
         self.assertEqual(sorted(self.read("log").split()[2:]), [b"b", b"c"])
 
     def test_events_and_log_have_each_key(self):
-        self.out(b"a\nb\nc\n", "-n2", "--json=events", "--joblog=log",
+        self.printed(b"a\nb\nc\n", "-n2", "--json=events", "--joblog=log",
                  "echo", "x")
         for event in ("started", "finished"):
             self.assertEqual([(e["key"], e["run"]) for e in self.events()
@@ -84,8 +79,8 @@ class Batches(Handled):
 
     def test_log_is_resumed_by_key(self):
         options = ("--joblog=log", "--resume", "echo")
-        self.assertEqual(self.out(b"a\nb\n", "-n2", *options), "a b\n")
-        self.assertEqual(self.out(b"b\nc\nd\na\n", "-n2", *options), "c d\n")
+        self.assertEqual(self.printed(b"a\nb\n", "-n2", *options), "a b\n")
+        self.assertEqual(self.printed(b"b\nc\nd\na\n", "-n2", *options), "c d\n")
 
     def test_stopped_batch_is_left(self):
         process = self.start("-n2", "--pending-file=left", "--json=events",
@@ -106,7 +101,7 @@ class Batches(Handled):
 
     def test_request_of_a_run_is_for_all_keys(self):
         self.assertEqual(
-            self.out(b"a\nb\n", "-n2", "--", "sh", "-c",
+            self.printed(b"a\nb\n", "-n2", "--", "sh", "-c",
                      'echo "$@"; [ -e once ] || '
                      'echo requeue-after=1ms >&"$WQ_RESULT_FD"; : >once',
                      "sh").split()[2:], ["a", "b"])
@@ -117,11 +112,11 @@ class Batches(Handled):
         self.assertEqual(ended.out, b"a b\nc d\n")
 
     def test_tag_has_the_first_key_and_the_number_of_others(self):
-        self.assertEqual(self.out(b"a\nb\nc\nd\n", "-n3", "--tag", "echo",
+        self.assertEqual(self.printed(b"a\nb\nc\nd\n", "-n3", "--tag", "echo",
                                   "x"), "a+2\tx a b c\nd\tx d\n")
 
     def test_dry_run_prints_batches(self):
-        self.assertEqual(self.out(b"a\nb\nc\n", "-n2", "--dry-run", "rm"),
+        self.assertEqual(self.printed(b"a\nb\nc\n", "-n2", "--dry-run", "rm"),
                          "rm a b\nrm c\n")
 
     def test_arguments_fit_the_limit_of_the_system(self):

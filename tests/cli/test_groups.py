@@ -45,7 +45,7 @@ class Groups(Handled):
                                "--backoff=1h")
         self.await_begun("a1")
         self.let_go("a1", 1)
-        self.await_begun("a1", "a2")
+        self.await_event(event="started", key="a2")
         process.terminate()
         self.let_go("a2")
         self.ended(process)

@@ -30,10 +30,7 @@ class Once(Handled):
 
     def test_key_that_is_added_while_it_succeeds_does_not_run_again(self):
         process = self.open_input()
-        self.feed(process, b"a\n", end=False)
-        self.await_begun("a")
-        self.feed(process, b"a\n")
-        self.await_event(event="added", how="dirty")
+        self.add_twice(process, b"a")
         self.let_go("a")
         self.assertEqual(self.ended(process).status, 0)
         self.assertEqual(self.begun(), ["a"])
@@ -51,10 +48,7 @@ class Once(Handled):
 
     def test_key_that_is_added_while_it_fails_runs_again(self):
         process = self.open_input("--retries=0")
-        self.feed(process, b"a\n", end=False)
-        self.await_begun("a")
-        self.feed(process, b"a\n")
-        self.await_event(event="added", how="dirty")
+        self.add_twice(process, b"a")
         self.let_go("a", 1)
         self.await_begun("a", "a")
         self.let_go("a")

@@ -55,8 +55,8 @@ class Order(Handled):
         process = self.talking(b"a\nb\n")
         self.await_begun("a", "b")
         self.let_end("b")
-        self.let_end("a", "retry", 1)
-        self.let_end("a", "retry", 1)
+        for _ in range(2):
+            self.let_end("a", "retry", 1)
         self.let_end("a")
         self.assertEqual(self.ended(process).out, b"a 1\na 2\na 3\nb 1\n")
 
@@ -65,10 +65,8 @@ class Order(Handled):
         self.await_begun("a", "b")
         self.feed(process, b"a\nc\n")
         self.await_begun("a", "b", "c")
-        self.let_end("c")
-        self.let_end("b")
-        self.let_end("a")
-        self.let_end("a")
+        for key in "cbaa":
+            self.let_end(key)
         self.assertEqual(self.ended(process).out, b"a 1\nb 1\na 1\nc 1\n")
 
     def test_key_that_comes_again_before_its_retry_has_its_first_place(self):

@@ -24,15 +24,10 @@ WORDS = "{.}|{/}|{//}|{/.}"
 
 
 class Words(Case):
-    def out(self, keys, *arguments, status=0, **rest):
-        ended = self.run_keys(keys, "-q", *arguments, **rest)
-        self.assertEqual(ended.status, status, ended.err)
-        return ended.out.decode()
-
     def test_words_of_paths(self):
         keys = "".join(path[0] + "\n" for path in PATHS).encode()
         expected = ["|".join(path[1:]) for path in PATHS]
-        self.assertEqual(self.out(keys, "echo", WORDS).splitlines(), expected)
+        self.assertEqual(self.printed(keys, "echo", WORDS).splitlines(), expected)
         if shutil.which("parallel"):
             theirs = subprocess.run(
                 ["parallel", "-j1", "-q", "echo", WORDS], input=keys,
@@ -40,9 +35,9 @@ class Words(Case):
             self.assertEqual(theirs.decode().splitlines(), expected)
 
     def test_numbers_of_the_run_and_its_slot(self):
-        self.assertEqual(self.out(b"a\nb\n", "echo", "{#}:{%}:{}"),
+        self.assertEqual(self.printed(b"a\nb\n", "echo", "{#}:{%}:{}"),
                          "1:1:a\n2:1:b\n")
-        out = self.out(b"a\nb\n", "-P2", "--", "sh", "-c",
+        out = self.printed(b"a\nb\n", "-P2", "--", "sh", "-c",
                        'echo "$1" $WQ_SLOT; until [ -e other ]; do '
                        ': >other; done', "sh", "{%}")
         for line in out.splitlines():
@@ -52,42 +47,42 @@ class Words(Case):
         for word, value in (("{.}", "a"), ("{/}", "a.b"), ("{//}", "."),
                             ("{/.}", "a"), ("{#}", "1"), ("{%}", "1"),
                             ("{line}", "a.b")):
-            self.assertEqual(self.out(b"a.b\n", "echo", word), value + "\n")
+            self.assertEqual(self.printed(b"a.b\n", "echo", word), value + "\n")
 
     def test_several_words_in_an_argument(self):
-        self.assertEqual(self.out(b"d/a.b\n", "echo", "{//}/x{/.}{}{", "}"),
+        self.assertEqual(self.printed(b"d/a.b\n", "echo", "{//}/x{/.}{}{", "}"),
                          "d/xad/a.b{ }\n")
 
     def test_unknown_words_stay(self):
-        self.assertEqual(self.out(b"a\n", "echo", "{...}{ }{x}{", "{}"),
+        self.assertEqual(self.printed(b"a\n", "echo", "{...}{ }{x}{", "{}"),
                          "{...}{ }{x}{ a\n")
 
     def test_replacement_text_does_not_change_the_others(self):
-        self.assertEqual(self.out(b"d/a.b\n", "-I", "@", "echo", "{}", "@",
+        self.assertEqual(self.printed(b"d/a.b\n", "-I", "@", "echo", "{}", "@",
                                   "{/.}"), "{} d/a.b a\n")
 
     def test_key_is_not_appended_if_not_wanted(self):
-        self.assertEqual(self.out(b"a\n", "--no-key-arg", "echo", "x"), "x\n")
-        self.assertEqual(self.out(b"a\n", "--no-key-arg", "echo", "{}"), "a\n")
+        self.assertEqual(self.printed(b"a\n", "--no-key-arg", "echo", "x"), "x\n")
+        self.assertEqual(self.printed(b"a\n", "--no-key-arg", "echo", "{}"), "a\n")
 
     def test_word_of_the_key_may_name_the_command(self):
-        self.assertEqual(self.out(b"x/echo\n", "{/}", "{//}"), "x\n")
+        self.assertEqual(self.printed(b"x/echo\n", "{/}", "{//}"), "x\n")
 
     def test_words_in_tags(self):
-        self.assertEqual(self.out(b"d/a.b\n", "--tag={#} {%} {/.} {//}: ",
+        self.assertEqual(self.printed(b"d/a.b\n", "--tag={#} {%} {/.} {//}: ",
                                   "echo", "x"), "1 1 a d: x d/a.b\n")
 
     def test_log_has_words_of_the_key_only(self):
-        self.out(b"d/a.b\n", "--joblog=log", "echo", "{} {/.}", "{#}", "{%}")
+        self.printed(b"d/a.b\n", "--joblog=log", "echo", "{} {/.}", "{#}", "{%}")
         self.assertEqual(
             self.read("log").splitlines()[1].split(b"\t")[-1],
             b"echo 'd/a.b a' '{#}' '{%}'")
 
     def test_resume_needs_the_whole_key(self):
         log = ("--joblog=log", "--resume")
-        self.assertEqual(self.out(b"a/x\n", *log, "echo", "{/}", "{}"),
+        self.assertEqual(self.printed(b"a/x\n", *log, "echo", "{/}", "{}"),
                          "x a/x\n")
-        self.assertEqual(self.out(b"a/x\nb/x\n", *log, "echo", "{/}", "{}"),
+        self.assertEqual(self.printed(b"a/x\nb/x\n", *log, "echo", "{/}", "{}"),
                          "x b/x\n")
         ended = self.run_keys(b"a/x\n", *log, "echo", "{/}")
         self.assertEqual(ended.status, 125)

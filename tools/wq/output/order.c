@@ -272,10 +272,10 @@ order_destroy(struct order *order)
 {
     if (!order)
         return;
-    loop_timer_clear(order->loop, &order->soon);
     for (uint64_t i = order->head; i < order->next; i++)
         while (turn_of(order, i)->first)
             drop_first(order, turn_of(order, i));
+    loop_timer_clear(order->loop, &order->soon);
     store_fini(&order->file);
     free(order->turns);
     free(order);

@@ -252,16 +252,11 @@ record(struct runner *runner, struct run *run)
 static void
 copy_result(struct run *to, const struct run *from)
 {
-    to->ended_ns = from->ended_ns;
     to->exit_code = from->exit_code;
     to->signal = from->signal;
     to->timed_out = from->timed_out;
     to->for_good = from->for_good;
     to->stopping = from->stopping;
-    to->result.requeue = from->result.requeue;
-    to->result.requeue_ns = from->result.requeue_ns;
-    to->result.prioritized = from->result.prioritized;
-    to->result.priority = from->result.priority;
 }
 
 void
@@ -270,9 +265,11 @@ finish_run(struct runner *runner, struct run *run)
     run->ended_ns = loop_now(runner->loop);
     loop_timer_clear(runner->loop, &run->limit);
     result_finish(&run->result, run);
-    for (struct run *r = run; r; r = r->rest) {
-        if (r != run)
-            copy_result(r, run);
+    run->outcome = judge(runner, run);
+    for (struct run *r = run->rest; r; r = r->rest) {
+        r->ended_ns = run->ended_ns;
+        r->result = run->result; /* which is closed */
+        copy_result(r, run);
         r->outcome = judge(runner, r);
     }
     slot_end(runner, run);
