@@ -42,6 +42,7 @@ test   optional  parallel            cmd parallel
 test   optional  chromium            cmd chromium
 test   optional  chromium-driver     cmd chromedriver
 test   optional  inotify-tools       cmd inotifywait
+test   optional  systemd             cmd systemd-analyze
 test   optional  mandoc              cmd mandoc
 test   optional  groff-base          cmd groff
 test   optional  zsh                 cmd zsh

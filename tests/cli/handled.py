@@ -64,6 +64,13 @@ class Handled(Case):
               (keys, self.begun()))
         self.assertEqual(sorted(self.begun()), sorted(keys))
 
+    def add_twice(self, process, key):
+        """Adds the key (bytes), and once more while it runs."""
+        self.feed(process, key + b"\n", end=False)
+        self.await_begun(key.decode())
+        self.feed(process, key + b"\n")
+        self.await_event(event="added", how="dirty")
+
     def ended(self, process):
         out, err = process.communicate(timeout=TIMEOUT)
         return Ended(process.returncode, out, err)

@@ -195,6 +195,12 @@ class Case(InDirectory):
         out, err = process.communicate(keys, timeout=TIMEOUT)
         return Ended(process.returncode, out, err, time.monotonic() - begin)
 
+    def printed(self, keys, *arguments, status=0, **rest):
+        """run_keys() without messages. Returns what the runs printed."""
+        ended = self.run_keys(keys, "-q", *arguments, **rest)
+        self.assertEqual(ended.status, status, ended.err)
+        return ended.out.decode()
+
     def script(self, text, *arguments):
         """A command that is a script; the key is $1."""
         return ("--", "sh", "-c", text, "sh", "{}", *arguments)

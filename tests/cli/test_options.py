@@ -20,14 +20,14 @@ VERBS = re.findall(r"^  (\w+) ", wq("help").stdout.decode(),
 
 
 class Help(unittest.TestCase):
-    def test_help_fits_a_screen(self):
+    def test_help_fits_a_page(self):
         for arguments in (("--help",), ("help",), ("run", "--help"),
                           ("run", "-h"), ("-h",), *(("help", verb)
                                                     for verb in VERBS)):
             answer = wq(*arguments)
             self.assertEqual((answer.returncode, answer.stderr), (0, b""))
             lines = answer.stdout.decode().split("\n")
-            self.assertLessEqual(len(lines), 54)
+            self.assertLessEqual(len(lines), 66)
             self.assertEqual([line for line in lines if len(line) > 80], [])
 
     def test_help_lists_every_verb(self):

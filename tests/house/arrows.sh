@@ -37,10 +37,10 @@ backends/         | wq/                            | any
 tools/wq/base/    | base/ text/ wq/                | any
 tools/wq/options/ | options/ base/ wq/             | any
 tools/wq/process/ | process/ options/ base/ wq/    | any
-tools/wq/input/   | input/ process/child.h options/ base/ wq/ | any
-tools/wq/output/  | output/ process/run.h options/ base/ wq/ | any
+tools/wq/input/   | input/ process/child.h process/words.h options/ base/ wq/ | any
+tools/wq/output/  | output/ process/run.h process/words.h options/ base/ wq/ | any
 tools/wq/queue/   | queue/ options/ base/ wq/      | any
-tools/wq/log/     | log/ output/ run/view.h queue/words.h process/run.h options/ base/ wq/ | any
+tools/wq/log/     | log/ output/ run/view.h queue/words.h process/run.h process/words.h options/ base/ wq/ | any
 tools/wq/display/ | display/ run/view.h process/run.h options/ base/ wq/ | any
 tools/wq/http/    | http/ display/rate.h run/view.h process/run.h options/ base/ wq/ | any
 tools/wq/verbs/   | verbs/ display/printable.h queue/ input/records.h options/ base/ wq/ | any

@@ -4,8 +4,8 @@
 # below a line `<!-- FILE -->` must be that file without its opening comments;
 # below `<!-- FILE#PART -->`, the text between the lines `/* begin: PART */` and
 # `/* end: PART */` in it. Every block of C must have such a line. A block of
-# shell may have one; the marks in a script are `# begin: PART` and
-# `# end: PART`, indented as the part.
+# shell or ini may have one; the marks in a script or a unit are `# begin: PART`
+# and `# end: PART`, indented as the part.
 #
 #     quoted.sh            print the differences
 #     quoted.sh --mend     copy the text of the files into the documents
@@ -18,7 +18,7 @@ make_work
 # Prints the text of FILE or FILE#PART.
 quote() {
     case $1 in
-    *.sh#*) awk -v part="${1#*#}" '
+    *.sh#* | *.service#*) awk -v part="${1#*#}" '
         { text = $0; sub(/^ +/, "", text) }
         text == "# end: " part { inside = 0 }
         inside { print substr($0, indent + 1) }
@@ -48,8 +48,8 @@ mended() {
             name=${line#<!-- }
             name=${name% -->}
             ;;
-        '```c' | '```sh')
-            if [ ! "$name" ] && [ "$line" = '```sh' ]; then
+        '```c' | '```sh' | '```ini')
+            if [ ! "$name" ] && [ "$line" != '```c' ]; then
                 printf '%s\n' "$line"
                 continue
             elif [ ! "$name" ]; then

@@ -49,6 +49,12 @@ summary_line(const struct view *view, char *text, size_t size)
     if (view->counts.skipped)
         add_count(text, size, &len, view->counts.skipped, "; ", "skipped",
                   "skipped");
+    if (view->counts.unmatched)
+        add_count(text, size, &len, view->counts.unmatched, "; ",
+                  "line without a key", "lines without a key");
+    if (view->counts.restarts)
+        add_count(text, size, &len, view->counts.restarts, "; ", "restart",
+                  "restarts");
     if (view->counts.timeouts)
         add_count(text, size, &len, view->counts.timeouts, "; ", "time-out",
                   "time-outs");

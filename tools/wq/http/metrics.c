@@ -56,7 +56,7 @@ add_own(struct wq__text *out, const struct view *v, wq_text format,
     const struct family families[] = {
         {"done", true, v->counts.ok, "Keys that succeeded."},
         {"failed", true, v->counts.failed, "Keys that failed for good."},
-        {"skipped", true, v->counts.skipped, "Keys that --resume skipped."},
+        {"skipped", true, v->counts.skipped, "Keys that --resume or --once skipped."},
         {"runs", true, v->counts.runs, "Runs that were started."},
         {"retries", true, v->counts.retries,
          "Runs that failed and are retried."},

@@ -5,7 +5,7 @@
  *
  *     wq_run_done_total         keys that succeeded
  *     wq_run_failed_total       keys that failed for good
- *     wq_run_skipped_total      keys that --resume skipped
+ *     wq_run_skipped_total      keys that --resume or --once skipped
  *     wq_run_runs_total         runs started
  *     wq_run_retries_total      runs that failed and are retried
  *     wq_run_timeouts_total     runs stopped by --timeout

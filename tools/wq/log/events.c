@@ -92,10 +92,10 @@ add_count(struct wq__text *line, const char *name, uint64_t n)
 /* ----------------------------------------------------------------- words -- */
 
 static const char *const outcome_words[] = {
-    [OUTCOME_RUNNING] = "running", [OUTCOME_OK] = "ok",
-    [OUTCOME_REQUEUE] = "requeue", [OUTCOME_RETRY] = "retry",
-    [OUTCOME_FAILED] = "failed",   [OUTCOME_STOPPED] = "stopped",
-    [OUTCOME_LOST] = "lost",
+    [OUTCOME_RUNNING] = "running",     [OUTCOME_OK] = "ok",
+    [OUTCOME_REQUEUE] = "requeue",     [OUTCOME_RETRY] = "retry",
+    [OUTCOME_FAILED] = "failed",       [OUTCOME_STOPPED] = "stopped",
+    [OUTCOME_RESTARTED] = "restarted", [OUTCOME_LOST] = "lost",
 };
 
 /* ---------------------------------------------------------------- events -- */
@@ -193,10 +193,12 @@ events_summary(struct events *events, const struct view *view, int status)
     add_count(line, "adds", view->counts.adds);
     add_count(line, "merged", view->counts.merged);
     add_count(line, "skipped", view->counts.skipped);
+    add_count(line, "unmatched", view->counts.unmatched);
     add_count(line, "bad", view->counts.bad);
     add_count(line, "runs", view->counts.runs);
     add_count(line, "retries", view->counts.retries);
     add_count(line, "tempfails", view->counts.tempfails);
+    add_count(line, "restarts", view->counts.restarts);
     add_count(line, "timeouts", view->counts.timeouts);
     add_seconds(line, "seconds", view->now_ns - view->started_ns);
     if (view->unread)

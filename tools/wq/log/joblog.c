@@ -21,6 +21,7 @@
 
 #include "base/report.h"
 #include "base/write.h"
+#include "process/words.h"
 
 static const char heading[] = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive"
                               "\tExitval\tSignal\tCommand\n";
@@ -84,26 +85,38 @@ add_argument(struct wq__text *line, const char *s, size_t len)
     wq__text_char(line, '\'');
 }
 
-/* The arguments of COMMAND with the key in them, as in process/command.c. As GNU
- * parallel does, the key is quoted for itself, not with the text around it:
- * x'a b'y. */
+/* Adds an argument of COMMAND, with the words in it that are the same in all runs
+ * of the key; others do not change. As GNU parallel does, what replaces a word is
+ * quoted for itself, not with the text around it: x'a b'y. */
+static void
+add_words(struct wq__text *line, const struct joblog *log, const char *from,
+          wq_key key)
+{
+    const struct run run = {.key = key, .line = key};
+    const char      *at, *s = from;
+    struct word      word;
+    char             buffer[WORD_MAX];
+
+    for (; (at = word_find(log->options, s, &word)); s = at + word.len) {
+        const wq_key value = word_is_constant(log->options, &word)
+                                 ? word_value(log->options, &word, &run, buffer)
+                                 : wq_bytes(at, word.len);
+        if (at > s)
+            add_argument(line, s, (size_t)(at - s));
+        add_argument(line, value.data, value.len);
+    }
+    if (*s || s == from)
+        add_argument(line, s, strlen(s));
+}
+
+/* The arguments of COMMAND with the key in them, as in process/command.c. */
 static void
 add_command(struct wq__text *line, const struct joblog *log, wq_key key)
 {
-    const char *const replace = log->options->replace;
-    const char       *at;
-
     for (char **from = log->options->command; *from; from++) {
-        const char *s = *from;
         if (from != log->options->command)
             wq__text_char(line, ' ');
-        for (; (at = strstr(s, replace)); s = at + strlen(replace)) {
-            if (at > s)
-                add_argument(line, s, (size_t)(at - s));
-            add_argument(line, key.data, key.len);
-        }
-        if (*s || s == *from)
-            add_argument(line, s, strlen(s));
+        add_words(line, log, *from, key);
     }
     if (log->append) {
         wq__text_char(line, ' ');
@@ -358,6 +371,17 @@ prepare(struct joblog *log)
     return !log->failed;
 }
 
+static void
+look_for_words(struct joblog *log, const char *at)
+{
+    struct word word;
+
+    for (; (at = word_find(log->options, at, &word)); at += word.len) {
+        log->append = false;
+        log->named |= word.kind == WORD_KEY;
+    }
+}
+
 bool
 joblog_open(struct joblog *log, const struct options *options)
 {
@@ -365,8 +389,15 @@ joblog_open(struct joblog *log, const struct options *options)
     if (!options->joblog)
         return true;
     for (char **arg = options->command; *arg; arg++)
-        log->append &= !strstr(*arg, options->replace);
-    return open_file(log) && prepare(log);
+        look_for_words(log, *arg);
+    log->append &= !options->no_key_arg;
+    log->named |= log->append || options->key_const;
+    if (!options->resume || log->named)
+        return open_file(log) && prepare(log);
+    report("--resume: COMMAND needs %s: the log identifies keys by their "
+           "commands",
+           options->replace);
+    return false;
 }
 
 void
@@ -416,7 +447,7 @@ joblog_finished(struct joblog *log, const struct run *run)
 {
     if (log->fd < 0 || log->failed || log->options->dry_run ||
         run->outcome == OUTCOME_RETRY || run->outcome == OUTCOME_STOPPED ||
-        run->outcome == OUTCOME_LOST)
+        run->outcome == OUTCOME_RESTARTED || run->outcome == OUTCOME_LOST)
         return;
     const bool    started = run->started_ns > 0;
     const int64_t ran_ns = started ? run->ended_ns - run->started_ns : 0;

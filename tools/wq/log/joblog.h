@@ -11,7 +11,9 @@
  * to; otherwise it is overwritten. A key is identified by its Command, quoted as
  * GNU parallel does (a newline is a NUL), not by its Seq: the order of the input
  * may differ, and a log of GNU parallel for the same simple command can be
- * resumed, and vice versa.
+ * resumed, and vice versa. So words that differ between the runs of a key, such
+ * as {#}, are not replaced in the log, and a log can only be resumed if COMMAND
+ * has the whole key.
  */
 #ifndef WQ_TOOL_JOBLOG_H
 #define WQ_TOOL_JOBLOG_H
@@ -41,6 +43,7 @@ struct joblog {
     size_t                capacity; /* of `entries` */
     uint64_t              last;     /* highest Seq */
     bool                  append;   /* the key is appended to COMMAND */
+    bool                  named;    /* COMMAND has the whole key */
     bool                  failed;   /* nothing more is written */
     struct wq__text       line;     /* being written, or looked up */
 };

@@ -43,11 +43,25 @@ complete_queue(struct options *o)
     return o->queue && o->name;
 }
 
+/* Columns are separated by blanks, unless --colsep says else. */
+static bool
+complete_key(struct options *o)
+{
+    o->mapped = o->key.set || o->key_column || o->key_const;
+    return !o->key_column || o->colsep.set ||
+           !regex_compile(&o->colsep, "[[:blank:]]+");
+}
+
 /* Completes options that depend on others. */
 static bool
 complete(struct options *o)
 {
     o->resume |= o->resume_failed;
+    o->keep_order &= !o->dry_run; /* prints in that order anyway */
+    if (!complete_key(o)) {
+        errno = ENOMEM;
+        return false;
+    }
     return complete_queue(o) && complete_tag(o);
 }
 
@@ -89,6 +103,36 @@ check_run(const struct options *o)
         {o->shared && o->resume,
          "--resume: cannot be combined with --queue: the queue keeps what is "
          "left"},
+        {o->shared && o->mapped,
+         "--key, --key-column and --key-const: cannot be combined with "
+         "--queue: the queue keeps keys, not lines"},
+        {o->shared && o->max_args > 1,
+         "--max-args: cannot be combined with --queue"},
+        {o->results && o->max_args > 1,
+         "--results: cannot be combined with --max-args: the output is that of "
+         "many keys"},
+        {o->shared && o->keep_order,
+         "--keep-order: cannot be combined with --queue: workers do not know "
+         "the order of the input"},
+        {o->keep_order && o->grouping != GROUP_RUN,
+         "--keep-order: cannot be combined with --line-buffer and --ungroup"},
+        {o->shared && o->restart,
+         "--restart: cannot be combined with --queue: other programs add keys, "
+         "too"},
+        {o->restart && o->max_args > 1, "--restart: cannot be combined with "
+                                        "--max-args: it would stop the runs "
+                                        "of other keys"},
+        {o->restart && o->resync_ns, "--restart: cannot be combined with "
+                                     "--resync, which adds all keys again "
+                                     "and again"},
+        {o->shared && o->group_by.set,
+         "--group-by: cannot be combined with --queue"},
+        {o->group_max && !o->group_by.set,
+         "--group-max: needs --group-by=REGEX"},
+        {o->shared && o->once, "--once: cannot be combined with --queue: other "
+                               "workers run keys, too"},
+        {o->key.set + (o->key_column > 0) + !!o->key_const > 1,
+         "--key, --key-column and --key-const cannot be combined"},
         {o->shared && o->dry_run,
          "--dry-run: cannot be combined with --queue: it would take the keys; "
          "use wq list"},

@@ -178,6 +178,8 @@ store(struct options *o, const struct row *row, const char *value)
         return url_is(value) ? NULL : "is not the URL of a queue";
     case APPEND:
         return append_file(o, value);
+    case REGEX:
+        return regex_compile(field, value);
     default: /* STRING */
         *(const char **)field = value;
         return *value ? NULL : "is empty";
@@ -230,6 +232,7 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
         .verb = verb,
         .delimiter = '\n',
         .slots = 1,
+        .max_args = 1,
         .replace = "{}",
         .kill_after_ns = 10000000000,
         .stop_signal = SIGTERM,
@@ -257,6 +260,9 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
 void
 options_fini(struct options *options)
 {
+    regex_fini(&options->key);
+    regex_fini(&options->colsep);
+    regex_fini(&options->group_by);
     free(options->files);
     free(options->tag_text);
     free(options->name_text);

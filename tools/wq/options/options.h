@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "options/regex.h"
 #include "options/values.h"
 #include "options/verbs.h"
 
@@ -62,6 +63,13 @@ struct options {
     int64_t      resync_ns; /* interval at which it is run again; 0: once */
     bool         follow;    /* do not exit at the end of input */
 
+    /* The key of a line. */
+    struct regex key;        /* the key is its first group, or its match */
+    unsigned     key_column; /* the key is this column; 0: no */
+    const char  *key_const;  /* the key of every line; NULL: none */
+    bool         mapped;     /* one of them was given */
+    struct regex colsep;     /* separates columns; for key_column: blanks */
+
     /* Running. */
     unsigned    slots;         /* runs at the same time; at least 1 */
     const char *replace;       /* the text in COMMAND that the key replaces */
@@ -72,18 +80,26 @@ struct options {
     bool        verbose;       /* print each command before it is run; add,
                                   remove, retry: what became of each key */
     bool        dry_run;       /* print it, and do not run it */
+    bool        no_key_arg;    /* do not append the key */
+    double      load;          /* start nothing while it is higher; 0: any */
+    int64_t     memfree;       /* ... while less bytes are available; 0: any */
+    unsigned    max_args;      /* keys for one run of COMMAND; 1 */
 
     /* Queue. */
-    int64_t     debounce_ns;     /* 0: none */
-    int64_t     debounce_max_ns; /* 0: no limit */
-    int64_t     after_ns;        /* delay of every key */
-    int         priority;        /* of keys that the input gives none */
-    const char *name;            /* of the queue: WQ_NAME, metrics */
-    char       *name_text;       /* owned: the name, if the URL has it */
-    const char *queue;           /* the URL; not relative. NULL: mem: */
-    char       *queue_text;      /* owned: the URL, if it had to be built */
-    bool        shared;          /* it is not in the memory of this process */
-    bool        until_empty;     /* work: exit when no key is left */
+    int64_t      debounce_ns;     /* 0: none */
+    int64_t      debounce_max_ns; /* 0: no limit */
+    int64_t      after_ns;        /* delay of every key */
+    int          priority;        /* of keys that the input gives none */
+    const char  *name;            /* of the queue: WQ_NAME, metrics */
+    char        *name_text;       /* owned: the name, if the URL has it */
+    const char  *queue;           /* the URL; not relative. NULL: mem: */
+    char        *queue_text;      /* owned: the URL, if it had to be built */
+    bool         shared;          /* it is not in the memory of this process */
+    bool         until_empty;     /* work: exit when no key is left */
+    struct regex group_by;        /* the group of a key is its match */
+    unsigned     group_max; /* keys of a group that run at a time; 0: any */
+    bool         once;      /* do not run a key again that succeeded */
+    bool         restart;   /* stop a run whose key is added again */
 
     /* Retry. */
     unsigned       retries;      /* or RETRIES_FOREVER */
@@ -104,6 +120,7 @@ struct options {
     int         grouping;        /* enum grouping */
     int64_t     output_grace_ns; /* how long the output of a run is awaited
                                     after its end */
+    bool        keep_order;      /* print output in the order of the input */
     bool        tagged;          /* --tag was given */
     const char *tag;       /* printed before each line; `replace` in it stands
                              for the key. NULL: nothing. "--tag" alone: "{}\t" */

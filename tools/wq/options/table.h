@@ -22,6 +22,7 @@ enum kind {
     VALUE,    /* `read` reads the value */
     DURATION, /* an int64_t of ns */
     STRING,   /* a const char *, not empty */
+    REGEX,    /* a struct regex */
     OPTIONAL, /* a const char *, NULL if not given; the bool `flag` is set */
     ADDRESS,  /* a const char *, see address.h */
     URL,      /* a const char *, see url.h */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* Reads an unsigned number at *text and moves on. strtod() alone would also
  * accept "inf", "nan", "0x1p3" and blanks. */
@@ -169,6 +170,43 @@ value_backoff(const char *text, void *out)
     if (how.max_ns < how.base_ns || how.factor < 1)
         return false;
     *(struct backoff *)out = how;
+    return true;
+}
+
+/* ------------------------------------------------------- load and memory -- */
+
+bool
+value_load(const char *text, void *out)
+{
+    double load;
+
+    if (!read_real(&text, &load) || !(load > 0))
+        return false;
+    if (strcmp(text, "%") == 0)
+        load *= (double)sysconf(_SC_NPROCESSORS_ONLN) / 100;
+    else if (*text)
+        return false;
+    *(double *)out = load;
+    return true;
+}
+
+bool
+value_size(const char *text, void *out)
+{
+    static const char letters[] = "KMGT";
+    double            size;
+
+    if (!read_real(&text, &size))
+        return false;
+    if (*text) {
+        const char *letter = strchr(letters, toupper((unsigned char)*text));
+        if (!letter || text[1])
+            return false;
+        size = ldexp(size, 10 * (int)(letter - letters + 1));
+    }
+    if (size < 1 || size >= 9.2e18)
+        return false;
+    *(int64_t *)out = (int64_t)size;
     return true;
 }
 

@@ -50,6 +50,10 @@ value_reader value_halt;
 value_reader value_signal;
 /* struct codes: "65,66,70-78". */
 value_reader value_codes;
+/* double: "2.5", or "150%" of the number of CPUs; above 0. */
+value_reader value_load;
+/* int64_t: "500M"; bytes, or K, M, G, T: powers of 1024. Above 0. */
+value_reader value_size;
 /* int: one character, or an escape \n \t \r \0 \\ \xHH \NNN (octal). */
 value_reader value_delimiter;
 

@@ -11,6 +11,7 @@
 
 #include "base/report.h"
 #include "base/write.h"
+#include "process/words.h"
 
 /* Output that comes after the run is printed with it up to this size. A process
  * that writes for ever must not fill a file. */
@@ -63,10 +64,16 @@ keep_tagged(struct stream *s, const char *data, size_t len)
     }
 }
 
+/* Output that comes after the run cannot keep the order. */
 static void
 print(struct stream *s)
 {
-    outbox_add_store(s->capture->output->box, s->target, &s->store);
+    const struct capture *c = s->capture;
+
+    if (c->output->order && c->run)
+        order_add(c->output->order, c->run->ticket, s->target, &s->store);
+    else
+        outbox_add_store(c->output->box, s->target, &s->store);
 }
 
 /* Prints all complete lines. */
@@ -250,28 +257,24 @@ add_key(struct wq__text *tag, wq_key key)
     }
 }
 
-/* `replace` stands for the key, {#} for the number of the run, {%} for its slot. */
+/* Words have the same values as in COMMAND. */
 static void
 make_tag(struct wq__text *tag, const struct options *options,
          const struct run *run)
 {
-    const size_t len = strlen(options->replace);
+    const char *from = options->tag ? options->tag : "";
+    const char *at;
+    struct word word;
+    char        buffer[WORD_MAX];
 
     text_clear(tag);
-    for (const char *at = options->tag ? options->tag : ""; *at;) {
-        if (strncmp(at, options->replace, len) == 0) {
-            add_key(tag, run->key);
-            at += len;
-        } else if (strncmp(at, "{#}", 3) == 0) {
-            text_print(tag, "%llu", (unsigned long long)run->number);
-            at += 3;
-        } else if (strncmp(at, "{%}", 3) == 0) {
-            text_print(tag, "%u", run->slot);
-            at += 3;
-        } else {
-            wq__text_add(tag, at++, 1);
-        }
+    for (; (at = word_find(options, from, &word)); from = at + word.len) {
+        wq__text_add(tag, from, (size_t)(at - from));
+        add_key(tag, word_value(options, &word, run, buffer));
+        if (word.kind == WORD_KEY && run->rest)
+            text_print(tag, "+%zu", run_rest(run));
     }
+    wq__text_str(tag, from);
 }
 
 static bool

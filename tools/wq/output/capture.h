@@ -21,6 +21,7 @@
 #include "base/loop.h"
 #include "base/text.h"
 #include "options/options.h"
+#include "output/order.h"
 #include "output/outbox.h"
 #include "output/results_dir.h"
 #include "output/store.h"
@@ -63,6 +64,7 @@ struct output {
     const struct options *options;
     struct loop          *loop;
     struct outbox        *box;
+    struct order         *order; /* --keep-order; NULL: none */
     struct results_dir    results;
     struct captures       running; /* of runs that are not over */
     struct captures       late;    /* of runs that are over; oldest first */

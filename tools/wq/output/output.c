@@ -198,6 +198,8 @@ on_box_progress(void *ctx)
         output->paused = false;
         on_sweep(output);
     }
+    if (output->order)
+        order_go_on(output->order);
     output->on_progress(output->ctx);
 }
 
@@ -346,7 +348,27 @@ output_congested(const struct output *output)
 bool
 output_idle(const struct output *output)
 {
-    return outbox_idle(output->box) && output->awaited == 0;
+    return outbox_idle(output->box) && output->awaited == 0 &&
+           (!output->order || order_idle(output->order));
+}
+
+uint64_t
+output_expect(struct output *output)
+{
+    return order_expect(output->order);
+}
+
+void
+output_settle(struct output *output, uint64_t ticket)
+{
+    order_settle(output->order, ticket);
+}
+
+void
+output_settle_all(struct output *output)
+{
+    if (output->order)
+        order_settle_all(output->order);
 }
 
 bool
@@ -382,9 +404,13 @@ output_create(const struct options *options, struct loop *loop,
         output->on_progress = on_progress;
         output->ctx = ctx;
         output->box = outbox_create(loop, on_box_progress, output);
+        if (output->box && options->keep_order)
+            output->order = order_create(loop, output->box);
     }
-    if (!output || !output->box) {
+    if (!output || !output->box || (options->keep_order && !output->order)) {
         report("out of memory");
+        if (output)
+            outbox_destroy(output->box);
         free(output);
         return false;
     }
@@ -432,6 +458,7 @@ output_destroy(struct output *output)
     loop_timer_clear(output->loop, &output->grace);
     free_all(&output->running);
     free_all(&output->free);
+    order_destroy(output->order);
     outbox_destroy(output->box);
     results_dir_close(&output->results);
     wq__text_fini(&output->line);

@@ -14,6 +14,7 @@
 #define WQ_TOOL_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/loop.h"
 #include "options/options.h"
@@ -39,6 +40,14 @@ void output_started(struct output *output, struct run *run);
  * run->capture. If other processes have the pipes open, the output is read and
  * printed later; the run need not wait for that. */
 void output_finish(struct output *output, struct run *run);
+
+/* --keep-order: the next ticket; 0: out of memory. Output is printed in the
+ * order of the tickets of its runs, each until output_settle(). */
+uint64_t output_expect(struct output *output);
+/* No run of this ticket follows. */
+void output_settle(struct output *output, uint64_t ticket);
+/* No run follows at all. Also without --keep-order. */
+void output_settle_all(struct output *output);
 
 /* Print a line of our own on stdout: --dry-run, --json. */
 void output_line(struct output *output, const char *text, size_t len);

@@ -117,6 +117,12 @@ store_add(struct store *store, const void *data, size_t len)
 }
 
 bool
+store_append(struct store *store, const void *data, size_t len)
+{
+    return !store->refused && write_file(store, data, len) == len;
+}
+
+bool
 store_is_empty(const struct store *store)
 {
     return store->memory.len == 0 && store->in_file == 0;

@@ -34,6 +34,9 @@ struct store {
 /* Append. False: out of memory. An error of a file is reported on stderr once in
  * the life of the program. */
 bool store_add(struct store *store, const void *data, size_t len);
+/* Append to the file, even if it is little. False: it cannot be written, which
+ * is reported likewise, and a part of the bytes may be in the file. */
+bool store_append(struct store *store, const void *data, size_t len);
 bool store_is_empty(const struct store *store);
 /* Make it empty; frees the file and large memory. */
 void store_clear(struct store *store);

@@ -11,6 +11,7 @@
 
 #include "base/report.h"
 #include "process/child.h"
+#include "process/words.h"
 
 /* The variables of a run; the user chooses the name of the first. */
 enum variable {
@@ -23,6 +24,7 @@ enum variable {
     SLOT,
     DEADLINE,
     RESULT_FD,
+    LINE,
     VARIABLES,
 };
 
@@ -31,16 +33,22 @@ static const char *const names[VARIABLES] = {
     [ATTEMPT] = "WQ_ATTEMPT",   [FENCE] = "WQ_FENCE",
     [PRIORITY] = "WQ_PRIORITY", [SLOT] = "WQ_SLOT",
     [DEADLINE] = "WQ_DEADLINE", [RESULT_FD] = "WQ_RESULT_FD",
+    [LINE] = "WQ_LINE",
 };
 
 struct command {
     const struct options *options;
-    char                 *path;    /* NULL: it depends on the key */
-    char                 *found;   /* the path for the last key, if it does */
-    size_t                n;       /* arguments, without an appended key */
-    bool                  append;  /* append the key as last argument */
-    size_t               *times;   /* how often each argument names the key */
-    size_t                replace; /* length of options->replace */
+    char                 *path;   /* NULL: it depends on the key */
+    char                 *found;  /* the path for the last key, if it does */
+    size_t                n;      /* arguments, without an appended key */
+    bool                  append; /* append the key as last argument */
+    size_t               *times;  /* how many words each argument has */
+    bool                 *of_key; /* is one of them of the key? Then a batch has
+                                     the argument once for each key */
+    size_t                words;  /* in all arguments */
+    size_t                bytes;  /* of all arguments with words */
+    size_t                repeated; /* arguments that are of the key */
+    size_t                space;    /* bytes of arguments that keys may add */
     char **env;   /* inherited ones, then the variables, then NULL */
     size_t n_env; /* inherited ones */
     char **plain; /* inherited ones and WQ_QUEUE, then NULL; in `env` */
@@ -48,18 +56,6 @@ struct command {
     char  *name;  /* "WQ_NAME=..." */
     char   numbers[VARIABLES][48]; /* "WQ_SLOT=1" and so on */
 };
-
-static size_t
-count(const char *text, const char *what)
-{
-    size_t n = 0;
-
-    while ((text = strstr(text, what))) {
-        text += strlen(what);
-        n++;
-    }
-    return n;
-}
 
 /* -------------------------------------------------------------- creating -- */
 
@@ -70,7 +66,7 @@ static bool
 is_ours(const struct options *options, const char *variable)
 {
     for (int i = 0; i < VARIABLES; i++) {
-        if (i == QUEUE && !options->shared)
+        if ((i == QUEUE && !options->shared) || (i == LINE && !options->mapped))
             continue;
         const char  *name = i == KEY ? options->env_key : names[i];
         const size_t len = strlen(name);
@@ -105,24 +101,62 @@ copy_env(struct command *command)
                     command->options->name) >= 0;
 }
 
+static void
+count_words(struct command *command, size_t i)
+{
+    const char *text = command->options->command[i];
+    const char *at = text;
+    struct word word;
+
+    while ((at = word_find(command->options, at, &word))) {
+        command->times[i]++;
+        command->of_key[i] |= word_is_of_key(&word);
+        at += word.len;
+    }
+    command->words += command->times[i];
+    command->repeated += command->of_key[i];
+    if (command->times[i] > 0)
+        command->bytes += strlen(text) + 1;
+}
+
 static bool
 count_arguments(struct command *command)
 {
-    char *const *argv = command->options->command;
-    size_t       named = 0;
-
-    while (argv[command->n])
+    while (command->options->command[command->n])
         command->n++;
     command->times = calloc(command->n, sizeof *command->times);
-    if (!command->times)
+    command->of_key = calloc(command->n, sizeof *command->of_key);
+    if (!command->times || !command->of_key)
         return false;
-    command->replace = strlen(command->options->replace);
-    for (size_t i = 0; i < command->n; i++) {
-        command->times[i] = count(argv[i], command->options->replace);
-        named += command->times[i];
-    }
-    command->append = named == 0;
+    for (size_t i = 0; i < command->n; i++)
+        count_words(command, i);
+    command->append = command->words == 0 && !command->options->no_key_arg;
     return true;
+}
+
+/* What exec needs for these strings. */
+static size_t
+cost_of(char *const *strings)
+{
+    size_t size = sizeof(char *);
+
+    for (; *strings; strings++)
+        size += strlen(*strings) + 1 + sizeof(char *);
+    return size;
+}
+
+/* POSIX wants 2048 bytes for the child to change its environment; our variables
+ * and the path need less than as much again. */
+static void
+measure_space(struct command *command)
+{
+    const long   most = sysconf(_SC_ARG_MAX);
+    const size_t limit = most > 0 ? (size_t)most : _POSIX_ARG_MAX;
+    const size_t used =
+        4096 + cost_of(command->env) + cost_of(command->options->command) +
+        strlen(command->name) + (command->queue ? strlen(command->queue) : 0);
+
+    command->space = limit > used ? limit - used : 0;
 }
 
 /* False: reported. */
@@ -131,6 +165,12 @@ find(struct command *command, int *status)
 {
     const char *name = command->options->command[0];
 
+    if (command->of_key[0] && command->options->max_args > 1) {
+        report("--max-args: the program of COMMAND must not depend on the key: "
+               "'%s'",
+               name);
+        return false;
+    }
     if (command->times[0] > 0)
         return true;
     command->path = child_find(name);
@@ -153,6 +193,7 @@ command_create(const struct options *options, struct command **out, int *status)
     if (!command || !copy_env(command) || !count_arguments(command))
         report_errno("cannot prepare '%s'", options->command[0]);
     else if (find(command, status)) {
+        measure_space(command);
         *out = command;
         return true;
     }
@@ -168,6 +209,7 @@ command_destroy(struct command *command)
     free(command->path);
     free(command->found);
     free(command->times);
+    free(command->of_key);
     free(command->env);
     free(command->queue);
     free(command->name);
@@ -188,29 +230,62 @@ command_plain_env(const struct command *command)
 
 /* ------------------------------------------------------------- for a key -- */
 
-/* The number of bytes of all strings in the block. */
+/* No word of this key has a longer value. */
+static size_t
+longest(const struct run *run)
+{
+    const size_t len =
+        run->key.len > run->line.len ? run->key.len : run->line.len;
+
+    return len > WORD_MAX ? len : WORD_MAX;
+}
+
+static size_t
+cost_of_key(const struct command *command, size_t longest_value)
+{
+    return command->bytes + command->words * longest_value +
+           (command->append ? longest_value + 1 : 0) +
+           (command->repeated + command->append) * sizeof(char *);
+}
+
+size_t
+command_cost(const struct command *command, const struct run *run)
+{
+    return cost_of_key(command, longest(run));
+}
+
+bool
+command_has_space(const struct command *command, size_t used)
+{
+    return used + cost_of_key(command, WQ_KEY_MAX) <= command->space;
+}
+
+/* At least the bytes of all strings in the block, except the variables. */
 static size_t
 measure(const struct command *command, const struct run *run)
 {
-    char *const *argv = command->options->command;
-    size_t       size = strlen(command->options->env_key) + run->key.len + 2;
+    size_t size = 0;
 
-    for (size_t i = 0; i < command->n; i++)
-        if (command->times[i] > 0)
-            size += strlen(argv[i]) + command->times[i] * run->key.len + 1;
+    for (; run; run = run->rest)
+        size +=
+            command->bytes + command->words * longest(run) + run->key.len + 1;
     return size;
 }
 
-/* Writes `from` with the key in it to `to`; returns the end. */
+/* Writes `from` with the values of its words to `to`; returns the end. */
 static char *
-put_in(char *to, const struct command *command, const char *from, wq_key key)
+put_in(char *to, const struct command *command, const char *from,
+       const struct run *run)
 {
+    struct word word;
     const char *at;
+    char        buffer[WORD_MAX];
 
-    while ((at = strstr(from, command->options->replace))) {
+    for (; (at = word_find(command->options, from, &word));
+         from = at + word.len) {
+        const wq_key value = word_value(command->options, &word, run, buffer);
         to = mempcpy(to, from, (size_t)(at - from));
-        to = mempcpy(to, key.data, key.len);
-        from = at + command->replace;
+        to = mempcpy(to, value.data, value.len);
     }
     return stpcpy(to, from) + 1;
 }
@@ -226,37 +301,81 @@ reserve(struct arguments *arguments, size_t size)
     return arguments->size >= size;
 }
 
-/* The block: the array argv, "WQ_KEY=key", arguments that contain the key. An
- * argument that is only the key points into "WQ_KEY=key". Returns that string;
- * NULL: out of memory. */
+/* Writes "NAME=value"; returns the end. */
 static char *
-make_arguments(const struct command *command, struct run *run,
-               struct arguments *arguments)
+put_variable(char *to, const char *name, wq_key value)
 {
-    char *const *from = command->options->command;
-    const size_t pointers = (command->n + 2) * sizeof(char *);
+    to = mempcpy(stpcpy(stpcpy(to, name), "="), value.data, value.len);
+    *to++ = '\0';
+    return to;
+}
 
-    if (!reserve(arguments, pointers + measure(command, run)))
-        return NULL;
-    char **argv = (char **)(void *)arguments->block; /* aligned by malloc() */
-    char  *variable = arguments->block + pointers;
-    char  *key = stpcpy(stpcpy(variable, command->options->env_key), "=");
-    char  *end = mempcpy(key, run->key.data, run->key.len);
-    *end++ = '\0';
+/* Writes argument `i` for each key of the batch, or once; returns the end of the
+ * strings. */
+static char *
+put_argument(char *end, const struct command *command, size_t i,
+             const struct run *run, char ***argv, char *key)
+{
+    char *const from = command->options->command[i];
 
-    for (size_t i = 0; i < command->n; i++)
-        if (command->times[i] == 0) {
-            argv[i] = from[i];
-        } else if (strcmp(from[i], command->options->replace) == 0) {
-            argv[i] = key;
+    if (command->times[i] == 0) {
+        *(*argv)++ = from;
+        return end;
+    }
+    for (; run; run = command->of_key[i] ? run->rest : NULL) {
+        if (key && strcmp(from, command->options->replace) == 0) {
+            *(*argv)++ = key;
         } else {
-            argv[i] = end;
-            end = put_in(end, command, from[i], run->key);
+            *(*argv)++ = end;
+            end = put_in(end, command, from, run);
         }
-    argv[command->n] = command->append ? key : NULL;
-    argv[command->n + 1] = NULL;
+        key = NULL; /* is that of the first run */
+    }
+    return end;
+}
+
+/* The strings of the variables that depend on the key. */
+struct strings {
+    char *key;  /* "WQ_KEY=key" */
+    char *line; /* "WQ_LINE=line" */
+};
+
+/* The block: the array argv, the variables, arguments that contain words. An
+ * argument that is only the key points into "WQ_KEY=key". False: out of memory.
+ */
+static bool
+make_arguments(const struct command *command, struct run *run,
+               struct arguments *arguments, struct strings *strings)
+{
+    const char *name = command->options->env_key;
+    size_t      keys = 0;
+
+    for (const struct run *r = run; r; r = r->rest)
+        keys++;
+    const size_t pointers =
+        (command->n + keys * (command->repeated + 1) + 1) * sizeof(char *);
+    const size_t variables = strlen(name) + run->key.len + 2 +
+                             strlen(names[LINE]) + run->line.len + 2;
+    if (!reserve(arguments, pointers + variables + measure(command, run)))
+        return false;
+
+    char **argv = (char **)(void *)arguments->block; /* aligned by malloc() */
     run->argv = argv;
-    return variable;
+    strings->key = arguments->block + pointers;
+    strings->line = put_variable(strings->key, name, run->key);
+    char *end = put_variable(strings->line, names[LINE], run->line);
+    char *key = strings->key + strlen(name) + 1;
+    for (size_t i = 0; i < command->n; i++)
+        end = put_argument(end, command, i, run, &argv, key);
+    for (const struct run *r = run; r && command->append; r = r->rest) {
+        *argv++ = r == run ? key : end;
+        if (r != run) {
+            end = mempcpy(end, r->key.data, r->key.len);
+            *end++ = '\0';
+        }
+    }
+    *argv = NULL;
+    return true;
 }
 
 static char *
@@ -281,17 +400,21 @@ seconds(int64_t a_ns, int64_t b_ns)
 
 static void
 make_env(struct command *command, const struct run *run, int result_fd,
-         char *key)
+         const struct strings *strings)
 {
     char **env = command->env + command->n_env;
 
-    *env++ = key;
     *env++ = command->name;
     if (command->queue)
         *env++ = command->queue;
-    *env++ = number(command, ATTEMPT, run->attempt);
-    *env++ = number(command, FENCE, (int64_t)run->item->fence);
-    *env++ = number(command, PRIORITY, run->priority);
+    if (command->options->max_args == 1) { /* the keys of a batch differ */
+        *env++ = strings->key;
+        if (command->options->mapped)
+            *env++ = strings->line;
+        *env++ = number(command, ATTEMPT, run->attempt);
+        *env++ = number(command, FENCE, (int64_t)run->item->fence);
+        *env++ = number(command, PRIORITY, run->priority);
+    }
     *env++ = number(command, SLOT, run->slot);
     *env++ = number(command, RESULT_FD, result_fd);
     if (command->options->timeout_ns)
@@ -306,11 +429,11 @@ command_prepare(struct command *command, struct run *run,
                 struct arguments *arguments, int result_fd, const char **path,
                 char ***envp)
 {
-    char *key = make_arguments(command, run, arguments);
+    struct strings strings;
 
-    if (!key)
+    if (!make_arguments(command, run, arguments, &strings))
         return false;
-    make_env(command, run, result_fd, key);
+    make_env(command, run, result_fd, &strings);
     *envp = command->env;
     *path = command->path;
     if (!command->path) {

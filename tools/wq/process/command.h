@@ -27,13 +27,19 @@ bool command_is_fixed(const struct command *command);
 /* Our environment without the variables that runs get. */
 char **command_plain_env(const struct command *command);
 
+/* The bytes that a key adds to the arguments of a batch; and does one more key
+ * fit behind keys that add `used` bytes, however long it is? The system limits
+ * arguments and environment together (ARG_MAX). */
+size_t command_cost(const struct command *command, const struct run *run);
+bool   command_has_space(const struct command *command, size_t used);
+
 /* The memory for the arguments of a run. */
 struct arguments {
     char  *block; /* owned; grows as needed */
     size_t size;  /* of it */
 };
 
-/* Fill in run->argv, the *path to execute and *envp; the latter two are valid
+/* For run->rest, too. Fill in run->argv, the *path to execute and *envp; the latter two are valid
  * until the next call. `result_fd` is for WQ_RESULT_FD. False: out of memory. */
 bool command_prepare(struct command *command, struct run *run,
                      struct arguments *arguments, int result_fd,

@@ -14,21 +14,31 @@
 
 /* How it ended. */
 enum outcome {
-    OUTCOME_RUNNING, /* not over */
-    OUTCOME_OK,      /* exit 0 */
-    OUTCOME_REQUEUE, /* exit 0, and the key runs again after retry_in_ns */
-    OUTCOME_RETRY,   /* it failed, and the key is retried after retry_in_ns */
-    OUTCOME_FAILED,  /* it failed for good */
-    OUTCOME_STOPPED, /* wq stopped it (2nd signal, --halt=now, drain timeout):
+    OUTCOME_RUNNING,   /* not over */
+    OUTCOME_OK,        /* exit 0 */
+    OUTCOME_REQUEUE,   /* exit 0, and the key runs again after retry_in_ns */
+    OUTCOME_RETRY,     /* it failed, and the key is retried after retry_in_ns */
+    OUTCOME_FAILED,    /* it failed for good */
+    OUTCOME_STOPPED,   /* wq stopped it (2nd signal, --halt=now, drain timeout):
                         the key is left */
-    OUTCOME_LOST,    /* its hold was lost: the result does not count */
+    OUTCOME_RESTARTED, /* --restart stopped it: the key was added again */
+    OUTCOME_LOST,      /* its hold was lost: the result does not count */
 };
 
 struct capture; /* internal to the room output */
 
+/* --max-args: one process works on several keys. It belongs to the first run;
+ * the other keys have runs of their own, which `rest` links, and which get a copy
+ * of the result. */
 struct run {
+    struct run *rest; /* the next key of the same process; NULL: none */
+
     wq_item *item;     /* HELD until the queue knows the result */
-    wq_key   key;      /* a copy of item->key, in the slot; not terminated */
+    wq_key   key;      /* a copy of item->key, in the slot; a NUL follows */
+    wq_key   line;     /* the input line of the key, likewise; --key and the
+                          like. Else the key */
+    uint64_t lines;    /* so many lines had come for the key */
+    uint64_t ticket;   /* --keep-order: see output_expect(); 0: none */
     uint64_t number;   /* 1, 2, ... in order of starts; Seq of the joblog */
     unsigned slot;     /* from 1; no other run has it at the same time */
     unsigned attempt;  /* 1: the first since the key was last settled */
@@ -56,9 +66,21 @@ struct run {
     bool         lost;     /* its hold was lost (shared queues) */
     bool         deferred; /* requeue-after of a failure is stored, and the hold
                               is left to be ended (shared queues) */
-    bool         stopping; /* stop_signal was sent to its group */
-    bool         killed;   /* SIGKILL was sent */
-    struct timer limit;    /* first for stop_signal, then for SIGKILL */
+    bool         restarting; /* --restart has stopped it */
+    bool         stopping;   /* stop_signal was sent to its group */
+    bool         killed;     /* SIGKILL was sent */
+    struct timer limit;      /* first for stop_signal, then for SIGKILL */
 };
+
+/* The number of further keys of the process. */
+static inline size_t
+run_rest(const struct run *run)
+{
+    size_t n = 0;
+
+    while ((run = run->rest))
+        n++;
+    return n;
+}
 
 #endif

@@ -338,6 +338,8 @@ ending_is_over(struct runner *runner)
     if (runner->phase < PHASE_KILLING && needs_rest(runner) &&
         !rest_is_read(runner))
         return false;
+    if (runner->phase != PHASE_RUNNING)
+        output_settle_all(runner->output);
     /* The output of finished runs is written even if its reader is slow, until
      * the last signal or the drain timeout. */
     return runner->phase != PHASE_RUNNING &&

@@ -42,11 +42,21 @@ is_permanent(const struct runner *runner, const struct run *run)
 static enum outcome
 judge(const struct runner *runner, const struct run *run)
 {
+    if (run->restarting)
+        return OUTCOME_RESTARTED;
     if (run->signal == 0 && run->exit_code == 0 && !run->timed_out)
         return run->result.requeue ? OUTCOME_REQUEUE : OUTCOME_OK;
     if (run->stopping && !run->timed_out)
         return OUTCOME_STOPPED;
     return is_permanent(runner, run) ? OUTCOME_FAILED : OUTCOME_RETRY;
+}
+
+/* Is this the end of what the key was added for? */
+static bool
+is_settled(const struct run *run)
+{
+    return run->outcome != OUTCOME_RETRY && run->outcome != OUTCOME_STOPPED &&
+           run->outcome != OUTCOME_RESTARTED;
 }
 
 /* ------------------------------------------- record: a queue in memory -- */
@@ -97,12 +107,57 @@ retry(struct runner *runner, struct run *run)
     }
 }
 
+/* --once: adds of a key that has succeeded meanwhile do not count. */
+static void
+remember(struct runner *runner, const struct run *run)
+{
+    struct note *note = notes_get(&runner->notes, run->key);
+
+    if (!note) {
+        report("--once: out of memory: cannot remember %s",
+               report_key(run->key.data, run->key.len));
+        ending_fatal(runner, STATUS_ERROR);
+        return;
+    }
+    note->succeeded = true;
+    (void)wq_remove(runner->q, run->key);
+}
+
+/* --keep-order: the next run of the key has the same place. */
+static void
+keep_ticket(struct runner *runner, const struct run *run)
+{
+    struct note *note = notes_get(&runner->notes, run->key);
+
+    if (!note || note->ticket) /* it was added meanwhile: one run for both */
+        output_settle(runner->output, note ? note->ticket : run->ticket);
+    if (note)
+        note->ticket = run->ticket;
+}
+
+/* Nothing more is to be known of a key that is settled, unless it was added
+ * meanwhile. */
+static void
+forget(struct runner *runner, const struct run *run)
+{
+    struct note *note = notes_find(&runner->notes, run->key);
+
+    if (note && !note->succeeded && !note->ticket && note->lines == run->lines)
+        notes_drop(&runner->notes, note);
+}
+
 static void
 record_in_memory(struct runner *runner, struct run *run)
 {
-    const bool settled =
-        run->outcome != OUTCOME_RETRY && run->outcome != OUTCOME_STOPPED;
+    const bool settled = is_settled(run);
 
+    if (runner->options->once && run->outcome == OUTCOME_OK)
+        remember(runner, run);
+    if (run->outcome == OUTCOME_OK || run->outcome == OUTCOME_FAILED)
+        forget(runner, run);
+
+    if (!settled && run->ticket)
+        keep_ticket(runner, run);
     if (settled && run->attempt > 1)
         (void)wq_forget(runner->q, run->key);
     if (run->outcome == OUTCOME_REQUEUE)
@@ -129,8 +184,6 @@ count(struct runner *runner, const struct run *run)
 {
     struct counts *counts = &runner->counts;
 
-    if (run->timed_out)
-        counts->timeouts++;
     if (run->outcome == OUTCOME_OK || run->outcome == OUTCOME_REQUEUE)
         counts->ok++;
     if (run->outcome == OUTCOME_FAILED)
@@ -218,38 +271,64 @@ report_failure(struct runner *runner, const struct run *run)
 }
 
 static void
-conclude(struct runner *runner, struct run *run)
+conclude_key(struct runner *runner, const struct run *run)
 {
     count(runner, run);
-    output_finish(runner->output, run);
     joblog_finished(&runner->joblog, run);
     events_finished(&runner->events, run);
     report_failure(runner, run);
+}
 
+static void
+conclude(struct runner *runner, struct run *run)
+{
+    bool settled = false;
+
+    runner->counts.timeouts += run->timed_out;
+    runner->counts.restarts += run->restarting;
+    output_finish(runner->output, run);
+    for (const struct run *r = run; r; r = r->rest) {
+        conclude_key(runner, r);
+        settled |= is_settled(r);
+        if (r->ticket && is_settled(r))
+            output_settle(runner->output, r->ticket);
+    }
     slot_release(runner, run);
     runner->running--;
     if (run->exit_code == EXIT_STOP_ALL && run->signal == 0 &&
-        runner->phase < PHASE_DRAINING) {
+        !run->restarting && runner->phase < PHASE_DRAINING) {
         report("%s exited with 255: stopping",
                report_key(run->argv[0], strlen(run->argv[0])));
         runner->halted = true;
         ending_drain(runner, "exit 255");
     }
-    if (run->outcome != OUTCOME_RETRY)
+    if (settled)
         ending_check_halt(runner);
 }
 
 /* --------------------------------------------------------------- the run -- */
 
-/* Conclude the run if the queue knows its result now. */
+/* Conclude the run if the queue knows its result now. Runs of shared queues have
+ * one key. */
 static void
 record(struct runner *runner, struct run *run)
 {
-    if (!runner->options->shared)
-        record_in_memory(runner, run);
-    else if (!store_result(runner, run))
+    if (runner->options->shared && !store_result(runner, run))
         return;
+    for (struct run *r = run; r && !runner->options->shared; r = r->rest)
+        record_in_memory(runner, r);
     conclude(runner, run);
+}
+
+/* The result of the process is that of each key. */
+static void
+copy_result(struct run *to, const struct run *from)
+{
+    to->exit_code = from->exit_code;
+    to->signal = from->signal;
+    to->timed_out = from->timed_out;
+    to->for_good = from->for_good;
+    to->stopping = from->stopping;
 }
 
 void
@@ -261,6 +340,12 @@ finish_run(struct runner *runner, struct run *run)
     if ((run->signal || run->exit_code) && output_lost_reader(runner->output))
         run->stopping = true; /* so that the key is left */
     run->outcome = judge(runner, run);
+    for (struct run *r = run->rest; r; r = r->rest) {
+        r->ended_ns = run->ended_ns;
+        r->result = run->result; /* which is closed */
+        copy_result(r, run);
+        r->outcome = judge(runner, r);
+    }
     slot_end(runner, run);
     record(runner, run);
 }

@@ -92,6 +92,22 @@ get_key(struct runner *runner, wq_item **item)
                                    : wq_get_within(runner->q, 0, item);
 }
 
+/* Does a run need more than a key and a slot? */
+static bool
+has_conditions(const struct runner *runner)
+{
+    return runner->bucket || runner->options->load > 0 ||
+           runner->options->memfree > 0;
+}
+
+static bool
+is_pressed(struct runner *runner)
+{
+    runner->pressed =
+        pressure_is_high(&runner->pressure, runner->loop, runner->options);
+    return runner->pressed;
+}
+
 /* Starts the next key. False: none is READY, or none may start now. */
 static bool
 start_next(struct runner *runner)
@@ -100,7 +116,8 @@ start_next(struct runner *runner)
 
     if (!may_start(runner))
         return false;
-    if (runner->bucket && (!has_key(runner) || !has_token(runner)))
+    if (has_conditions(runner) &&
+        (!has_key(runner) || is_pressed(runner) || !has_token(runner)))
         return false;
     const wq_err err = get_key(runner, &item);
     if (err == WQ_ETIMEDOUT)
@@ -114,6 +131,7 @@ start_next(struct runner *runner)
         return false;
     }
     runner->token = false;
+    slot_take_more(runner, slot);
     if (runner->options->dry_run)
         start_dry_run(runner, slot);
     else
@@ -121,19 +139,26 @@ start_next(struct runner *runner)
     return true;
 }
 
+/* Does a key wait for a token or for the machine? A timer is set for that. */
+static bool
+is_held_up(const struct runner *runner)
+{
+    return runner->rate_limited || runner->pressed;
+}
+
 /* Sets a timer for the next deadline, if a run may start then. wq_read_stats()
- * makes keys READY whose deadlines have passed since the last get. If a key is
- * READY, the timer is set to now. */
+ * makes keys READY whose deadlines have passed since the last get. If a key can
+ * be handed out, the timer is set to now; --group-max may hold READY keys back. */
 static void
 wake_when_due(struct runner *runner)
 {
     wq_stats stats = {.size = sizeof stats};
     int64_t  in_ns = WQ_FOREVER;
 
-    if (runner->rate_limited || !may_start(runner))
+    if (is_held_up(runner) || !may_start(runner))
         return;
     if (wq_read_stats(runner->q, &stats) == WQ_OK)
-        in_ns = stats.ready ? 0 : stats.next_ns;
+        in_ns = stats.offered ? 0 : stats.next_ns;
     if (in_ns < WQ_FOREVER)
         wake_after(runner, in_ns);
     else
@@ -145,8 +170,8 @@ wake_when_due(struct runner *runner)
 static void
 wake_when_lit(struct runner *runner)
 {
-    store_watch(runner, !runner->rate_limited && may_start(runner));
-    if (!runner->rate_limited && runner->running == 0 &&
+    store_watch(runner, !is_held_up(runner) && may_start(runner));
+    if (!is_held_up(runner) && runner->running == 0 &&
         runner->phase == PHASE_FINISHING)
         wake_after(runner, UNTIL_EMPTY_INTERVAL);
 }
@@ -164,7 +189,7 @@ before_sleep(void *ctx)
         store_flush(runner);
         finish_recorded(runner);
     }
-    runner->rate_limited = false;
+    runner->rate_limited = runner->pressed = false;
     while (start_next(runner))
         ;
     if (ending_is_over(runner))
@@ -222,9 +247,18 @@ create_queue(struct runner *runner)
 {
     const struct options *options = runner->options;
 
+    if (options->group_by.set) {
+        runner->groups = malloc(sizeof *runner->groups);
+        if (!runner->groups)
+            return refuse("--group-by");
+        runner->groups->expression = &options->group_by;
+    }
     runner->backoff = queue_backoff(&options->backoff);
     return wq_create(WQ_CONFIG(.name = options->name,
                                .metrics = wq_registry_sink(runner->registry),
+                               .group = runner->groups ? groups_of : NULL,
+                               .group_ctx = runner->groups,
+                               .group_max_held = options->group_max,
                                .limiter = runner->backoff),
                      &runner->q) == WQ_OK ||
            refuse_queue();
@@ -305,7 +339,8 @@ begin(struct runner *runner, int *status)
     if (!command_create(options, &runner->command, status))
         return false;
     *status = STATUS_ERROR;
-    if (options->pending_file && !pending_check(options->pending_file))
+    if ((options->pending_file && !pending_check(options->pending_file)) ||
+        !pressure_check(options))
         return false;
     if (!loop_signals(runner->loop, caught, sizeof caught / sizeof *caught,
                       on_signal, runner))
@@ -340,6 +375,9 @@ close_all(struct runner *runner)
     wq_registry_destroy(runner->registry);
     command_destroy(runner->command);
     slots_free(runner);
+    free(runner->groups);
+    notes_fini(&runner->notes);
+    keymap_fini(&runner->keymap);
     free(runner->inputs);
     loop_destroy(runner->loop);
 }

@@ -30,6 +30,7 @@
 #include "display/progress.h"
 #include "http/listen.h"
 #include "input/input.h"
+#include "input/keymap.h"
 #include "input/list.h"
 #include "log/events.h"
 #include "log/joblog.h"
@@ -38,6 +39,9 @@
 #include "process/command.h"
 #include "process/run.h"
 #include "queue/batch.h"
+#include "queue/groups.h"
+#include "run/notes.h"
+#include "run/pressure.h"
 #include "run/view.h"
 
 /* One run at a time executes in a slot. */
@@ -45,6 +49,10 @@ struct slot {
     struct run       run;
     struct arguments arguments; /* the memory of run.argv */
     struct wq__text  key;       /* the bytes of run.key */
+    struct wq__text  line;   /* the bytes of run.line, if it is not the key */
+    struct slot    **more;   /* --max-args: further keys; each is allocated when
+                                first needed, and owned */
+    size_t           n_more; /* of them */
 };
 
 enum { SLOT_ENDED = -1 };
@@ -62,6 +70,7 @@ struct runner {
     struct loop          *loop;
     wq_registry          *registry;
     wq_queue             *q;
+    struct groups        *groups;  /* --group-by; NULL: none */
     wq_limiter           *backoff; /* owned by q: counts failures of keys; NULL:
                                       the queue is shared */
     wq_bucket            *bucket;  /* --rate; NULL: none */
@@ -77,6 +86,8 @@ struct runner {
     struct input    **inputs; /* one for each file, or stdin */
     size_t            n_inputs;
     struct list      *list;
+    struct keymap     keymap;
+    struct notes      notes;
     size_t            open;         /* sources that have not ended */
     bool              input_failed; /* a source ended by an error */
     bool              add_failed;   /* a key could not be added */
@@ -95,11 +106,13 @@ struct runner {
      * keeps it reserved. */
     int result_fd;
 
-    struct timer   wake;         /* for the next deadline or token */
-    bool           token;        /* taken from the bucket, not used yet */
-    bool           reserved;     /* `reservation` is valid */
-    wq_reservation reservation;  /* of the next token */
-    bool           rate_limited; /* a key is READY, and there is no token */
+    struct timer    wake;         /* for the next deadline or token */
+    bool            token;        /* taken from the bucket, not used yet */
+    bool            reserved;     /* `reservation` is valid */
+    wq_reservation  reservation;  /* of the next token */
+    bool            rate_limited; /* a key is READY, and there is no token */
+    struct pressure pressure;
+    bool            pressed; /* a key is READY, and the pressure is high */
 
     /* A shared queue; see store.c. */
     struct watch ready;    /* of wq_fd() */
@@ -165,12 +178,16 @@ bool store_result(struct runner *runner, struct run *run);
 /* The free slot with the lowest number, for a run of the item; NULL: out of
  * memory. */
 struct slot *slot_take(struct runner *runner, wq_item *item);
+/* --max-args: get further keys for the process of this slot. */
+void slot_take_more(struct runner *runner, struct slot *slot);
 /* The process has ended; the slot is still taken. */
 void slot_end(struct runner *runner, const struct run *run);
 /* The run in it is over. */
 void slot_release(struct runner *runner, const struct run *run);
 /* The run with this process id; NULL: none. */
 struct run *slot_find(struct runner *runner, pid_t pid);
+/* The run of this key whose process has started; NULL: none. */
+struct run *slot_find_key(struct runner *runner, wq_key key);
 /* Call `f` for each run whose process has started. */
 void slots_each(struct runner *runner,
                 void (*f)(struct runner *runner, struct run *run));

@@ -5,6 +5,7 @@
  * a slot or a run costs O(slots).
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "run/runner.h"
 
@@ -29,22 +30,49 @@ grow(struct runner *runner)
     return true;
 }
 
-/* The key must outlive the item: the end of a run is logged after the queue
- * knows it. */
+/* A copy of the bytes in `text`, with a NUL behind it. False: out of memory. */
 static bool
-fill(struct slot *slot, size_t i, wq_item *item)
+copy(struct wq__text *text, wq_key from, wq_key *out)
 {
-    text_clear(&slot->key);
-    wq__text_add(&slot->key, item->key.data, item->key.len);
-    if (slot->key.err)
-        return false;
+    text_clear(text);
+    wq__text_add(text, from.data, from.len);
+    *out = wq_bytes(text_terminate(text), from.len);
+    return out->data;
+}
+
+/* --keep-order: a run that a run asked for takes its ticket now. */
+static bool
+take_ticket(struct runner *runner, struct run *run, struct note *note)
+{
+    run->ticket =
+        note && note->ticket ? note->ticket : output_expect(runner->output);
+    if (note)
+        note->ticket = 0;
+    return run->ticket > 0;
+}
+
+/* The key must outlive the item: the end of a run is logged after the queue
+ * knows it. And a line that comes meanwhile is for the next run. */
+static bool
+fill(struct runner *runner, struct slot *slot, size_t i, wq_item *item)
+{
+    struct note *note = notes_find(&runner->notes, item->key);
+
     slot->run = (struct run){
         .slot = (unsigned)i + 1,
         .item = item,
-        .key = wq_bytes(slot->key.data, slot->key.len),
         .priority = item->priority,
+        .lines = note ? note->lines : 0,
     };
-    return true;
+    if (!copy(&slot->key, item->key, &slot->run.key))
+        return false;
+    slot->run.line = slot->run.key;
+    if (note && note->line &&
+        !copy(&slot->line, wq_bytes(note->line, note->line_len),
+              &slot->run.line))
+        return false;
+    return !runner->options->keep_order ||
+           take_ticket(runner, &slot->run, note);
 }
 
 struct slot *
@@ -61,10 +89,49 @@ slot_take(struct runner *runner, wq_item *item)
         runner->slots[i] = (struct slot_entry){.slot = slot};
         runner->n_slots++;
     }
-    if (!fill(runner->slots[i].slot, i, item))
+    if (!fill(runner, runner->slots[i].slot, i, item))
         return NULL;
     runner->free_from = i + 1;
     return runner->slots[i].slot;
+}
+
+/* An unused place for a further key. NULL: out of memory. */
+static struct slot *
+place(struct slot *slot, size_t i)
+{
+    if (i < slot->n_more)
+        return slot->more[i];
+    struct slot **more =
+        realloc(slot->more, (slot->n_more + 1) * sizeof *slot->more);
+    if (!more)
+        return NULL;
+    slot->more = more;
+    more[i] = calloc(1, sizeof *more[i]);
+    slot->n_more += more[i] != NULL;
+    return more[i];
+}
+
+/* A key that there is no memory for stays in the queue. */
+void
+slot_take_more(struct runner *runner, struct slot *slot)
+{
+    struct run *last = &slot->run;
+    size_t      used = command_cost(runner->command, last);
+    wq_item    *item;
+
+    for (size_t i = 0; i + 1 < runner->options->max_args &&
+                       command_has_space(runner->command, used);
+         i++) {
+        struct slot *next = place(slot, i);
+        if (!next || wq_get_within(runner->q, 0, &item) != WQ_OK)
+            return;
+        if (!fill(runner, next, slot->run.slot - 1, item)) {
+            (void)wq_finish(runner->q, item, wq_result_back());
+            return;
+        }
+        last = last->rest = &next->run;
+        used += command_cost(runner->command, last);
+    }
 }
 
 void
@@ -92,6 +159,18 @@ slot_find(struct runner *runner, pid_t pid)
     return NULL;
 }
 
+struct run *
+slot_find_key(struct runner *runner, wq_key key)
+{
+    for (size_t i = 0; i < runner->n_slots; i++) {
+        struct run *run = &runner->slots[i].slot->run;
+        if (runner->slots[i].pid > 0 && run->key.len == key.len &&
+            memcmp(run->key.data, key.data, key.len) == 0)
+            return run;
+    }
+    return NULL;
+}
+
 void
 slots_each(struct runner *runner,
            void (*f)(struct runner *runner, struct run *run))
@@ -110,13 +189,24 @@ slots_each_ended(struct runner *runner,
             f(runner, &runner->slots[i].slot->run);
 }
 
+static void
+slot_free(struct slot *slot)
+{
+    arguments_fini(&slot->arguments);
+    wq__text_fini(&slot->key);
+    wq__text_fini(&slot->line);
+    free(slot->more);
+    free(slot);
+}
+
 void
 slots_free(struct runner *runner)
 {
     for (size_t i = 0; i < runner->n_slots; i++) {
-        arguments_fini(&runner->slots[i].slot->arguments);
-        wq__text_fini(&runner->slots[i].slot->key);
-        free(runner->slots[i].slot);
+        struct slot *slot = runner->slots[i].slot;
+        for (size_t j = 0; j < slot->n_more; j++)
+            slot_free(slot->more[j]);
+        slot_free(slot);
     }
     free(runner->slots);
     free(runner->listed);

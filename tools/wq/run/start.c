@@ -129,19 +129,28 @@ prepare(struct runner *runner, struct slot *slot, struct start *start)
     return true;
 }
 
+static void
+begin(struct runner *runner, struct run *run, int64_t now_wall_ns)
+{
+    run->attempt = wq_num_requeues(runner->q, run->key) + 1;
+    run->number = runner->number;
+    run->started_ns = loop_now(runner->loop);
+    run->started_wall_ns = now_wall_ns;
+    if (run->attempt > 1 && runner->retrying > 0)
+        runner->retrying--;
+}
+
 void
 start_run(struct runner *runner, struct slot *slot)
 {
     struct run  *run = &slot->run;
     struct start start = {.fds = {-1, -1}};
 
-    run->attempt = wq_num_requeues(runner->q, run->key) + 1;
-    run->number = ++runner->number;
-    run->started_ns = loop_now(runner->loop);
+    runner->number++;
     run->started_wall_ns = wall_ns();
+    for (struct run *r = run; r; r = r->rest)
+        begin(runner, r, run->started_wall_ns);
     runner->running++;
-    if (run->attempt > 1 && runner->retrying > 0)
-        runner->retrying--;
 
     const bool prepared = prepare(runner, slot, &start);
     if (prepared && runner->options->verbose)
@@ -155,14 +164,16 @@ start_run(struct runner *runner, struct slot *slot)
         not_started(runner, run, err, prepared);
         return;
     }
-    run->pid = pid;
     runner->slots[run->slot - 1].pid = pid;
     runner->counts.runs++;
     if (runner->options->timeout_ns)
         loop_timer_set(runner->loop, &run->limit,
                        run->started_ns + runner->options->timeout_ns,
                        on_timeout, run);
-    events_started(&runner->events, run);
+    for (struct run *r = run; r; r = r->rest) {
+        r->pid = pid;
+        events_started(&runner->events, r);
+    }
 }
 
 void
@@ -173,10 +184,13 @@ start_dry_run(struct runner *runner, struct slot *slot)
     char      **envp;
 
     run->attempt = 1;
+    run->number = ++runner->number;
     if (command_prepare(runner->command, run, &slot->arguments,
                         runner->result_fd, &path, &envp))
         print_command(runner, run);
-    (void)wq_done(runner->q, run->item);
+    for (struct run *r = run; r; r = r->rest) {
+        (void)wq_done(runner->q, r->item);
+        runner->counts.ok++;
+    }
     slot_release(runner, run);
-    runner->counts.ok++;
 }

@@ -32,15 +32,17 @@ enum phase {
 
 /* Since the start. */
 struct counts {
-    uint64_t adds;    /* adds: input, list, `add=` */
-    uint64_t merged;  /* of these: merged into a pending run */
-    uint64_t skipped; /* of these: skipped by --resume */
+    uint64_t adds;      /* adds: input, list, `add=` */
+    uint64_t merged;    /* of these: merged into a pending run */
+    uint64_t skipped;   /* of these: skipped by --resume or --once */
+    uint64_t unmatched; /* lines without a key: --key, --key-column; no adds */
     uint64_t bad;     /* records that are not keys (too long, NUL, not JSON) */
     uint64_t runs;    /* started */
     uint64_t ok;      /* keys that succeeded */
     uint64_t failed;  /* keys that failed for good, and `bad` */
     uint64_t retries; /* runs that failed and are retried */
     uint64_t tempfails; /* of these: exit 75 */
+    uint64_t restarts;  /* runs stopped by --restart */
     uint64_t timeouts;  /* runs stopped by --timeout */
 };
 
