@@ -76,7 +76,7 @@ class Words(Case):
         self.printed(b"d/a.b\n", "--joblog=log", "echo", "{} {/.}", "{#}", "{%}")
         self.assertEqual(
             self.read("log").splitlines()[1].split(b"\t")[-1],
-            b"echo 'd/a.b a' '{#}' '{%}'")
+            b"echo d/a.b' 'a '{#}' '{%}'")
 
     def test_resume_needs_the_whole_key(self):
         log = ("--joblog=log", "--resume")
