@@ -225,15 +225,12 @@ fail_lease(const struct wq__redis *e)
 }
 
 static wq_err
-redis_run(struct wq__engine *base, struct wq__op *batch,
-          struct wq__pulse *pulse)
+run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
 {
     enum { TRIES = 4 }; /* a lease is longer than most calls */
-    struct wq__redis *e = engine_of(base);
-    struct wq__pulse  out = {.next_ns = WQ_FOREVER};
-    struct wq__op    *at = batch;
+    struct wq__pulse out = {.next_ns = WQ_FOREVER};
+    struct wq__op   *at = batch;
 
-    wq__redis_catch_up(e);
     for (int i = 0; i < TRIES; i++) {
         bool   lost = false;
         wq_err err = ensure_session(e, &out.session_lost);
@@ -243,6 +240,7 @@ redis_run(struct wq__engine *base, struct wq__op *batch,
             return at != batch && err == WQ_EAWAY ? WQ_EIO : err;
         if (!lost) {
             atomic_store(&e->unreported, false);
+            atomic_store(&e->next_ns, out.next_ns);
             *pulse = out;
             return WQ_OK;
         }
@@ -256,6 +254,18 @@ redis_run(struct wq__engine *base, struct wq__op *batch,
         atomic_store(&e->unreported, false);
     }
     return fail_lease(e);
+}
+
+static wq_err
+redis_run(struct wq__engine *base, struct wq__op *batch,
+          struct wq__pulse *pulse)
+{
+    struct wq__redis *e = engine_of(base);
+
+    wq__redis_wake_up(e);
+    const wq_err err = run(e, batch, pulse);
+    wq__redis_woke_up(e, err == WQ_OK);
+    return err;
 }
 
 static wq_err
@@ -293,9 +303,9 @@ renew(struct wq__redis *e)
 
     if (!session || atomic_load(&e->unreported))
         return WQ_ELOST;
-    put_session_call(e, &e->renew_args, session, "renew");
+    put_session_call(e, &e->side_args, session, "renew");
     const wq_err err =
-        call(e, &e->renew_wire, &e->renew_args, WQ__SCRIPT_SESSION, &reply);
+        call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);
     if (err)
         return err;
     const bool lost = !wq__reply_is(reply, "OK");
@@ -312,9 +322,9 @@ redis_renew(struct wq__engine *base)
 {
     struct wq__redis *e = engine_of(base);
 
-    wq__lock_take(&e->renew_lock);
+    wq__lock_take(&e->side_lock);
     const wq_err err = renew(e);
-    wq__lock_release(&e->renew_lock);
+    wq__lock_release(&e->side_lock);
     return err;
 }
 
@@ -336,8 +346,10 @@ leave(struct wq__redis *e)
 
     if (wq__redis_release(e, e->session, false, NULL, 0))
         return;
-    if (atomic_load(&e->woken)) /* somebody else must take what it was for */
+    wq__redis_wake_up(e);
+    if (e->awake) /* a token for it is for another session */
         (void)wq__step_run(e, NULL, NULL, &unused, &way);
+    wq__redis_woke_up(e, true);
     (void)change_session(e, e->session, "end");
 }
 
@@ -346,12 +358,12 @@ wq__redis_free(struct wq__redis *e, bool forked)
 {
     wq__redis_wait_fini(e, forked);
     wq__wire_fini(&e->wire, forked);
-    wq__wire_fini(&e->renew_wire, forked);
+    wq__wire_fini(&e->side_wire, forked);
     if (e->rows.store)
         wq__rows_fini(&e->rows);
     wq__txn_fini(&e->txn);
     wq__args_fini(&e->args);
-    wq__args_fini(&e->renew_args);
+    wq__args_fini(&e->side_args);
     wq__target_fini(&e->target);
     free(e->handed);
     free(e);

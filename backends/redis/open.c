@@ -252,9 +252,9 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
     e->base.clock = e->own_clock ? &e->clock.base : clock;
     wq__names_init(&e->names, o->queue);
     wq__wire_init(&e->wire, &e->target);
-    wq__wire_init(&e->renew_wire, &e->target);
+    wq__wire_init(&e->side_wire, &e->target);
     wq__wire_init(&e->wait_wire, &e->target);
-    wq__lock_init(&e->renew_lock);
+    wq__lock_init(&e->side_lock);
     return wq__redis_wait_init(e);
 }
 

@@ -21,7 +21,8 @@
 #include "port/time.h"
 #include "store.h"
 
-enum { PROMOTIONS = 256, FEW_READY = 4 };
+/* DUE: how many deadlines read.lua reads at most. */
+enum { PROMOTIONS = 256, DUE = 200, FEW_READY = 4 };
 
 static struct wq__redis *
 engine_of(struct wq__rows *r)
@@ -407,6 +408,7 @@ take_in(struct wq__redis *e)
     if (!err)
         err = enter_all(e, wq__reply_at(reply, 11), false);
     note_last_ready(e, wq__reply_at(reply, 7));
+    t->more_due = wq__reply_at(reply, 6)->elements == 2 * DUE;
     return err;
 }
 
@@ -476,7 +478,7 @@ commit(struct wq__redis *e, bool checks, struct wq__pulse *pulse,
 {
     struct wq__args *a = &e->args;
     redisReply      *reply = NULL;
-    const bool       woken = atomic_load(&e->woken);
+    const bool       awake = e->awake;
 
     wq__args_begin(a);
     wq__redis_put_session(a, checks ? e->session : 0);
@@ -484,9 +486,9 @@ commit(struct wq__redis *e, bool checks, struct wq__pulse *pulse,
     wq__args_int(a, (int64_t)e->rows.terms.max_len);
     put_bucket(e);
     wq__redis_put_session(a, e->txn.ended == e->session ? 0 : e->txn.ended);
-    wq__args_int(a, woken);
+    wq__args_int(a, awake);
     *verdict = WRITTEN;
-    if (!put_changes(e) && !e->rows.bucket_moved && !e->txn.ended && !woken) {
+    if (!put_changes(e) && !e->rows.bucket_moved && !e->txn.ended) {
         wq__redis_read_pulse(wq__reply_at(e->txn.reply, 12), pulse);
         return WQ_OK;
     }
@@ -497,7 +499,6 @@ commit(struct wq__redis *e, bool checks, struct wq__pulse *pulse,
                : wq__reply_is(reply, "LOST") ? LOST
                                              : AGAIN;
     if (*verdict == WRITTEN) {
-        atomic_store(&e->woken, false);
         wq__redis_read_pulse(wq__reply_at(reply, 2), pulse);
     }
     freeReplyObject(reply);
@@ -590,7 +591,8 @@ decide(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
     did->expired += returned;
     if (!err)
         err = wq__rows_promote(&e->rows, PROMOTIONS);
-    for (struct wq__op *op = ops; op != end && !err; op = op->next)
+    for (struct wq__op *op = e->txn.more_due ? NULL : ops;
+         op && op != end && !err; op = op->next)
         err = carry_out(e, op, did);
     wq__rows_count(&e->rows, &before, did);
     if (!err && e->rows.number > wq__reply_int(e->txn.reply, 3)) {
@@ -654,7 +656,9 @@ wq__redis_long_way(struct wq__redis *e, struct wq__op *ops,
             return err;
         if (verdict == WRITTEN)
             *pulse = out;
-        else if (wq__time_now() > until_ns)
+        if (verdict == WRITTEN && e->txn.more_due)
+            verdict = AGAIN; /* the operations come after the deadlines */
+        else if (verdict == AGAIN && wq__time_now() > until_ns)
             return fail_busy(e);
     }
     *lost = verdict == LOST;

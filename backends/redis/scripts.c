@@ -33,7 +33,7 @@ void
 wq__names_init(struct wq__names *names, const char *queue)
 {
     static const char *const kinds[WQ__KEYS] = {
-        "k", "ready", "due", "held", "sess", "meta", "wake", "dead", "used"};
+        "k", "ready", "due", "held", "sess", "meta", "idle", "dead", "used"};
 
     for (size_t i = 0; i < WQ__KEYS; i++)
         (void)snprintf(names->name[i], sizeof names->name[i], "wq:{%s}:%s",

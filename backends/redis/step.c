@@ -114,7 +114,7 @@ put_get(struct wq__args *a, const struct wq__op *op, int64_t number)
 
 static void
 put_step(struct wq__redis *e, const struct wq__op *ops,
-         const struct wq__op *end, bool woken)
+         const struct wq__op *end, bool awake)
 {
     struct wq__args *a = &e->args;
     const bool       respects = e->rows.terms.retry & WQ_RETRY_RESPECT;
@@ -125,7 +125,7 @@ put_step(struct wq__redis *e, const struct wq__op *ops,
     wq__redis_put_session(a, e->session);
     wq__redis_put_time(e, a);
     wq__args_int(a, respects ? COMPLEX | BACKOFF : COMPLEX);
-    wq__args_int(a, woken);
+    wq__args_int(a, awake);
     for (int i = 0; i < 3; i++)
         wq__args_int(a, n[i]);
     for (const struct wq__op *op = ops; op != end; op = op->next)
@@ -188,7 +188,7 @@ read_adds(struct wq__op *op, const char *results, struct wq__did *did)
 static struct wq__handed
 read_handed(struct wq__redis *e, const redisReply *reply, size_t i)
 {
-    const redisReply *list = wq__reply_at(reply, 5);
+    const redisReply *list = wq__reply_at(reply, 7);
     const wq_key      record = wq__reply_bytes(list, 2 * i + 1);
     struct wq__row    row;
 
@@ -196,7 +196,7 @@ read_handed(struct wq__redis *e, const redisReply *reply, size_t i)
     return (struct wq__handed){
         .key = wq__reply_bytes(list, 2 * i),
         .priority = row.image.priority,
-        .fence = (uint64_t)wq__reply_int(reply, 6) + i,
+        .fence = (uint64_t)wq__reply_int(reply, 8) + i,
         .requeues = wq__row_requeues(&e->rows, &row),
         .waited_ns = wq__span_between(row.image.since_ns, e->rows.now_ns),
     };
@@ -207,7 +207,7 @@ static wq_err
 read_gets(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
           const struct wq__op *end, struct wq__did *did)
 {
-    const size_t n = wq__reply_at(reply, 5)->elements / 2;
+    const size_t n = wq__reply_at(reply, 7)->elements / 2;
     size_t       at = 0;
 
     for (struct wq__op *op = ops; op != end; op = op->next) {
@@ -233,17 +233,17 @@ static bool
 is_as_expected(const redisReply *reply, const int64_t n[3])
 {
     return wq__reply_is(reply, "OK") && wq__reply_bytes(reply, 1).len == 8 &&
-           wq__reply_bytes(reply, 3).len == (size_t)n[0] &&
-           wq__reply_bytes(reply, 4).len == (size_t)n[1] &&
-           wq__reply_at(reply, 5)->type == REDIS_REPLY_ARRAY;
+           wq__reply_bytes(reply, 5).len == (size_t)n[0] &&
+           wq__reply_bytes(reply, 6).len == (size_t)n[1] &&
+           wq__reply_at(reply, 7)->type == REDIS_REPLY_ARRAY;
 }
 
 static wq_err
 read_results(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
              const struct wq__op *end, struct wq__pulse *pulse)
 {
-    const char *finished = wq__reply_bytes(reply, 3).data;
-    const char *added = wq__reply_bytes(reply, 4).data;
+    const char *finished = wq__reply_bytes(reply, 5).data;
+    const char *added = wq__reply_bytes(reply, 6).data;
     int64_t     n[3];
 
     count(ops, end, n);
@@ -258,14 +258,12 @@ read_results(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
             added += op->as.add.n;
         }
     }
-    pulse->did.adds += (uint64_t)wq__reply_int(reply, 7);
-    pulse->did.merged += (uint64_t)wq__reply_int(reply, 8);
-    wq__redis_read_pulse(wq__reply_at(reply, 2), pulse);
+    wq__redis_read_pulse(wq__reply_at(reply, 4), pulse);
     return read_gets(e, reply, ops, end, &pulse->did);
 }
 
-/* The next READY key is one that only the core understands: gets that have
- * nothing yet go the long way. */
+/* The next READY key is one that only the core understands: gets that want more
+ * go the long way. */
 static wq_err
 get_the_long_way(struct wq__redis *e, struct wq__op *ops,
                  const struct wq__op *end, struct wq__pulse *pulse)
@@ -273,34 +271,52 @@ get_the_long_way(struct wq__redis *e, struct wq__op *ops,
     wq_err err = WQ_OK;
     bool   lost = false;
 
-    for (struct wq__op *op = ops; op != end && !err && !lost; op = op->next)
-        if (op->kind == WQ__OP_GET && !op->as.get.n && op->as.get.max)
-            err = wq__redis_long_way(e, op, op->next, pulse, &lost);
+    for (struct wq__op *op = ops; op != end && !err && !lost; op = op->next) {
+        if (op->kind != WQ__OP_GET || op->as.get.n == op->as.get.max)
+            continue;
+        struct wq__op more = *op;
+        more.as.get.max -= op->as.get.n;
+        err = wq__redis_long_way(e, &more, more.next, pulse, &lost);
+        op->as.get.n += more.as.get.n;
+        if (!op->as.get.n)
+            op->err = more.err;
+    }
     return lost ? WQ_EIO : err;
+}
+
+static enum wq__way
+way_of(const redisReply *reply)
+{
+    return wq__reply_is(reply, "LONG")   ? WQ__WAY_LONG
+           : wq__reply_is(reply, "LOST") ? WQ__WAY_LOST
+           : wq__reply_is(reply, "MORE") ? WQ__WAY_MORE
+                                         : WQ__WAY_DONE;
 }
 
 wq_err
 wq__step_run(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
              struct wq__pulse *pulse, enum wq__way *way)
 {
-    redisReply *reply = NULL;
-    const bool  woken = atomic_load(&e->woken);
+    wq_err err = WQ_OK;
 
-    put_step(e, ops, end, woken);
-    wq_err err = wq__redis_call(e, WQ__SCRIPT_STEP, &reply);
-    if (err)
-        return err;
-    *way = wq__reply_is(reply, "LONG")   ? WQ__WAY_LONG
-           : wq__reply_is(reply, "LOST") ? WQ__WAY_LOST
-                                         : WQ__WAY_DONE;
-    if (*way == WQ__WAY_DONE) {
-        if (woken)
-            atomic_store(&e->woken, false);
-        err = read_results(e, reply, ops, end, pulse);
-        if (!err && wq__reply_int(reply, 9))
-            err = get_the_long_way(e, ops, end, pulse);
+    for (*way = WQ__WAY_MORE; !err && *way == WQ__WAY_MORE;) {
+        redisReply *reply = NULL;
+        const bool  awake = e->awake;
+
+        put_step(e, ops, end, awake);
+        err = wq__redis_call(e, WQ__SCRIPT_STEP, &reply);
+        if (err)
+            return err;
+        *way = way_of(reply);
+        pulse->did.adds += (uint64_t)wq__reply_int(reply, 2);
+        pulse->did.merged += (uint64_t)wq__reply_int(reply, 3);
+        if (*way == WQ__WAY_DONE) {
+            err = read_results(e, reply, ops, end, pulse);
+            if (!err && wq__reply_int(reply, 9))
+                err = get_the_long_way(e, ops, end, pulse);
+        }
+        freeReplyObject(reply);
     }
-    freeReplyObject(reply);
     return err;
 }
 

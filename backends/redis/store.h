@@ -139,6 +139,7 @@ struct wq__txn {
     size_t            wants_ready; /* READY keys to read */
     bool              all_ready;   /* all READY keys were read */
     bool              short_ready; /* more are needed: read again */
+    bool              more_due;    /* not all deadlines that have passed */
     int               last_prio;   /* of the last READY key that was read */
     int64_t           last_seq;
     int64_t           ended; /* the session whose holds were read; 0: none */
@@ -168,27 +169,33 @@ struct wq__redis {
      * reconcile(), read by renew(): sequentially consistent, it is rare. */
     atomic_bool unreported;
 
-    /* ---- renew() ---- */
-    struct wq__lock renew_lock; /* guards the next two */
-    struct wq__wire renew_wire;
-    struct wq__args renew_args;
+    /* ---- beside batches ---- */
+    struct wq__lock side_lock; /* guards the next two */
+    struct wq__wire
+        side_wire; /* of renew(), and to enter the set of sleepers */
+    struct wq__args side_args;
 
     /* ---- wait(), kick(), fd() ---- */
-    struct wq__lock wait_lock; /* guards what follows, but for kick_fd */
+    struct wq__lock wait_lock; /* guards what follows, but for what is atomic */
     struct wq__wire wait_wire;
-    bool            parked;  /* a BLPOP is under way on it */
-    bool            waiting; /* a thread is in wait() */
-    bool            watched; /* fd() was called */
+    bool            in_bed;  /* a BLPOP is under way on it */
     bool            has_fds; /* the next three are open */
-    int             kick_fd; /* an eventfd */
+    int             kick_fd; /* an eventfd; never changes */
     int unread_fd;           /* an eventfd: news that a user of fd() must see */
     int news_fd;             /* an epoll set of wait_wire and unread_fd */
     struct wq__beacon beacon;
     struct wq__watch  watch;
     bool              has_beacon;
-    int64_t           look_ns; /* look at the store after this time */
-    /* A token was taken: the next batch passes it on if keys are left. */
-    atomic_bool woken;
+    int64_t           look_ns;  /* look at the store after this time */
+    char              bed[360]; /* the list on which the session sleeps */
+    int64_t           bed_of;   /* the session that is meant */
+    /* The next four are read by run() without the lock, to find that it has
+     * nothing to do; if they change meanwhile, the next run() does it. */
+    atomic_bool     listed;  /* the server counts the session as asleep */
+    atomic_bool     waiting; /* a thread is in wait() */
+    atomic_bool     watched; /* fd() was called */
+    _Atomic int64_t next_ns; /* when there is something to do, says run() */
+    bool awake; /* of run(): it says that the session is not asleep */
 };
 
 /* The time as the scripts want it: "" if the server's is meant. */
@@ -206,7 +213,7 @@ wq_err wq__redis_call(struct wq__redis *e, enum wq__script script,
 bool wq__step_knows(const struct wq__redis *e, const struct wq__op *op);
 
 /* Carry out the operations from `ops` until `end`. */
-enum wq__way { WQ__WAY_DONE, WQ__WAY_LONG, WQ__WAY_LOST };
+enum wq__way { WQ__WAY_DONE, WQ__WAY_LONG, WQ__WAY_LOST, WQ__WAY_MORE };
 wq_err wq__step_run(struct wq__redis *e, struct wq__op *ops,
                     const struct wq__op *end, struct wq__pulse *pulse,
                     enum wq__way *way);
@@ -243,9 +250,10 @@ void   wq__redis_wait_fini(struct wq__redis *e, bool forked);
 void   wq__redis_wait(struct wq__engine *base, int64_t until_ns);
 void   wq__redis_kick(struct wq__engine *base);
 int    wq__redis_fd(struct wq__engine *base);
-/* Before a batch, which will know what other handles did until now: for users of
- * fd(). */
-void wq__redis_catch_up(struct wq__redis *e);
+/* Before and after a batch, which knows what other handles did until then. Sets
+ * e->awake. */
+void wq__redis_wake_up(struct wq__redis *e);
+void wq__redis_woke_up(struct wq__redis *e, bool told);
 
 /* ---- engine.c ------------------------------------------------------------- */
 

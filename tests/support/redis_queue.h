@@ -2,8 +2,8 @@
 /* redis_queue.h: how do tests open queues in a Redis server?
  *
  * The server is that of the process (redis_server.h); each queue has a name of
- * its own. The lease lasts for a hundred years, and no thread renews it: tests
- * step their clocks as they like.
+ * its own. The lease has no end, and no thread renews it: tests step their clocks
+ * as they like.
  */
 #ifndef WQ_TEST_REDIS_QUEUE_H
 #define WQ_TEST_REDIS_QUEUE_H

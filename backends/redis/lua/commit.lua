@@ -2,7 +2,7 @@
 -- has read is different now.
 --
 --   session, time, most keys (0: any), bucket before, after ('': as it was),
---   session to bury or '', woken, then key, record before, after of each
+--   session to bury or '', 1: awake, then key, record before, after of each
 --   → 'OK', time, pulse; 'LOST'; or 'AGAIN': read again
 local sid = ARGV[1]
 read_time(ARGV[2])
@@ -30,6 +30,6 @@ flush()
 if ARGV[5] ~= '' then call('HSET', M, 'bucket', ARGV[5]) end
 if ARGV[6] ~= '' then
   local held = call('ZRANGEBYLEX', H, '[' .. ARGV[6], '+', 'LIMIT', 0, 1)
-  if not held[1] or sub(held[1], 1, 8) ~= ARGV[6] then call('ZREM', S, ARGV[6]) end
+  if not held[1] or sub(held[1], 1, 8) ~= ARGV[6] then call('ZREM', S, ARGV[6]) call('ZREM', I, ARGV[6]) end
 end
-return {'OK', now8, pulse(sid, made > 0 or ARGV[7] == '1', was)}
+return {'OK', now8, pulse(sid, made, was, ARGV[7] == '1')}

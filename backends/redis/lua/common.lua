@@ -15,7 +15,7 @@
 -- name, big-endian. Times are in nanoseconds; scores in microseconds, which a
 -- double holds exactly, and the rest is part of the member.
 local K, R, D, H, S = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local M, W, X, U = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local M, I, X, U = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local call, pack, unpk = redis.call, struct.pack, struct.unpack
 local sub, band, floor = string.sub, bit.band, math.floor
 local DIRTY, BACKOFF, COVERS, DEBOUNCED, WAITING = 1, 2, 4, 8, 16
@@ -143,16 +143,38 @@ local function first_due()
   return tonumber(head[2]), (unpk('>H', head[1]))
 end
 
--- What the shell must know after a batch. `was`: the earliest deadline before.
--- One token wakes one sleeping handle, which passes it on if keys are left.
-local function pulse(sid, wakes, was)
+-- The list on which a session sleeps.
+local function bed(sid)
+  return I .. ':' .. string.format('%08x%08x', unpk('>I4I4', sid))
+end
+
+-- Wake up to `n` other sessions, those that sleep longest. A list that nobody
+-- reads any more goes away by itself.
+local function wake(n, sid)
+  if n <= 0 then return end
+  for _, id in ipairs(call('ZRANGE', I, 0, n < 32 and n or 32)) do
+    if id ~= sid and n > 0 then
+      n = n - 1
+      call('ZREM', I, id)
+      call('RPUSH', bed(id), '1')
+      call('PEXPIRE', bed(id), 60000)
+    end
+  end
+end
+
+-- What the shell must know after a batch. `made`: keys that became READY; `was`:
+-- the earliest deadline before. `awake`: the session may be among the sleeping
+-- ones, and is not asleep; if it was woken, but not for this batch, another one
+-- must look.
+local function pulse(sid, made, was, awake)
   local ready, held = call('ZCARD', R), call('ZCARD', H)
   local due, due_rest = first_due()
   local ends, other = call('ZRANGE', S, 0, 1, 'WITHSCORES'), nil
   if ends[1] and ends[1] ~= sid then other = ends[2] else other = ends[4] end
-  if (wakes and ready > 0) or (due and (not was or due < was)) then
-    if call('LLEN', W) == 0 then call('LPUSH', W, '1') end
-  end
+  if awake and call('ZREM', I, sid) == 0 then made = made + 1 end
+  if made > ready then made = ready end
+  if made == 0 and due and (not was or due < was) then made = 1 end
+  wake(made, sid)
   return {ready, held, tonumber(call('HGET', M, 'dirty') or 0), due or '',
           due_rest or 0, other and tonumber(other) or ''}
 end

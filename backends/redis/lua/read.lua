@@ -66,4 +66,4 @@ local base = last - 1
 last = base + tonumber(ARGV[3]) + 2 * (#passed + #holds)
 call('HSET', M, 'n', last)
 return {'OK', now8, base, last, counts, meta[4] or '', passed, ready, ended, holds,
-        with_records(named), used, pulse(sid, false, due)}
+        with_records(named), used, pulse(sid, 0, due, false)}

@@ -1,21 +1,22 @@
 -- step.lua: the common operations of a batch, in one round trip.
 --
---   session, time, complex flags, woken, number of finishes, adds, gets,
+--   session, time, complex flags, 1: awake, number of finishes, adds, gets,
 --   then key, fence, outcome (D DONE, d DROP) of each finish;
 --   key, priority of each add; max, number of its finish (0: none) of each get
---   → 'OK', time, pulse, results of finishes, of adds, keys handed out, first
---     fence, promoted, merged, 1 if the next READY key needs the long way;
---     or 'LOST', or 'LONG': nothing but deadlines has happened.
+--   → 'OK', time, keys that deadlines made READY or DIRTY, that they merged, pulse,
+--     results of finishes, of adds, keys handed out, first fence, 1 if the next
+--     READY key needs the long way; or 'LOST'; or 'MORE', time, ...: more deadlines
+--     have passed; or 'LONG', time, ...: nothing but deadlines has happened.
 --
 -- "The long way" (read.lua, commit.lua) is for what only the core in the client
 -- decides: records with the flags of `complex`, sessions that have ended.
 local sid = ARGV[1]
 read_time(ARGV[2])
-local complex, woken = tonumber(ARGV[3]), ARGV[4] == '1'
+local complex, awake = tonumber(ARGV[3]), ARGV[4] == '1'
 local nf, na, ng = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if not lives(sid) then return {'LOST', now8} end
 local oldest = call('ZRANGE', S, 0, 0, 'WITHSCORES')
-if tonumber(oldest[2]) <= us then return {'LONG'} end
+if tonumber(oldest[2]) <= us then return {'LONG', now8, 0, 0} end
 
 -- A run is requested: the new state, flags, priority, seq, since, and what
 -- happened: n new, d DIRTY, r raised, m merged.
@@ -33,7 +34,7 @@ end
 local promoted, merged = 0, 0
 local was = first_due()
 if was and was <= us then
-  local due = call('ZRANGEBYSCORE', D, '-inf', us, 'WITHSCORES', 'LIMIT', 0, 200)
+  local due = call('ZRANGEBYSCORE', D, '-inf', us, 'WITHSCORES', 'LIMIT', 0, 500)
   for i = 1, #due, 2 do
     if tonumber(due[i + 1]) == us and unpk('>H', due[i]) > rest then break end
     local key = sub(due[i], 10)
@@ -41,7 +42,7 @@ if was and was <= us then
     local st, fl, prio, seq, since = unpk('>BHi4I7c8', rec)
     if band(fl, DEBOUNCED + COOLDOWN + THROTTLED) ~= 0 then
       flush()
-      return {'LONG'}
+      return {'LONG', now8, promoted, merged}
     end
     local at = st == 2 and 50 or 23
     local wanted, what = unpk('>i4', rec, at + 15), nil
@@ -53,6 +54,10 @@ if was and was <= us then
   end
   flush()
   was = first_due()
+  if #due == 1000 and was and was <= us then
+    wake(promoted, sid)
+    return {'MORE', now8, promoted, merged}
+  end
 end
 
 -- The records that are named, as they are and as they will be.
@@ -66,7 +71,7 @@ for i = 1, #names, 1000 do
     rec = rec or ''
     if rec ~= '' then
       local st, fl = unpk('>BH', rec)
-      if band(fl, complex) ~= 0 then return {'LONG'} end
+      if band(fl, complex) ~= 0 then return {'LONG', now8, promoted, merged} end
     end
     before[names[i + j - 1]], after[names[i + j - 1]] = rec, rec
   end
@@ -139,5 +144,5 @@ for i = 1, #members, 1000 do
   if long == 1 then break end
 end
 if #handed > 0 then flush() end
-return {'OK', now8, pulse(sid, made > 0 or woken, was), table.concat(finished),
-        table.concat(added), handed, first, promoted, merged, long}
+return {'OK', now8, promoted, merged, pulse(sid, made, was, awake),
+        table.concat(finished), table.concat(added), handed, first, long}
