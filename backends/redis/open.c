@@ -217,12 +217,7 @@ check_server(struct wq__redis *e, const wq_redis_options *o)
 
     if (err)
         return err == WQ_EIO ? WQ_EAWAY : err;
-    if (wq__reply_is_error(reply, "NOAUTH"))
-        err = wq_fail(WQ_EINVAL,
-                      "redis: %s asks for a password: use password_file=PATH "
-                      "in the URL, or WQ_REDIS_PASSWORD in the environment",
-                      e->target.name);
-    else if (wq__reply_is_error(reply, "LOADING"))
+    if (wq__reply_is_error(reply, "LOADING"))
         err = wq_fail(WQ_EAWAY, "redis: %s is loading its data into memory",
                       e->target.name);
     else if (wq__reply_is_error(reply, NULL))

@@ -391,6 +391,11 @@ expect_ok(struct wq__wire *w, int64_t deadline_ns, const char *what)
         err = wq_fail(WQ_EAWAY,
                       "redis: %s is loading its data into memory; try again",
                       w->target->name);
+    else if (wq__reply_is_error(reply, "NOAUTH"))
+        err = wq_fail(WQ_EINVAL,
+                      "redis: %s asks for a password: use password_file=PATH "
+                      "in the URL, or WQ_REDIS_PASSWORD in the environment",
+                      w->target->name);
     else if (wq__reply_is_error(reply, NULL))
         err = wq_fail(WQ_EINVAL, "redis: %s refuses %s: %.100s",
                       w->target->name, what, reply->str);

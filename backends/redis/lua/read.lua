@@ -61,6 +61,7 @@ end
 local named = {}
 for i = 7, #ARGV do named[#named + 1] = ARGV[i] end
 -- Numbers for what the core may give out: more for each key that it may move.
+insist()
 number()
 local base = last - 1
 last = base + tonumber(ARGV[3]) + 2 * (#passed + #holds)

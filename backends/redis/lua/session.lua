@@ -20,7 +20,10 @@ if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
   if not news or ARGV[3] == 'watch' then call('ZADD', I, 'NX', us, sid) end
   return {news and 'NEWS' or 'OK', now8}
 end
-if ARGV[3] == 'renew' and not lives(sid) then return {'LOST', now8} end
+if ARGV[3] == 'renew' then
+  if not lives(sid) then return {'LOST', now8} end
+  insist()
+end
 if ARGV[3] == 'begin' then
   local version = call('HGET', M, 'version')
   if not version then
