@@ -409,7 +409,6 @@ wq__sqlite_of(struct wq__rows *r)
 }
 
 const struct wq__row_store wq__sqlite_rows = {
-    .name = "sqlite",
     .damaged = damaged,
     .find = find,
     .first = first,

@@ -61,8 +61,6 @@ enum wq__row_order {
 struct wq__rows;
 
 struct wq__row_store {
-    const char *name; /* for messages */
-
     /* No release has written such a row: WQ_EAWAY, with a sentence. */
     wq_err (*damaged)(struct wq__rows *r, wq_key key,
                       const struct wq__row *row);

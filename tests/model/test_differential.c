@@ -24,10 +24,13 @@ enum {
 
 static struct diff_report report;
 
-/* Fewer for a store on a disk in a build that is slow already. */
+/* Fewer for a server, and for a store on a disk in a build that is slow
+ * already. */
 static size_t
 steps_by_default(void)
 {
+    if (backend.remote)
+        return STEPS / 25;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     if (backend.on_disk)
         return STEPS / 20;

@@ -39,6 +39,7 @@ struct backend {
     void (*away)(bool is_away);
 
     bool on_disk; /* every call takes tens of microseconds */
+    bool remote;  /* every call is a message to a server, and its answer */
 
     /* Steps and config words of scenarios that the backend does not support,
      * separated by spaces: a scenario that uses one of them is left out.

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* engine.c: how does a batch reach the server, and in which session?
+ *
+ * A batch is cut into runs of operations of one kind: those of the short way
+ * (step.c), those of the long way (rows.c), and looks (view.c). Mostly it is one
+ * run of the first kind: one round trip.
+ *
+ * Sessions. The server keeps the end of each session's lease. It refuses every
+ * batch and every renewal of a session that has ended, for good: then all holds
+ * of this handle are lost, and a new session begins, with another id.
+ *
+ * Errors. Nothing was sent: WQ_EAWAY. Something was, and the reply is missing:
+ * WQ_EIO, and the shell calls reconcile(), which gives back what the server has
+ * handed out and nobody here knows of.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "error/error.h"
+#include "port/random.h"
+#include "port/time.h"
+#include "store.h"
+
+static struct wq__redis *
+engine_of(struct wq__engine *e)
+{
+    return (struct wq__redis *)(void *)e;
+}
+
+/* ---- calls ---------------------------------------------------------------- */
+
+void
+wq__redis_put_time(struct wq__redis *e, struct wq__args *a)
+{
+    unsigned char bytes[8];
+
+    if (e->own_clock) {
+        wq__args_bytes(a, "", 0);
+        return;
+    }
+    wq__put_be(bytes, (uint64_t)e->base.clock->now(e->base.clock), 8);
+    wq__args_copy(a, bytes, sizeof bytes);
+}
+
+void
+wq__redis_put_session(struct wq__args *a, int64_t session)
+{
+    unsigned char bytes[WQ__SID_BYTES];
+
+    wq__put_be(bytes, (uint64_t)session, sizeof bytes);
+    wq__args_copy(a, bytes, session ? sizeof bytes : 0);
+}
+
+/* The second element of a reply is the time. */
+static wq_err
+call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
+     enum wq__script script, redisReply **reply)
+{
+    const int64_t sent_ns = wq__time_boottime();
+    const wq_err  err = wq__script_run(w, &e->names, script, args, reply);
+
+    if (err)
+        return err;
+    const wq_key now = wq__reply_bytes(*reply, 1);
+    if (now.len == 8)
+        wq__redis_clock_note(&e->clock, (int64_t)wq__get_be(now.data, 8),
+                             sent_ns);
+    return WQ_OK;
+}
+
+wq_err
+wq__redis_call(struct wq__redis *e, enum wq__script script, redisReply **reply)
+{
+    const wq_err err = call(e, &e->wire, &e->args, script, reply);
+
+    if (!err && wq__reply_bytes(*reply, 1).len == 8)
+        e->rows.now_ns =
+            (int64_t)wq__get_be(wq__reply_bytes(*reply, 1).data, 8);
+    return err;
+}
+
+/* ---- sessions ------------------------------------------------------------- */
+
+static void
+put_session_call(struct wq__redis *e, struct wq__args *a, int64_t session,
+                 const char *what)
+{
+    wq__args_begin(a);
+    wq__redis_put_session(a, session);
+    wq__redis_put_time(e, a);
+    wq__args_bytes(a, what, strlen(what));
+    wq__args_int(a, e->base.lease_ns / 1000);
+}
+
+static wq_err
+change_session(struct wq__redis *e, int64_t session, const char *what)
+{
+    redisReply *reply = NULL;
+
+    put_session_call(e, &e->args, session, what);
+    wq_err err = wq__redis_call(e, WQ__SCRIPT_SESSION, &reply);
+    if (err)
+        return err;
+    if (wq__reply_is(reply, "NEWER"))
+        err = wq_fail(WQ_EVERSION,
+                      "redis: the queue in %s was made by a newer release of "
+                      "wq (format %.10s)",
+                      e->target.name,
+                      (const char *)wq__reply_bytes(reply, 2).data);
+    freeReplyObject(reply);
+    return err;
+}
+
+static wq_err
+begin_session(struct wq__redis *e)
+{
+    uint64_t      id = 0;
+    const bool    random = wq__random(&id, sizeof id) == 0;
+    const int64_t session = (int64_t)(id >> 1);
+
+    if (!random || !session)
+        return wq_fail(WQ_EAWAY, "redis: the system has no random numbers");
+    const wq_err err = change_session(e, session, "begin");
+    if (!err)
+        atomic_store(&e->session, session);
+    return err;
+}
+
+/* The session has ended, or the shell has not heard of it: its keys are given
+ * back, and another one begins. */
+static wq_err
+replace_session(struct wq__redis *e, bool expired)
+{
+    const int64_t old = e->session;
+    wq_err        err = WQ_OK;
+
+    atomic_store(&e->unreported, true);
+    if (old)
+        err = wq__redis_release(e, old, expired, NULL, 0);
+    if (!err && old)
+        err = change_session(e, old, "end");
+    if (err)
+        return err;
+    atomic_store(&e->session, 0);
+    return begin_session(e);
+}
+
+/* *lost: a new session has begun. */
+static wq_err
+ensure_session(struct wq__redis *e, bool *lost)
+{
+    if (e->session && !atomic_load(&e->unreported))
+        return WQ_OK;
+    *lost = true;
+    return replace_session(e, false);
+}
+
+/* ---- batches -------------------------------------------------------------- */
+
+enum kind { SHORT, LONG, VIEW };
+
+static enum kind
+kind_of(const struct wq__redis *e, const struct wq__op *op)
+{
+    return wq__step_knows(e, op) ? SHORT : wq__view_knows(op) ? VIEW : LONG;
+}
+
+/* The end of the run of operations of one kind that begins with `op`. */
+static struct wq__op *
+end_of_run(const struct wq__redis *e, struct wq__op *op)
+{
+    const enum kind kind = kind_of(e, op);
+
+    do
+        op = op->next;
+    while (op && kind != VIEW && kind_of(e, op) == kind);
+    return op;
+}
+
+static wq_err
+run_some(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
+         enum kind kind, struct wq__pulse *pulse, bool *lost)
+{
+    enum wq__way way = WQ__WAY_LONG;
+    wq_err       err = WQ_OK;
+
+    if (kind == VIEW) {
+        /* what other sessions and deadlines have to do comes first */
+        err = run_some(e, NULL, NULL, SHORT, pulse, lost);
+        return err || *lost ? err : wq__view_run(e, ops);
+    }
+    if (kind == SHORT)
+        err = wq__step_run(e, ops, end, pulse, &way);
+    *lost = !err && way == WQ__WAY_LOST;
+    if (err || way != WQ__WAY_LONG)
+        return err;
+    return wq__redis_long_way(e, ops, end, pulse, lost);
+}
+
+/* Carry out from *at on. *lost: the session has ended, and *at has not
+ * happened. */
+static wq_err
+run_from(struct wq__redis *e, struct wq__op **at, struct wq__pulse *pulse,
+         bool *lost)
+{
+    if (!*at)
+        return run_some(e, NULL, NULL, SHORT, pulse, lost);
+    while (*at) {
+        struct wq__op *end = end_of_run(e, *at);
+        const wq_err err = run_some(e, *at, end, kind_of(e, *at), pulse, lost);
+        if (err || *lost)
+            return err;
+        *at = end;
+    }
+    return WQ_OK;
+}
+
+static wq_err
+fail_lease(const struct wq__redis *e)
+{
+    return wq_fail(WQ_EAWAY,
+                   "redis: %s takes longer for a call than the lease lasts",
+                   e->target.name);
+}
+
+static wq_err
+run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
+{
+    enum { TRIES = 4 }; /* a lease is longer than most calls */
+    struct wq__pulse out = {.next_ns = WQ_FOREVER};
+    struct wq__op   *at = batch;
+
+    for (int i = 0; i < TRIES; i++) {
+        bool   lost = false;
+        wq_err err = ensure_session(e, &out.session_lost);
+        if (!err)
+            err = run_from(e, &at, &out, &lost);
+        if (err) /* operations before it have happened */
+            return at != batch && err == WQ_EAWAY ? WQ_EIO : err;
+        if (!lost) {
+            atomic_store(&e->unreported, false);
+            atomic_store(&e->next_ns, out.next_ns);
+            *pulse = out;
+            return WQ_OK;
+        }
+        if (at != batch) /* what it got is lost, what it finished is done */
+            return wq_fail(WQ_EIO, "redis: the lease has ended in a batch");
+        out.session_lost = true;
+        err = replace_session(e, true);
+        if (err)
+            return err;
+        /* It is new, and the shell hears of it when this succeeds. */
+        atomic_store(&e->unreported, false);
+    }
+    return fail_lease(e);
+}
+
+static wq_err
+redis_run(struct wq__engine *base, struct wq__op *batch,
+          struct wq__pulse *pulse)
+{
+    struct wq__redis *e = engine_of(base);
+
+    wq__redis_wake_up(e);
+    const wq_err err = run(e, batch, pulse);
+    wq__redis_woke_up(e, err == WQ_OK);
+    return err;
+}
+
+static wq_err
+redis_reconcile(struct wq__engine *base, const struct wq__known *known,
+                size_t n, bool *lost)
+{
+    struct wq__redis *e = engine_of(base);
+    struct wq__pulse  unused = {.ready = 0};
+    struct wq__op    *none = NULL;
+    bool              replaced = false, ended = false;
+    wq_err            err = ensure_session(e, &replaced);
+
+    if (!err) /* does it live? */
+        err = run_from(e, &none, &unused, &ended);
+    if (!err && ended) {
+        replaced = true;
+        err = replace_session(e, true);
+    }
+    if (!err && !replaced)
+        err = wq__redis_release(e, e->session, false, known, n);
+    if (err)
+        return err;
+    atomic_store(&e->unreported, false);
+    *lost = replaced;
+    return WQ_OK;
+}
+
+/* ---- beside batches ------------------------------------------------------- */
+
+static wq_err
+renew(struct wq__redis *e)
+{
+    redisReply   *reply = NULL;
+    const int64_t session = atomic_load(&e->session);
+
+    if (!session || atomic_load(&e->unreported))
+        return WQ_ELOST;
+    put_session_call(e, &e->side_args, session, "renew");
+    const wq_err err =
+        call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);
+    if (err)
+        return err;
+    const bool lost = !wq__reply_is(reply, "OK");
+    freeReplyObject(reply);
+    /* Else it may be one that the shell has not heard of. */
+    return lost || atomic_load(&e->unreported) ||
+                   atomic_load(&e->session) != session
+               ? WQ_ELOST
+               : WQ_OK;
+}
+
+static wq_err
+redis_renew(struct wq__engine *base)
+{
+    struct wq__redis *e = engine_of(base);
+
+    wq__lock_take(&e->side_lock);
+    const wq_err err = renew(e);
+    wq__lock_release(&e->side_lock);
+    return err;
+}
+
+/* ---- life ----------------------------------------------------------------- */
+
+wq_err
+wq__redis_join(struct wq__redis *e)
+{
+    return begin_session(e);
+}
+
+/* The keys of the session become READY at once, without an expiry. If that
+ * fails, they do when the lease ends. */
+static void
+leave(struct wq__redis *e)
+{
+    struct wq__pulse unused = {.ready = 0};
+    enum wq__way     way;
+
+    if (wq__redis_release(e, e->session, false, NULL, 0))
+        return;
+    wq__redis_wake_up(e);
+    if (e->awake) /* a token for it is for another session */
+        (void)wq__step_run(e, NULL, NULL, &unused, &way);
+    wq__redis_woke_up(e, true);
+    (void)change_session(e, e->session, "end");
+}
+
+void
+wq__redis_free(struct wq__redis *e, bool forked)
+{
+    wq__redis_wait_fini(e, forked);
+    wq__wire_fini(&e->wire, forked);
+    wq__wire_fini(&e->side_wire, forked);
+    if (e->rows.store)
+        wq__rows_fini(&e->rows);
+    wq__txn_fini(&e->txn);
+    wq__args_fini(&e->args);
+    wq__args_fini(&e->side_args);
+    wq__target_fini(&e->target);
+    free(e->handed);
+    free(e);
+}
+
+static void
+redis_close(struct wq__engine *base, bool forked)
+{
+    struct wq__redis *e = engine_of(base);
+
+    if (!forked && e->session)
+        leave(e);
+    wq__redis_free(e, forked);
+}
+
+const struct wq__engine_ops wq__redis_ops = {
+    .name = "redis",
+    .run = redis_run,
+    .renew = redis_renew,
+    .reconcile = redis_reconcile,
+    .wait = wq__redis_wait,
+    .kick = wq__redis_kick,
+    .fd = wq__redis_fd,
+    .close = redis_close,
+};

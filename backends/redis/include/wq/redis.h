@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* redis.h: a queue in a Redis or Valkey server, for the machines of a network.
+ *
+ * A shared queue (wq.h, "Shared queues") that is kept in a server. Any number of
+ * processes of any number of machines may use it at the same time. A process
+ * that dies, hangs or cannot reach the server loses its keys after a lease, and
+ * others get them.
+ *
+ *     wq_queue *q;
+ *     wq_err err = wq_open("redis://queue.example.org/0?queue=pods", NULL, &q);
+ *     if (err)
+ *         die("%s", wq_last_error());
+ *
+ * wq_open() finds this library by its name; a program that is linked statically
+ * calls wq_register_scheme("redis", wq_open_redis) first. The URL is one of
+ *
+ *     redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?OPTION=VALUE[&...]]
+ *     rediss://...                      the same with TLS
+ *     redis+unix:///PATH[?OPTION=VALUE[&...]]
+ *
+ *   HOST        a name or an address; [::1] for IPv6. PORT: 6379. DB: 0
+ *   queue=NAME  letters, digits, '.', '_' and '-', at most 64; "default"
+ *   lease=DURATION (30s, 500ms), timeout=DURATION, max_expiries=N, user=NAME,
+ *   password_file=PATH, ca_file=PATH, cert_file=PATH, key_file=PATH, db=N
+ *               see wq_redis_options
+ *
+ * %XX stands for a byte in all parts. Prefer password_file, or the environment
+ * variable WQ_REDIS_PASSWORD, which is read if the URL and the options have
+ * none: other users of the machine can read the arguments of a program. No
+ * message of the library shows a password.
+ *
+ * The server. Redis 7.0 or Valkey 7.2, or later. It must not evict keys
+ * (maxmemory-policy noeviction, which is the default, or a volatile- one), and
+ * should keep what it has on disk: appendonly yes. Without that all keys are lost
+ * when it is restarted. All of a queue is in keys that begin with wq:{NAME}: .
+ *
+ * Link with -lwq-redis -lwq (pkg-config: wq-redis).
+ */
+#ifndef WQ_REDIS_H
+#define WQ_REDIS_H
+
+#include <wq/wq.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero means the default. */
+typedef struct wq_redis_options {
+    size_t      size;  /* sizeof(wq_redis_options) */
+    const char *queue; /* its name; NULL: "default" */
+    /* User and password; NULL: of the URL, else "default" and WQ_REDIS_PASSWORD
+     * of the environment, else none. */
+    const char *user;
+    const char *password;
+    const char *password_file; /* its first line is the password */
+    /* With TLS: whom to trust, NULL: the system's authorities; and the own
+     * certificate and its key, for servers that ask for one. PEM. */
+    const char *ca_file;
+    const char *cert_file;
+    const char *key_file;
+    /* A process that has not renewed its holds for this long loses them. A
+     * thread, wq-lease, renews them after a third of it. 30 s. */
+    int64_t lease_ns;
+    /* How long to wait for a connection and for each reply, at most; then
+     * WQ_EAWAY or WQ_EIO. 5 s, but not more than a quarter of lease_ns. */
+    int64_t timeout_ns;
+    /* A key becomes DEAD when so many processes in a row have died, or lost it,
+     * while they held it. 0: 5. UINT_MAX: never. */
+    unsigned max_expiries;
+    bool     manual_renew; /* no thread; the program calls wq_renew() */
+    /* Called by wq_redis_open() with a sentence for each setting of the server
+     * that may lose keys. NULL: no warnings. */
+    void (*on_warning)(void *ctx, const char *text);
+    void *warning_ctx;
+} wq_redis_options;
+#define WQ_REDIS_OPTIONS(...)                                                  \
+    (&(wq_redis_options){.size = sizeof(wq_redis_options), __VA_ARGS__})
+
+/* Open a queue in the server at `url`. `options` and `config` may be NULL; an
+ * option that is in the URL, too, must not be in both. Takes over
+ * config->limiter, as wq_create() does. The limiter is applied by all processes
+ * that use the queue, each its own; failures and buckets are counted once for
+ * all, in the server: give all of them the same limiter.
+ *
+ * Returns WQ_OK;
+ *   WQ_EINVAL     a bad URL or option; the server refuses the user, the password
+ *                 or the database; its certificate is not trusted; it evicts
+ *                 keys;
+ *   WQ_EVERSION   the queue was made by a newer release: it is unchanged;
+ *   WQ_ENOTSUP    what wq.h says of shared queues; the server is too old;
+ *   WQ_EAWAY      it cannot be reached, is loading its data, or is a replica;
+ *   WQ_ENOMEM.
+ * wq_last_error() says more.
+ * Threads: any.  Blocks: for the server, at most timeout_ns for each exchange,
+ * and for the resolver.  Since: 0.1.  [S-15 S-16 S-17 S-18]
+ */
+WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
+                                         const wq_redis_options *options,
+                                         const wq_config        *config,
+                                         wq_queue              **out);
+
+/* The wq_opener of "redis:" and "rediss:" URLs, for wq_register_scheme().
+ * wq_open() calls it by itself if the program is not linked with this library,
+ * but finds it. Since: 0.1.
+ */
+WQ_API wq_err wq_open_redis(const char *url, const wq_config *config,
+                            wq_queue **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

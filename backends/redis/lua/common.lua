@@ -1,0 +1,187 @@
+-- SPDX-License-Identifier: MIT
+-- common.lua: how are the keys of a queue laid out? Begins every script.
+--
+-- Item bytes and records are arguments and values only, never part of a name or
+-- of a script. A record (record.c) is
+--
+--   state B, flags H, priority i4, seq I7, since 8     READY, DIRTY; DEAD
+--   priority i4, fence I7, session 8, since 8          HELD
+--   at 8, arrival I7, priority i4                      WAITING, COOLDOWN
+--   4 times 8                                          THROTTLED
+--   failures I4, failed at 8, expiries I4              FAILS
+--   tokens 8, written at 8                             BUCKET
+--
+-- with the parts that its state (1 READY, 2 HELD, 3 neither, 4 DEAD) and flags
+-- name, big-endian. Times are in nanoseconds; scores in microseconds, which a
+-- double holds exactly, and the rest is part of the member.
+local K, R, D, H, S = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local M, I, X, U = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local call, pack, unpk = redis.call, struct.pack, struct.unpack
+local sub, band, floor = string.sub, bit.band, math.floor
+local DIRTY, BACKOFF, COVERS, DEBOUNCED, WAITING = 1, 2, 4, 8, 16
+local COOLDOWN, THROTTLED, FAILS, BUCKET = 32, 64, 128, 256
+local ZERO8 = '\0\0\0\0\0\0\0\0'
+
+-- The time: of the server, or given by a client whose clock is a fake one.
+local us, rest, now8
+local function read_time(given8)
+  if given8 ~= '' then
+    local hi, lo = unpk('>i4I4', given8)
+    local t = hi % 1000 * 4294967296 + lo
+    us, rest, now8 = floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000, given8
+    return
+  end
+  local t = call('TIME')
+  us, rest = t[1] * 1000000 + t[2], 0
+  local l = us % 16777216 * 1000
+  now8 = pack('>I5I3', floor(us / 16777216) * 1000 + floor(l / 16777216), l % 16777216)
+end
+
+-- Microseconds, and the rest in nanoseconds, of a time in a record.
+local function split8(rec, at)
+  local hi, lo = unpk('>i4I4', rec, at)
+  local t = hi % 1000 * 4294967296 + lo
+  return floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000
+end
+
+-- A session that has ended is not there, or its time is over.
+local function lives(sid)
+  local till = call('ZSCORE', S, sid)
+  return till and tonumber(till) > us
+end
+
+-- Numbers that only grow: places, fences, arrivals. They are never below the
+-- time, so that a server that lost its data does not hand out old fences.
+local last
+local function number()
+  if not last then
+    last = tonumber(call('HGET', M, 'n') or 0)
+    if last < us and us < 4503599627370496 then last = us end
+  end
+  last = last + 1
+  return last
+end
+
+-- A server whose memory is full refuses a script at its first write, if that may
+-- need memory; scripts that must run even then write this first. Gets and
+-- finishes begin with a ZREM of their own.
+local function insist()
+  call('ZREM', I, '')
+end
+
+-- Many arguments in commands of a thousand, an even number.
+local function many(command, key, list)
+  for i = 1, #list, 1000 do
+    call(command, key, unpack(list, i, math.min(i + 999, #list)))
+  end
+end
+
+local zrem = {[R] = {}, [D] = {}, [H] = {}, [X] = {}, [U] = {}}
+local zadd = {[R] = {}, [D] = {}, [H] = {}, [X] = {}, [U] = {}}
+local dirty, idle, cool = 0, 0, 0
+
+local function enter(list, adds, score, member)
+  if adds then list[#list + 1] = score end
+  list[#list + 1] = member
+end
+
+-- The places of a record in the sorted sets.
+local function index(key, rec, lists, adds)
+  local st, fl, prio, seq = unpk('>BHi4I7', rec)
+  local at, n = 23, adds and 1 or -1
+  if st == 1 then
+    enter(lists[R], adds, -prio, pack('>I7', seq) .. key)
+  elseif st == 2 then
+    at = 50
+    enter(lists[H], adds, 0, sub(rec, 34, 41) .. key)
+    if band(fl, DIRTY) ~= 0 then dirty = dirty + n end
+  elseif st == 4 then
+    enter(lists[X], adds, seq, key)
+  elseif band(fl, WAITING + COOLDOWN) == 0 then
+    idle = idle + n
+  end
+  if fl < WAITING then return end
+  if band(fl, WAITING + COOLDOWN) ~= 0 then
+    local u, r = split8(rec, at)
+    enter(lists[D], adds, u, pack('>H', r) .. sub(rec, at + 8, at + 14) .. key)
+    if band(fl, COOLDOWN) ~= 0 then cool = cool + n end
+    at = at + 19
+  end
+  if band(fl, BUCKET) ~= 0 then
+    if band(fl, THROTTLED) ~= 0 then at = at + 32 end
+    if band(fl, FAILS) ~= 0 then at = at + 16 end
+    local u = split8(rec, at + 8)
+    enter(lists[U], adds, u, key)
+  end
+end
+
+-- Records that change: key, before, after ('' for none).
+local hset, hdel = {}, {}
+local function change(key, before, after)
+  if before ~= '' then index(key, before, zrem, false) end
+  if after ~= '' then
+    index(key, after, zadd, true)
+    hset[#hset + 1] = key
+    hset[#hset + 1] = after
+  else
+    hdel[#hdel + 1] = key
+  end
+end
+
+local function flush()
+  for set, list in pairs(zrem) do
+    if #list > 0 then many('ZREM', set, list) zrem[set] = {} end
+  end
+  for set, list in pairs(zadd) do
+    if #list > 0 then many('ZADD', set, list) zadd[set] = {} end
+  end
+  if #hdel > 0 then many('HDEL', K, hdel) hdel = {} end
+  if #hset > 0 then many('HSET', K, hset) hset = {} end
+  if dirty ~= 0 then call('HINCRBY', M, 'dirty', dirty) dirty = 0 end
+  if idle ~= 0 then call('HINCRBY', M, 'idle', idle) idle = 0 end
+  if cool ~= 0 then call('HINCRBY', M, 'cool', cool) cool = 0 end
+  if last then call('HSET', M, 'n', last) end
+end
+
+-- The earliest deadline: microseconds, and the rest; nil: there is none.
+local function first_due()
+  local head = call('ZRANGE', D, 0, 0, 'WITHSCORES')
+  if not head[1] then return nil end
+  return tonumber(head[2]), (unpk('>H', head[1]))
+end
+
+-- The list on which a session sleeps.
+local function bed(sid)
+  return I .. ':' .. string.format('%08x%08x', unpk('>I4I4', sid))
+end
+
+-- Wake up to `n` other sessions, those that sleep longest. A list that nobody
+-- reads any more goes away by itself.
+local function wake(n, sid)
+  if n <= 0 then return end
+  for _, id in ipairs(call('ZRANGE', I, 0, n < 32 and n or 32)) do
+    if id ~= sid and n > 0 then
+      n = n - 1
+      call('ZREM', I, id)
+      call('RPUSH', bed(id), '1')
+      call('PEXPIRE', bed(id), 60000)
+    end
+  end
+end
+
+-- What the shell must know after a batch. `made`: keys that became READY; `was`:
+-- the earliest deadline before. `awake`: the session may be among the sleeping
+-- ones, and is not asleep; if it was woken, but not for this batch, another one
+-- must look.
+local function pulse(sid, made, was, awake)
+  local ready, held = call('ZCARD', R), call('ZCARD', H)
+  local due, due_rest = first_due()
+  local ends, other = call('ZRANGE', S, 0, 1, 'WITHSCORES'), nil
+  if ends[1] and ends[1] ~= sid then other = ends[2] else other = ends[4] end
+  if awake and call('ZREM', I, sid) == 0 then made = made + 1 end
+  if made > ready then made = ready end
+  if made == 0 and due and (not was or due < was) then made = 1 end
+  wake(made, sid)
+  return {ready, held, tonumber(call('HGET', M, 'dirty') or 0), due or '',
+          due_rest or 0, other and tonumber(other) or ''}
+end

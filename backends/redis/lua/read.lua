@@ -1,0 +1,70 @@
+-- read.lua: what the core in the client needs to decide about a batch.
+--
+--   session, time, numbers to reserve, READY keys wanted, 1: buckets wanted,
+--   whose holds ('' nobody's, 1 those of a session that has ended, else a session
+--   and the key after which to begin), then keys
+--   → 'OK', time, last number, last reserved one, counts, bucket of all keys, due
+--     keys and records, READY ones, whose holds, these, those of the keys, those of
+--     own buckets that were used longest ago, pulse; or 'LOST'
+local sid = ARGV[1]
+read_time(ARGV[2])
+if sid ~= '' and not lives(sid) then return {'LOST', now8} end
+
+local function with_records(keys)
+  local out = {}
+  for i = 1, #keys, 1000 do
+    local recs = call('HMGET', K, unpack(keys, i, math.min(i + 999, #keys)))
+    for j, rec in ipairs(recs) do
+      out[#out + 1] = keys[i + j - 1]
+      out[#out + 1] = rec or ''
+    end
+  end
+  return out
+end
+local function keys_of(members, from)
+  for i, member in ipairs(members) do members[i] = sub(member, from) end
+  return members
+end
+
+local due, due_rest = first_due()
+local meta = call('HMGET', M, 'dirty', 'idle', 'cool', 'bucket')
+local counts = {call('ZCARD', R), call('ZCARD', H), tonumber(meta[1] or 0),
+                call('ZCARD', D) - (meta[3] or 0), call('ZCARD', X),
+                call('HLEN', K) - (meta[2] or 0), due or '', due_rest or 0}
+local passed = {}
+if due and due <= us then
+  passed = with_records(keys_of(call('ZRANGEBYSCORE', D, '-inf', us, 'LIMIT', 0, 200), 10))
+end
+local ready = with_records(keys_of(call('ZRANGE', R, 0, ARGV[4] - 1), 8))
+local used = {}
+if ARGV[5] == '1' then used = with_records(call('ZRANGE', U, 0, 1)) end
+
+-- A session that has ended is ended for good before its first key is given back.
+local ended, from, holds = '', '', {}
+if ARGV[6] == '1' then
+  local oldest = call('ZRANGE', S, 0, 0, 'WITHSCORES')
+  if oldest[1] and tonumber(oldest[2]) <= us then
+    ended, from = oldest[1], '[' .. oldest[1]
+    call('ZADD', S, -9007199254740992, ended)
+  end
+elseif ARGV[6] ~= '' then
+  ended, from = sub(ARGV[6], 1, 8), (#ARGV[6] > 8 and '(' or '[') .. ARGV[6]
+end
+if ended ~= '' then
+  local keys = {}
+  for i, member in ipairs(call('ZRANGEBYLEX', H, from, '+', 'LIMIT', 0, 256)) do
+    if sub(member, 1, 8) ~= ended then break end
+    keys[i] = sub(member, 9)
+  end
+  holds = with_records(keys)
+end
+local named = {}
+for i = 7, #ARGV do named[#named + 1] = ARGV[i] end
+-- Numbers for what the core may give out: more for each key that it may move.
+insist()
+number()
+local base = last - 1
+last = base + tonumber(ARGV[3]) + 2 * (#passed + #holds)
+call('HSET', M, 'n', last)
+return {'OK', now8, base, last, counts, meta[4] or '', passed, ready, ended, holds,
+        with_records(named), used, pulse(sid, 0, due, false)}

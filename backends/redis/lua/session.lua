@@ -1,0 +1,36 @@
+-- session.lua: a session begins, goes on, sleeps, or ends.
+--
+--   session, time, 'begin' | 'renew' | 'end', lease in microseconds
+--   → 'OK' or 'LOST', time
+--   session, time, 'sleep' | 'watch', earliest deadline that it knows in
+--   microseconds or ''
+--   → 'OK', or 'NEWS': it must look, and (sleep) does not count as asleep
+local sid = ARGV[1]
+read_time(ARGV[2])
+if ARGV[3] == 'end' then
+  call('ZREM', S, sid)
+  call('ZREM', I, sid)
+  call('DEL', bed(sid))
+  return {'OK', now8}
+end
+if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
+  local due = first_due()
+  local news = not lives(sid) or call('ZCARD', R) > 0 or
+               due and (ARGV[4] == '' or due < tonumber(ARGV[4]))
+  if not news or ARGV[3] == 'watch' then call('ZADD', I, 'NX', us, sid) end
+  return {news and 'NEWS' or 'OK', now8}
+end
+if ARGV[3] == 'renew' then
+  if not lives(sid) then return {'LOST', now8} end
+  insist()
+end
+if ARGV[3] == 'begin' then
+  local version = call('HGET', M, 'version')
+  if not version then
+    call('HSET', M, 'version', '1')
+  elseif tonumber(version) > 1 then
+    return {'NEWER', now8, version}
+  end
+end
+call('ZADD', S, us + tonumber(ARGV[4]), sid)
+return {'OK', now8}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* open.c: can this queue be opened in this server?
+ *
+ * What the server says of itself (INFO) is checked before anything is written:
+ * settings that lose keys are refused, or reported, with the line to put into
+ * its configuration. A user who may not run INFO is not kept from anything.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <wq/limiter.h>
+
+#include "config/config.h"
+#include "config/read.h"
+#include "core/mem.h"
+#include "error/error.h"
+#include "shared/shared.h"
+#include "store.h"
+
+#define DEFAULT_LEASE_NS WQ_SECONDS(30)
+#define DEFAULT_TIMEOUT_NS WQ_SECONDS(5)
+#define SHORTEST_LEASE_NS WQ_MS(10)
+enum { DEFAULT_EXPIRIES = 5, NAME_MAX_BYTES = 64, OLDEST = 7 };
+
+/* ---- options -------------------------------------------------------------- */
+
+static bool
+is_name(const char *name)
+{
+    size_t n = 0;
+
+    while (name[n] &&
+           (isalnum((unsigned char)name[n]) || strchr("._-", name[n])))
+        n++;
+    return n > 0 && n <= NAME_MAX_BYTES && !name[n];
+}
+
+static wq_err
+check_options(const wq_redis_options *o)
+{
+    if (o->lease_ns < 0 || o->timeout_ns < 0)
+        return wq_fail(WQ_EINVAL, "wq_redis_options.%s is negative",
+                       o->lease_ns < 0 ? "lease_ns" : "timeout_ns");
+    if (o->lease_ns && o->lease_ns < SHORTEST_LEASE_NS)
+        return wq_fail(WQ_EINVAL, "redis: a lease must be 10ms or longer");
+    if (o->queue && !is_name(o->queue))
+        return wq_fail(WQ_EINVAL,
+                       "redis: the queue is '%.80s'; its name has 1 to %d "
+                       "letters, digits, '.', '_' and '-'",
+                       o->queue, NAME_MAX_BYTES);
+    if (o->password && o->password_file)
+        return wq_fail(WQ_EINVAL,
+                       "redis: both a password and a password_file are given");
+    if (!o->cert_file != !o->key_file)
+        return wq_fail(WQ_EINVAL, "redis: %s is given without %s",
+                       o->cert_file ? "cert_file" : "key_file",
+                       o->cert_file ? "key_file" : "cert_file");
+    return WQ_OK;
+}
+
+static void
+fill_in_defaults(wq_redis_options *o)
+{
+    if (!o->queue)
+        o->queue = "default";
+    if (!o->lease_ns)
+        o->lease_ns = DEFAULT_LEASE_NS;
+    if (!o->timeout_ns)
+        o->timeout_ns = DEFAULT_TIMEOUT_NS < o->lease_ns / 4
+                            ? DEFAULT_TIMEOUT_NS
+                            : o->lease_ns / 4;
+    if (!o->max_expiries)
+        o->max_expiries = DEFAULT_EXPIRIES;
+}
+
+static wq_err
+copy_if(char **to, const char *text)
+{
+    if (!text)
+        return WQ_OK;
+    free(*to);
+    *to = strdup(text);
+    return *to ? WQ_OK : wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
+}
+
+/* The first line of the file. */
+static wq_err
+read_password_file(struct wq__target *t, const char *path)
+{
+    FILE  *file = fopen(path, "re");
+    char  *line = NULL;
+    size_t cap = 0;
+
+    if (!file)
+        return wq_fail(WQ_EINVAL, "redis: cannot read password_file '%s': %s",
+                       path, strerror(errno));
+    const ssize_t len = getline(&line, &cap, file);
+    (void)fclose(file);
+    if (len <= 0) {
+        free(line);
+        return wq_fail(WQ_EINVAL, "redis: password_file '%s' is empty", path);
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    free(t->password);
+    t->password = line;
+    return WQ_OK;
+}
+
+static wq_err
+fill_in_target(struct wq__target *t, const wq_redis_options *o)
+{
+    wq_err err = copy_if(&t->user, o->user);
+
+    if (!err && t->password && o->password_file)
+        err = wq_fail(WQ_EINVAL,
+                      "redis: the URL has a password, and a password_file");
+    if (!err)
+        err = copy_if(&t->password, o->password);
+    if (!err && o->password_file)
+        err = read_password_file(t, o->password_file);
+    if (!err && !t->password)
+        err = copy_if(&t->password, getenv("WQ_REDIS_PASSWORD"));
+    if (!err)
+        err = copy_if(&t->ca_file, o->ca_file);
+    if (!err)
+        err = copy_if(&t->cert_file, o->cert_file);
+    if (!err)
+        err = copy_if(&t->key_file, o->key_file);
+    if (!err && !t->tls && (t->ca_file || t->cert_file))
+        err = wq_fail(WQ_EINVAL,
+                      "redis: %s is given, but the URL is not rediss://",
+                      t->ca_file ? "ca_file" : "cert_file");
+    t->timeout_ns = o->timeout_ns;
+    return err;
+}
+
+/* ---- the server ----------------------------------------------------------- */
+
+/* The value of a line "name:value\r\n" of INFO; "": there is none. */
+static void
+find_info(const char *info, const char *name, char *out, size_t size)
+{
+    const size_t len = strlen(name);
+
+    *out = '\0';
+    for (const char *at = info; at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, name, len) == 0 && at[len] == ':') {
+            (void)snprintf(out, size, "%.*s",
+                           (int)strcspn(at + len + 1, "\r\n"), at + len + 1);
+            return;
+        }
+    }
+}
+
+__attribute__((format(printf, 2, 3))) static void
+warn(const wq_redis_options *o, const char *format, ...)
+{
+    char    text[400];
+    va_list args;
+
+    if (!o->on_warning)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    o->on_warning(o->warning_ctx, text);
+}
+
+static wq_err
+check_info(const struct wq__target *t, const wq_redis_options *o,
+           const char *info)
+{
+    char version[32], role[16], policy[32], most[32], aof[8], host[128],
+        saves[32];
+
+    find_info(info, "redis_version", version, sizeof version);
+    find_info(info, "role", role, sizeof role);
+    find_info(info, "master_host", host, sizeof host);
+    find_info(info, "maxmemory_policy", policy, sizeof policy);
+    find_info(info, "maxmemory", most, sizeof most);
+    find_info(info, "aof_enabled", aof, sizeof aof);
+    find_info(info, "rdb_last_save_time", saves, sizeof saves);
+    if (*version && atoi(version) < OLDEST)
+        return wq_fail(WQ_ENOTSUP,
+                       "redis: %s is release %s; 7.0 or later is needed",
+                       t->name, version);
+    if (strcmp(role, "slave") == 0)
+        return wq_fail(WQ_EAWAY,
+                       "redis: %s is a replica, which is read-only: connect to "
+                       "its primary, %s",
+                       t->name, host);
+    if (strncmp(policy, "allkeys", 7) == 0)
+        return wq_fail(WQ_EINVAL,
+                       "redis: %s evicts keys when its memory is full: put "
+                       "'maxmemory-policy noeviction' into its configuration",
+                       t->name);
+    if (strcmp(aof, "0") == 0)
+        warn(o,
+             "redis: %s loses what it was told last, or all, when it is "
+             "restarted: put 'appendonly yes' into its configuration",
+             t->name);
+    return WQ_OK;
+}
+
+/* INFO says it, if the user may know. */
+static wq_err
+check_server(struct wq__redis *e, const wq_redis_options *o)
+{
+    const struct wq__arg args[] = {{"INFO", 4}, {"everything", 10}};
+    redisReply          *reply = NULL;
+    wq_err               err = wq__wire_call(&e->wire, args, 2, &reply);
+
+    if (err)
+        return err == WQ_EIO ? WQ_EAWAY : err;
+    if (wq__reply_is_error(reply, "LOADING"))
+        err = wq_fail(WQ_EAWAY, "redis: %s is loading its data into memory",
+                      e->target.name);
+    else if (wq__reply_is_error(reply, NULL))
+        warn(o, "redis: %s does not say how it is configured: %.100s",
+             e->target.name, reply->str);
+    else if (reply->type == REDIS_REPLY_STRING)
+        err = check_info(&e->target, o, reply->str);
+    freeReplyObject(reply);
+    return err;
+}
+
+/* ---- opening -------------------------------------------------------------- */
+
+static wq_err
+make_engine(struct wq__redis *e, const wq_redis_options *o,
+            const struct wq__terms *terms, wq_clock *clock)
+{
+    struct wq__terms own = *terms;
+
+    own.max_expiries = o->max_expiries == UINT_MAX ? 0 : o->max_expiries;
+    e->base.ops = &wq__redis_ops;
+    e->base.lease_ns = o->lease_ns;
+    wq__rows_init(&e->rows, &wq__redis_rows, &own);
+    wq__redis_clock_init(&e->clock);
+    e->own_clock =
+        !clock || clock == wq_clock_monotonic() || clock == wq_clock_boottime();
+    e->base.clock = e->own_clock ? &e->clock.base : clock;
+    wq__names_init(&e->names, o->queue);
+    wq__wire_init(&e->wire, &e->target);
+    wq__wire_init(&e->side_wire, &e->target);
+    wq__wire_init(&e->wait_wire, &e->target);
+    wq__lock_init(&e->side_lock);
+    return wq__redis_wait_init(e);
+}
+
+static wq_err
+open_engine(const char *url, wq_redis_options *o, const struct wq__terms *terms,
+            wq_clock *clock, struct wq__redis **out)
+{
+    struct wq__redis *e = calloc(1, sizeof *e);
+    char             *copy = NULL;
+
+    if (!e)
+        return wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
+    wq_err err = wq__redis_read_url(url, &e->target, o, &copy);
+    if (!err)
+        err = check_options(o);
+    if (!err) {
+        fill_in_defaults(o);
+        err = fill_in_target(&e->target, o);
+    }
+    if (!err)
+        err = make_engine(e, o, terms, clock);
+    if (!err)
+        err = check_server(e, o);
+    if (!err)
+        err = wq__redis_join(e);
+    free(copy);
+    if (err)
+        wq__redis_free(e, false);
+    else
+        *out = e;
+    return err;
+}
+
+static wq_err
+open_queue(const char *url, const wq_redis_options *options,
+           const wq_config *config, wq_queue **out)
+{
+    wq_redis_options  o = {.size = sizeof o};
+    struct wq__config checked;
+    struct wq__terms  terms;
+    struct wq__redis *e = NULL;
+    wq_err            err = WQ_OK;
+
+    if (!url || !out)
+        return wq_fail(WQ_EINVAL, "wq_redis_open: %s is NULL",
+                       url ? "out" : "the URL");
+    if (options)
+        err = wq__read_sized(options, "wq_redis_options", NULL, sizeof o, &o);
+    if (!err)
+        err = wq__config_read(config, &checked);
+    if (!err)
+        err = wq__shared_check(&checked.user, &terms);
+    if (!err)
+        err = open_engine(url, &o, &terms, checked.user.clock, &e);
+    if (err || !e)
+        return err;
+    const struct wq__shared_options shell = {.config = &checked.user,
+                                             .manual_renew = o.manual_renew};
+    err = wq__shared_create(&e->base, &shell, out);
+    if (err)
+        e->base.ops->close(&e->base, false);
+    return err;
+}
+
+wq_err
+wq_redis_open(const char *url, const wq_redis_options *options,
+              const wq_config *config, wq_queue **out)
+{
+    const wq_err err = open_queue(url, options, config, out);
+
+    /* The engine applies its description. */
+    wq_limiter_destroy(wq__config_limiter(config));
+    return err;
+}
+
+wq_err
+wq_open_redis(const char *url, const wq_config *config, wq_queue **out)
+{
+    return wq_redis_open(url, NULL, config, out);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.c: a connection to the server; see wire.h. */
+#include "wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "error/error.h"
+#include "limit/draw.h"
+#include "port/random.h"
+#include "port/time.h"
+
+#define FIRST_WAIT_NS WQ_MS(10)
+#define LONGEST_WAIT_NS WQ_SECONDS(1)
+enum { READ_BYTES = 16384 };
+
+/* ---- life ----------------------------------------------------------------- */
+
+void
+wq__wire_init(struct wq__wire *w, struct wq__target *target)
+{
+    *w = (struct wq__wire){.target = target, .fd = -1};
+    (void)wq__random(&w->random, sizeof w->random);
+}
+
+void
+wq__wire_close(struct wq__wire *w, bool forked)
+{
+    if (w->ssl)
+        wq__tls_end(w, forked);
+    if (w->fd >= 0)
+        (void)close(w->fd);
+    if (w->reader)
+        redisReaderFree(w->reader);
+    w->fd = -1;
+    w->reader = NULL;
+    w->out_len = 0;
+    w->touched = w->no_memory = false;
+}
+
+void
+wq__wire_fini(struct wq__wire *w, bool forked)
+{
+    if (!w->target)
+        return;
+    wq__wire_close(w, forked);
+    free(w->out);
+    w->out = NULL;
+}
+
+/* Passwords do not stay in memory that is free. */
+static void
+wipe(char *text)
+{
+    if (!text)
+        return;
+    for (volatile char *at = text; *at; at++)
+        *at = '\0';
+    free(text);
+}
+
+void
+wq__target_fini(struct wq__target *t)
+{
+    wq__tls_free_context(t);
+    free(t->host);
+    free(t->port);
+    free(t->path);
+    free(t->user);
+    wipe(t->password);
+    free(t->ca_file);
+    free(t->cert_file);
+    free(t->key_file);
+}
+
+bool
+wq__reply_is_error(const redisReply *reply, const char *word)
+{
+    return reply->type == REDIS_REPLY_ERROR &&
+           (!word || strncmp(reply->str, word, strlen(word)) == 0);
+}
+
+/* ---- the socket ----------------------------------------------------------- */
+
+bool
+wq__wire_await(int fd, short events, int64_t deadline_ns)
+{
+    for (;;) {
+        const int64_t left_ns = deadline_ns - wq__time_now();
+        struct pollfd p = {.fd = fd, .events = events};
+
+        if (left_ns <= 0)
+            return false;
+        const int n = poll(&p, 1, (int)((left_ns + 999999) / 1000000));
+        if (n > 0)
+            return true;
+        if (n < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+static wq_err
+fail_to_connect(const struct wq__wire *w, int cause)
+{
+    return wq_fail(WQ_EAWAY, "redis: cannot connect to %s: %s", w->target->name,
+                   strerror(cause));
+}
+
+/* 0, or errno. */
+static int
+connect_socket(int fd, const struct sockaddr *addr, socklen_t len,
+               int64_t deadline_ns)
+{
+    int       cause = 0;
+    socklen_t size = sizeof cause;
+
+    if (connect(fd, addr, len) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        return errno;
+    if (!wq__wire_await(fd, POLLOUT, deadline_ns))
+        return ETIMEDOUT;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &size))
+        return errno;
+    return cause;
+}
+
+static int
+open_socket(int family)
+{
+    return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static wq_err
+connect_unix(struct wq__wire *w, int64_t deadline_ns)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    const size_t       len = strlen(w->target->path);
+
+    if (len >= sizeof addr.sun_path)
+        return wq_fail(WQ_EINVAL,
+                       "redis: the path of the socket has %zu bytes; at most "
+                       "%zu are allowed",
+                       len, sizeof addr.sun_path - 1);
+    memcpy(addr.sun_path, w->target->path, len);
+    w->fd = open_socket(AF_UNIX);
+    if (w->fd < 0)
+        return fail_to_connect(w, errno);
+    const int cause = connect_socket(w->fd, (const struct sockaddr *)&addr,
+                                     sizeof addr, deadline_ns);
+    return cause ? fail_to_connect(w, cause) : WQ_OK;
+}
+
+/* Small commands leave at once; a peer that is gone is noticed in a minute. */
+static void
+set_up_tcp(int fd)
+{
+    const int on = 1, idle = 30, step = 10, count = 3;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &step, sizeof step);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+/* Each address of the host in turn. */
+static wq_err
+connect_tcp(struct wq__wire *w, int64_t deadline_ns)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM};
+    struct addrinfo      *list = NULL;
+    int                   cause = EHOSTUNREACH;
+    const int             code =
+        getaddrinfo(w->target->host, w->target->port, &hints, &list);
+
+    if (code)
+        return wq_fail(WQ_EAWAY, "redis: cannot find the host of %s: %s",
+                       w->target->name, gai_strerror(code));
+    for (const struct addrinfo *a = list; a && cause; a = a->ai_next) {
+        if (w->fd >= 0)
+            (void)close(w->fd);
+        w->fd = open_socket(a->ai_family);
+        cause = w->fd < 0 ? errno
+                          : connect_socket(w->fd, a->ai_addr, a->ai_addrlen,
+                                           deadline_ns);
+    }
+    freeaddrinfo(list);
+    if (cause)
+        return fail_to_connect(w, cause);
+    set_up_tcp(w->fd);
+    return WQ_OK;
+}
+
+/* ---- bytes ---------------------------------------------------------------- */
+
+static long
+write_some(struct wq__wire *w, const void *data, size_t len, short *wants)
+{
+    *wants = POLLOUT;
+    return w->ssl ? wq__tls_write(w, data, len, wants)
+                  : send(w->fd, data, len, MSG_NOSIGNAL);
+}
+
+static long
+read_some(struct wq__wire *w, void *data, size_t len, short *wants)
+{
+    *wants = POLLIN;
+    return w->ssl ? wq__tls_read(w, data, len, wants)
+                  : recv(w->fd, data, len, 0);
+}
+
+static bool
+is_temporary(int cause)
+{
+    return cause == EAGAIN || cause == EINTR;
+}
+
+/* The connection is of no use any more. */
+static wq_err
+give_up(struct wq__wire *w, wq_err err, const char *what)
+{
+    wq__wire_close(w, false);
+    return wq_fail(err, "redis: %s: %s", w->target->name, what);
+}
+
+static char *
+reserve(struct wq__wire *w, size_t len)
+{
+    if (w->out_cap - w->out_len < len) {
+        const size_t cap = (w->out_len + len) * 2;
+        char        *out = realloc(w->out, cap);
+        if (!out) {
+            w->no_memory = true;
+            return NULL;
+        }
+        w->out = out;
+        w->out_cap = cap;
+    }
+    return w->out + w->out_len;
+}
+
+static void
+append_header(struct wq__wire *w, char kind, size_t n)
+{
+    enum { LONGEST = 32 };
+    char *at = reserve(w, LONGEST);
+
+    if (at)
+        w->out_len += (size_t)snprintf(at, LONGEST, "%c%zu\r\n", kind, n);
+}
+
+void
+wq__wire_add(struct wq__wire *w, const struct wq__arg *args, size_t n)
+{
+    append_header(w, '*', n);
+    for (size_t i = 0; i < n; i++) {
+        append_header(w, '$', args[i].len);
+        char *at = reserve(w, args[i].len + 2);
+        if (!at)
+            return;
+        if (args[i].len)
+            memcpy(at, args[i].data, args[i].len);
+        memcpy(at + args[i].len, "\r\n", 2);
+        w->out_len += args[i].len + 2;
+    }
+}
+
+void
+wq__wire_add_words(struct wq__wire *w, const char *const *words, size_t n)
+{
+    enum { MOST = 8 };
+    struct wq__arg args[MOST];
+
+    for (size_t i = 0; i < n && i < MOST; i++)
+        args[i] = (struct wq__arg){words[i], strlen(words[i])};
+    wq__wire_add(w, args, n < MOST ? n : MOST);
+}
+
+wq_err
+wq__wire_send(struct wq__wire *w)
+{
+    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
+    size_t        sent = 0;
+    short         wants;
+
+    if (w->no_memory) {
+        w->out_len = 0;
+        w->no_memory = false;
+        return WQ_ENOMEM;
+    }
+    while (sent < w->out_len) {
+        const long n = write_some(w, w->out + sent, w->out_len - sent, &wants);
+        if (n > 0) {
+            sent += (size_t)n;
+            w->touched = true;
+            continue;
+        }
+        const wq_err err = w->touched ? WQ_EIO : WQ_EAWAY;
+        if (!is_temporary(errno))
+            return give_up(w, err, strerror(errno));
+        if (!wq__wire_await(w->fd, wants, deadline_ns))
+            return give_up(w, err, "the server takes no more commands");
+    }
+    w->out_len = 0;
+    return WQ_OK;
+}
+
+/* Read what is there. */
+static wq_err
+feed(struct wq__wire *w, bool *empty)
+{
+    char       bytes[READ_BYTES];
+    short      wants;
+    const long n = read_some(w, bytes, sizeof bytes, &wants);
+
+    *empty = n < 0 && is_temporary(errno);
+    if (*empty)
+        return WQ_OK;
+    if (n <= 0)
+        return give_up(w, WQ_EIO,
+                       n ? strerror(errno)
+                         : "the server closed the connection");
+    return redisReaderFeed(w->reader, bytes, (size_t)n) == REDIS_OK
+               ? WQ_OK
+               : give_up(w, WQ_EIO, w->reader->errstr);
+}
+
+static wq_err
+parse(struct wq__wire *w, redisReply **out)
+{
+    void *reply = NULL;
+
+    if (redisReaderGetReply(w->reader, &reply) != REDIS_OK)
+        return give_up(w, WQ_EIO, w->reader->errstr);
+    *out = reply;
+    return WQ_OK;
+}
+
+wq_err
+wq__wire_poll(struct wq__wire *w, redisReply **out)
+{
+    bool   empty = false;
+    wq_err err = parse(w, out);
+
+    while (!err && !*out && !empty) {
+        err = feed(w, &empty);
+        if (!err)
+            err = parse(w, out);
+    }
+    return err;
+}
+
+wq_err
+wq__wire_receive(struct wq__wire *w, int64_t deadline_ns, redisReply **out)
+{
+    for (;;) {
+        const wq_err err = wq__wire_poll(w, out);
+        if (err || *out) {
+            w->touched = false;
+            return err;
+        }
+        if (!wq__wire_await(w->fd, POLLIN, deadline_ns))
+            return give_up(w, WQ_EIO, "no reply in time");
+    }
+}
+
+/* ---- opening -------------------------------------------------------------- */
+
+/* The reply to a command of logging in. */
+static wq_err
+expect_ok(struct wq__wire *w, int64_t deadline_ns, const char *what)
+{
+    redisReply *reply = NULL;
+    wq_err      err = wq__wire_receive(w, deadline_ns, &reply);
+
+    if (err)
+        return WQ_EAWAY;
+    if (wq__reply_is_error(reply, "LOADING"))
+        err = wq_fail(WQ_EAWAY,
+                      "redis: %s is loading its data into memory; try again",
+                      w->target->name);
+    else if (wq__reply_is_error(reply, "NOAUTH"))
+        err = wq_fail(WQ_EINVAL,
+                      "redis: %s asks for a password: use password_file=PATH "
+                      "in the URL, or WQ_REDIS_PASSWORD in the environment",
+                      w->target->name);
+    else if (wq__reply_is_error(reply, NULL))
+        err = wq_fail(WQ_EINVAL, "redis: %s refuses %s: %.100s",
+                      w->target->name, what, reply->str);
+    freeReplyObject(reply);
+    return err;
+}
+
+static wq_err
+log_in(struct wq__wire *w, int64_t deadline_ns)
+{
+    const struct wq__target *t = w->target;
+    char                     db[16];
+    const char *const        user = t->user && *t->user ? t->user : "default";
+    wq_err                   err = WQ_OK;
+
+    (void)snprintf(db, sizeof db, "%d", t->db);
+    if (t->password)
+        wq__wire_add_words(w, (const char *[]){"AUTH", user, t->password}, 3);
+    if (t->db)
+        wq__wire_add_words(w, (const char *[]){"SELECT", db}, 2);
+    wq__wire_add_words(w, (const char *[]){"CLIENT", "SETNAME", "wq"}, 3);
+    err = wq__wire_send(w);
+    if (err)
+        return err == WQ_EIO ? WQ_EAWAY : err;
+    if (t->password)
+        err = expect_ok(w, deadline_ns, "the user or the password");
+    if (!err && t->db)
+        err = expect_ok(w, deadline_ns, "the database");
+    return err ? err : expect_ok(w, deadline_ns, "this client");
+}
+
+static wq_err
+connect_wire(struct wq__wire *w)
+{
+    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
+    wq_err        err = w->target->path ? connect_unix(w, deadline_ns)
+                                        : connect_tcp(w, deadline_ns);
+
+    if (!err && w->target->tls)
+        err = wq__tls_begin(w, deadline_ns);
+    if (!err) {
+        w->reader = redisReaderCreate();
+        err = w->reader ? log_in(w, deadline_ns) : WQ_ENOMEM;
+    }
+    return err;
+}
+
+/* Has the server closed the connection, or said something that nobody asked
+ * for? Then a command would be lost: connect anew first. */
+static bool
+is_stale(const struct wq__wire *w)
+{
+    char byte;
+
+    if (w->touched)
+        return false;
+    const long n = recv(w->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (w->ssl && n > 0) /* a ticket, or a new key: not a reply */
+        return false;
+    return n >= 0 || !is_temporary(errno);
+}
+
+/* How long after a failure to wait: between half and all of a time that
+ * doubles. The first attempt after a connection was lost is at once. */
+static int64_t
+wait_of(struct wq__wire *w)
+{
+    const unsigned shift = w->failures - 1 < 7 ? w->failures - 1 : 7;
+    int64_t        wait_ns = FIRST_WAIT_NS << shift;
+
+    if (wait_ns > LONGEST_WAIT_NS)
+        wait_ns = LONGEST_WAIT_NS;
+    return wait_ns / 2 +
+           (int64_t)(wq__draw(&w->random) % (uint64_t)(wait_ns / 2));
+}
+
+wq_err
+wq__wire_open(struct wq__wire *w)
+{
+    if (w->fd >= 0 && is_stale(w))
+        wq__wire_close(w, false);
+    if (w->fd >= 0)
+        return WQ_OK;
+    if (w->failures && wq__time_now() < w->retry_ns)
+        return wq_fail(WQ_EAWAY, "redis: %s cannot be reached",
+                       w->target->name);
+    const wq_err err = connect_wire(w);
+    if (!err) {
+        w->failures = 0;
+        w->connects++;
+        return WQ_OK;
+    }
+    const struct wq__sentence said = wq__fail_save();
+    wq__wire_close(w, false);
+    wq__fail_restore(&said);
+    w->failures++;
+    w->retry_ns = wq__time_now() + wait_of(w);
+    return err;
+}
+
+wq_err
+wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
+              redisReply **out)
+{
+    wq_err err = wq__wire_open(w);
+
+    if (err)
+        return err;
+    wq__wire_add(w, args, n);
+    err = wq__wire_send(w);
+    return err ? err
+               : wq__wire_receive(w, wq__time_now() + w->target->timeout_ns,
+                                  out);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.h: how do commands reach the server, and its replies come back?
+ *
+ * A wire is one connection: TCP, a unix socket, or TLS over TCP. It connects
+ * when it is first used, and again after a failure: at once, then after 10 ms,
+ * 20 ms, ... 1 s, with jitter, so that a thousand clients do not come back in
+ * the same moment; calls in between fail without a system call. Every call ends
+ * by a deadline. The parser of replies is hiredis'.
+ *
+ * One thread at a time uses a wire.
+ */
+#ifndef WQ_REDIS_WIRE_H
+#define WQ_REDIS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hiredis/hiredis.h>
+
+#include <wq/wq.h>
+
+/* Where the server is, and how to log in. All strings are owned; NULL: none. */
+struct wq__target {
+    char   *host, *port; /* TCP */
+    char   *path;        /* unix socket; then no host */
+    char   *user, *password;
+    char   *ca_file, *cert_file, *key_file;
+    int     db;
+    bool    tls;
+    int64_t timeout_ns; /* of connecting, and of each exchange */
+    char    name[160];  /* for messages: without user and password */
+    void   *tls_ctx;    /* SSL_CTX; made when it is needed */
+};
+
+struct wq__arg {
+    const void *data;
+    size_t      len;
+};
+
+struct wq__wire {
+    struct wq__target *target; /* of the engine */
+    int                fd;     /* -1: not connected */
+    void              *ssl;    /* SSL */
+    redisReader       *reader;
+    char              *out; /* commands that were not sent */
+    size_t             out_len, out_cap;
+    bool               touched;   /* bytes were sent since the last reply */
+    bool               no_memory; /* a command could not be built */
+    unsigned           failures;  /* in a row, of connecting */
+    int64_t            retry_ns;  /* do not connect before */
+    uint64_t           random;    /* of jitter */
+    uint64_t           connects;  /* how often it has connected */
+};
+
+void wq__wire_init(struct wq__wire *w, struct wq__target *target);
+
+/* Close; `forked`: only this process's copy, without a word to the server. */
+void wq__wire_close(struct wq__wire *w, bool forked);
+void wq__wire_fini(struct wq__wire *w, bool forked);
+
+/* Be connected and logged in. WQ_EAWAY: it is not. WQ_EINVAL: the server refuses
+ * the user, the password or the database. */
+wq_err wq__wire_open(struct wq__wire *w);
+
+/* Append a command to what will be sent. */
+void wq__wire_add(struct wq__wire *w, const struct wq__arg *args, size_t n);
+void wq__wire_add_words(struct wq__wire *w, const char *const *words, size_t n);
+
+/* Send what was appended. WQ_EAWAY: nothing has left; WQ_EIO: some of it. The
+ * wire is closed after an error. */
+wq_err wq__wire_send(struct wq__wire *w);
+
+/* Read one reply, which may be an error reply; free it by freeReplyObject().
+ * WQ_EIO: none came by the deadline (of wq__time_now()); the wire is closed. */
+wq_err wq__wire_receive(struct wq__wire *w, int64_t deadline_ns,
+                        redisReply **out);
+
+/* A reply that is there already, or NULL. An error closes the wire. */
+wq_err wq__wire_poll(struct wq__wire *w, redisReply **out);
+
+/* Open, send one command, receive its reply. */
+wq_err wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
+                     redisReply **out);
+
+/* Is this an error reply that begins with `word`? NULL: any error. */
+bool wq__reply_is_error(const redisReply *reply, const char *word);
+
+void wq__target_fini(struct wq__target *t);
+
+/* ---- tls.c ---------------------------------------------------------------- */
+
+/* Begin TLS on a connected socket, until the deadline. WQ_EAWAY, WQ_EINVAL. */
+wq_err wq__tls_begin(struct wq__wire *w, int64_t deadline_ns);
+
+/* As send() and recv(): -1 with errno, EAGAIN if the socket is not ready; *wants:
+ * POLLIN or POLLOUT then. */
+long wq__tls_write(struct wq__wire *w, const void *data, size_t len,
+                   short *wants);
+long wq__tls_read(struct wq__wire *w, void *data, size_t len, short *wants);
+void wq__tls_end(struct wq__wire *w, bool forked);
+void wq__tls_free_context(struct wq__target *t);
+
+/* Wait until the socket is ready. False: the deadline has passed. */
+bool wq__wire_await(int fd, short events, int64_t deadline_ns);
+
+#endif

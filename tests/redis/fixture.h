@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* fixture.h: what do tests of queues in a Redis server share? */
+#ifndef WQ_TEST_REDIS_FIXTURE_H
+#define WQ_TEST_REDIS_FIXTURE_H
+
+#include "support/wq_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <wq/clock.h>
+#include <wq/inspect.h>
+#include <wq/redis.h>
+
+#include "support/redis_server.h"
+
+static inline void
+need_server(void)
+{
+    if (!redis_server_is_installed())
+        wq_test_skip("redis-server is not installed");
+}
+
+/* A URL of a queue at a socket, in a static buffer. */
+static inline const char *
+url_of(const char *socket, const char *queue)
+{
+    static char url[300];
+
+    (void)snprintf(url, sizeof url, "redis+unix://%s?queue=%s", socket, queue);
+    return url;
+}
+
+static inline wq_queue *
+open_at(const char *socket, const char *queue, int64_t lease_ns,
+        wq_clock *clock)
+{
+    wq_queue *q = NULL;
+
+    assert_err(
+        wq_redis_open(url_of(socket, queue),
+                      WQ_REDIS_OPTIONS(.lease_ns = lease_ns,
+                                       .timeout_ns = WQ_SECONDS(10),
+                                       .max_expiries = 2, .manual_renew = true),
+                      WQ_CONFIG(.clock = clock), &q),
+        WQ_OK);
+    return q;
+}
+
+static inline wq_item *
+get(wq_queue *q, const char *key)
+{
+    wq_item *item = NULL;
+
+    assert_err(wq_get_within(q, 0, &item), WQ_OK);
+    assert_int_equal(item->key.len, strlen(key));
+    assert_memory_equal(item->key.data, key, strlen(key));
+    return item;
+}
+
+static inline void
+get_nothing(wq_queue *q)
+{
+    wq_item *item = NULL;
+
+    assert_err(wq_get_within(q, 0, &item), WQ_ETIMEDOUT);
+}
+
+static inline wq_stats
+stats_of(wq_queue *q)
+{
+    wq_stats stats = {.size = sizeof stats};
+
+    assert_err(wq_read_stats(q, &stats), WQ_OK);
+    return stats;
+}
+
+static void
+complain(void *ctx, const char *text)
+{
+    (void)ctx;
+    fail_msg("wq_check() finds: %s", text);
+}
+
+/* All invariants hold. */
+static inline void
+check(wq_queue *q)
+{
+    assert_err(wq_check(q, complain, NULL), WQ_OK);
+}
+
+static inline void
+last_error_has(const char *words)
+{
+    if (!strstr(wq_last_error(), words))
+        fail_msg("'%s' is not in '%s'", words, wq_last_error());
+}
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* proxy.c: damaged connections; see proxy.h. */
+#define _GNU_SOURCE
+#include "redis/proxy.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { MOST = 64 };
+
+struct proxy {
+    const struct redis_server *server;
+    char                       path[200];
+    int                        listener, stop_fd;
+    atomic_int                 mode;
+    atomic_uint                connections;
+    pthread_t                  thread;
+    int                        client[MOST], there[MOST];
+};
+
+static int
+open_unix(const char *path, bool listens)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    const int          fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
+    const struct sockaddr *a = (const struct sockaddr *)(const void *)&addr;
+    if (fd < 0 || (listens ? bind(fd, a, sizeof addr) || listen(fd, MOST)
+                           : connect(fd, a, sizeof addr))) {
+        if (fd >= 0)
+            (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void
+end(struct proxy *p, int i)
+{
+    (void)close(p->client[i]);
+    (void)close(p->there[i]);
+    p->client[i] = p->there[i] = -1;
+}
+
+static void
+begin(struct proxy *p)
+{
+    const int client = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
+    const int there = open_unix(p->server->socket, false);
+    int       i = 0;
+
+    while (i < MOST && p->client[i] >= 0)
+        i++;
+    if (client < 0 || there < 0 || i == MOST) {
+        if (client >= 0)
+            (void)close(client);
+        if (there >= 0)
+            (void)close(there);
+        return;
+    }
+    atomic_fetch_add(&p->connections, 1);
+    p->client[i] = client;
+    p->there[i] = there;
+}
+
+static bool
+pass(int from, int to, bool split)
+{
+    char    bytes[65536];
+    ssize_t n = recv(from, bytes, sizeof bytes, 0);
+
+    if (n <= 0)
+        return false;
+    for (ssize_t at = 0; at < n;) {
+        const ssize_t sent =
+            send(to, bytes + at, split ? 1 : (size_t)(n - at), MSG_NOSIGNAL);
+        if (sent <= 0)
+            return false;
+        at += sent;
+    }
+    return true;
+}
+
+/* A side of connection `i` is readable. */
+static void
+serve(struct proxy *p, int i, bool from_client)
+{
+    const int mode = atomic_load(&p->mode);
+    const int from = from_client ? p->client[i] : p->there[i];
+    const int to = from_client ? p->there[i] : p->client[i];
+
+    if (mode == PROXY_CUT || (mode == PROXY_LOSE && !from_client)) {
+        end(p, i);
+        if (mode == PROXY_LOSE)
+            atomic_store(&p->mode, PROXY_PASS);
+    } else if (!pass(from, to, mode == PROXY_SPLIT)) {
+        end(p, i);
+    }
+}
+
+static void *
+run(void *arg)
+{
+    struct proxy *p = arg;
+
+    for (;;) {
+        struct pollfd fds[2 + 2 * MOST];
+        const bool    hangs = atomic_load(&p->mode) == PROXY_HANG;
+
+        fds[0] = (struct pollfd){.fd = p->stop_fd, .events = POLLIN};
+        fds[1] = (struct pollfd){.fd = p->listener, .events = POLLIN};
+        for (int i = 0; i < MOST; i++) {
+            fds[2 + 2 * i] = (struct pollfd){.fd = hangs ? -1 : p->client[i],
+                                             .events = POLLIN};
+            fds[3 + 2 * i] = (struct pollfd){.fd = hangs ? -1 : p->there[i],
+                                             .events = POLLIN};
+        }
+        if (poll(fds, 2 + 2 * MOST, -1) < 0)
+            continue;
+        if (fds[0].revents) {
+            uint64_t count;
+            if (read(p->stop_fd, &count, sizeof count) < 0 || count > 1000)
+                return NULL;
+            continue; /* the mode has changed */
+        }
+        for (int i = 0; i < MOST; i++) {
+            if (fds[2 + 2 * i].revents && p->client[i] >= 0)
+                serve(p, i, true);
+            if (fds[3 + 2 * i].revents && p->client[i] >= 0)
+                serve(p, i, false);
+        }
+        if (fds[1].revents)
+            begin(p);
+    }
+}
+
+static void
+tell(struct proxy *p, uint64_t n)
+{
+    if (write(p->stop_fd, &n, sizeof n) != sizeof n)
+        abort();
+}
+
+struct proxy *
+proxy_start(const struct redis_server *server)
+{
+    struct proxy *p = calloc(1, sizeof *p);
+
+    if (!p)
+        abort();
+    p->server = server;
+    (void)snprintf(p->path, sizeof p->path, "%s/proxy", server->dir);
+    (void)remove(p->path);
+    p->listener = open_unix(p->path, true);
+    p->stop_fd = eventfd(0, EFD_CLOEXEC);
+    for (int i = 0; i < MOST; i++)
+        p->client[i] = p->there[i] = -1;
+    if (p->listener < 0 || p->stop_fd < 0 ||
+        pthread_create(&p->thread, NULL, run, p))
+        abort();
+    return p;
+}
+
+const char *
+proxy_socket(const struct proxy *p)
+{
+    return p->path;
+}
+
+void
+proxy_set(struct proxy *p, enum proxy_mode mode)
+{
+    atomic_store(&p->mode, mode);
+    tell(p, 1);
+}
+
+unsigned
+proxy_connections(const struct proxy *p)
+{
+    return atomic_load(&p->connections);
+}
+
+void
+proxy_stop(struct proxy *p)
+{
+    tell(p, 100000);
+    (void)pthread_join(p->thread, NULL);
+    for (int i = 0; i < MOST; i++)
+        if (p->client[i] >= 0)
+            end(p, i);
+    (void)close(p->listener);
+    (void)close(p->stop_fd);
+    free(p);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* proxy.h: how does a test damage the connections to a server?
+ *
+ * A thread that listens on a socket beside that of the server and passes on what
+ * comes, as the mode says.
+ */
+#ifndef WQ_TEST_REDIS_PROXY_H
+#define WQ_TEST_REDIS_PROXY_H
+
+#include "support/redis_server.h"
+
+enum proxy_mode {
+    PROXY_PASS,  /* all */
+    PROXY_SPLIT, /* all, byte by byte */
+    PROXY_LOSE,  /* requests; the first reply is lost with its connection */
+    PROXY_CUT,   /* nothing: a request ends its connection */
+    PROXY_HANG,  /* nothing, and the connection stays: half open */
+};
+
+struct proxy;
+
+struct proxy *proxy_start(const struct redis_server *server);
+const char   *proxy_socket(const struct proxy *p);
+void          proxy_set(struct proxy *p, enum proxy_mode mode);
+/* How many connections there were. */
+unsigned proxy_connections(const struct proxy *p);
+void     proxy_stop(struct proxy *p);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* test_lease.c: what if a handle does not renew its lease in time? (S-16, S-18)
+ *
+ * Two handles of one queue, on a fake clock: the server is told the time.
+ */
+#include "redis/fixture.h"
+
+#define LEASE WQ_SECONDS(30)
+
+static struct {
+    wq_clock *clock;
+    wq_queue *a, *b;
+    unsigned  number; /* of the queue */
+} f;
+
+static int
+set_up(void **state)
+{
+    char name[32];
+
+    (void)state;
+    need_server();
+    (void)snprintf(name, sizeof name, "lease%u", f.number++);
+    f.clock = wq_clock_fake_create(WQ_SECONDS(1000));
+    f.a = open_at(redis_server_of_process()->socket, name, LEASE, f.clock);
+    f.b = open_at(redis_server_of_process()->socket, name, LEASE, f.clock);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    check(f.b);
+    wq_destroy(f.a);
+    wq_destroy(f.b);
+    wq_clock_destroy(f.clock);
+    return 0;
+}
+
+/* Time passes; only b renews. */
+static void
+outlive(void)
+{
+    wq_clock_fake_step(f.clock, LEASE / 2);
+    assert_err(wq_renew(f.b), WQ_OK);
+    wq_clock_fake_step(f.clock, LEASE / 2);
+}
+
+TEST(finish_after_the_lease_is_lost_and_changes_nothing)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item       *old = get(f.a, "k");
+    const uint64_t fence = old->fence;
+    outlive();
+    wq_item *item = get(f.b, "k");
+    assert_true(item->fence > fence);
+
+    assert_err(wq_finish(f.a, old, wq_result_retry()), WQ_ELOST);
+    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 0);
+    wq_stats stats = stats_of(f.b);
+    assert_int_equal(stats.held, 1);
+    assert_int_equal(stats.waiting, 0);
+    assert_err(wq_finish(f.b, item, wq_result_done()), WQ_OK);
+    assert_int_equal(stats_of(f.b).known, 0);
+}
+
+/* The server compares fences: the client's own watch is not what saves the key. */
+TEST(renewal_after_the_lease_does_not_revive_the_session)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *old = get(f.a, "k");
+    outlive();
+    assert_err(wq_renew(f.a), WQ_ELOST);
+    assert_int_equal(wq_hold_left(f.a, old), 0);
+    wq_item *item = get(f.b, "k");
+    assert_err(wq_renew(f.a), WQ_ELOST);
+    assert_err(wq_done(f.a, old), WQ_ELOST);
+    assert_err(wq_done(f.b, item), WQ_OK);
+}
+
+TEST(handle_whose_lease_ended_goes_on_with_a_new_session)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *old = get(f.a, "k");
+    outlive();
+    assert_err(wq_add(f.a, wq_str("other")), WQ_OK);
+    assert_err(wq_done(f.a, old), WQ_ELOST);
+    assert_err(wq_renew(f.a), WQ_OK);
+    for (int i = 0; i < 2; i++) {
+        wq_item *item = NULL;
+        assert_err(wq_get_within(f.a, 0, &item), WQ_OK);
+        assert_true(wq_hold_left(f.a, item) > 0);
+        assert_err(wq_done(f.a, item), WQ_OK);
+    }
+    assert_int_equal(stats_of(f.a).lost, 1);
+}
+
+TEST(renewed_lease_keeps_its_keys)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = get(f.a, "k");
+    for (int i = 0; i < 4; i++) {
+        wq_clock_fake_step(f.clock, LEASE / 2);
+        assert_err(wq_renew(f.a), WQ_OK);
+        assert_err(wq_renew(f.b), WQ_OK);
+        get_nothing(f.b);
+    }
+    assert_err(wq_done(f.a, item), WQ_OK);
+}
+
+TEST(lease_ends_exactly_at_its_end)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    (void)get(f.a, "k");
+    wq_clock_fake_step(f.clock, LEASE / 2);
+    assert_err(wq_renew(f.b), WQ_OK);
+    wq_clock_fake_step(f.clock, LEASE / 2 - 1000); /* scores: microseconds */
+    get_nothing(f.b);
+    wq_clock_fake_step(f.clock, 1000);
+    assert_err(wq_done(f.b, get(f.b, "k")), WQ_OK);
+}
+
+/* Keys come back in the order in which they were handed out, behind others. */
+TEST(keys_of_an_ended_session_come_back_in_order)
+{
+    (void)state;
+    static const char *const keys[] = {"c", "a", "b"};
+    for (int i = 0; i < 3; i++)
+        assert_err(wq_add(f.a, wq_str(keys[i])), WQ_OK);
+    for (int i = 0; i < 3; i++)
+        (void)get(f.a, keys[i]);
+    assert_err(wq_add(f.b, wq_str("z")), WQ_OK);
+    outlive();
+    assert_err(wq_done(f.b, get(f.b, "z")), WQ_OK);
+    for (int i = 0; i < 3; i++)
+        assert_err(wq_done(f.b, get(f.b, keys[i])), WQ_OK);
+    assert_int_equal(stats_of(f.b).expired, 3);
+}
+
+/* A hundred times more than one step of the give-back. */
+TEST(many_keys_of_an_ended_session_come_back)
+{
+    enum { MANY = 600 };
+    wq_item *items[MANY];
+    size_t   n = 0;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "k%d", i);
+        assert_err(wq_add(f.a, wq_str(key)), WQ_OK);
+    }
+    assert_err(wq_get_many(f.a, items, MANY, 0, &n), WQ_OK);
+    assert_int_equal(n, MANY);
+    outlive();
+    size_t back = 0;
+    while (back < MANY) {
+        assert_err(wq_get_many(f.b, items, MANY, 0, &n), WQ_OK);
+        assert_err(wq_done_many(f.b, items, n), WQ_OK);
+        back += n;
+    }
+    get_nothing(f.b);
+}
+
+TEST(key_that_outlives_its_holders_is_dead)
+{
+    wq_key_info info = {.size = sizeof info};
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    (void)get(f.a, "k");
+    outlive();
+    assert_err(wq_renew(f.b), WQ_OK);
+    wq_item *item = get(f.b, "k");
+    assert_err(wq_renew(f.a), WQ_ELOST);
+    get_nothing(f.a); /* a new session */
+    wq_clock_fake_step(f.clock, LEASE / 2);
+    assert_err(wq_renew(f.a), WQ_OK);
+    wq_clock_fake_step(f.clock, LEASE / 2);
+    get_nothing(f.a); /* max_expiries is 2 */
+    assert_err(wq_read_key(f.a, wq_str("k"), &info), WQ_OK);
+    assert_int_equal(info.states, WQ_STATE_DEAD);
+    assert_err(wq_done(f.b, item), WQ_ELOST);
+    assert_err(wq_revive(f.a, wq_str("k")), WQ_OK);
+    assert_err(wq_done(f.a, get(f.a, "k")), WQ_OK);
+}
+
+TEST(destroyed_handle_gives_its_keys_back_without_an_expiry)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    (void)get(f.a, "k");
+    wq_destroy(f.a);
+    f.a = NULL;
+    assert_err(wq_done(f.b, get(f.b, "k")), WQ_OK);
+    assert_int_equal(stats_of(f.b).expired, 0);
+}
+
+#define with_handles(name)                                                     \
+    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+WQ_TESTS(with_handles(finish_after_the_lease_is_lost_and_changes_nothing),
+         with_handles(renewal_after_the_lease_does_not_revive_the_session),
+         with_handles(handle_whose_lease_ended_goes_on_with_a_new_session),
+         with_handles(renewed_lease_keeps_its_keys),
+         with_handles(lease_ends_exactly_at_its_end),
+         with_handles(keys_of_an_ended_session_come_back_in_order),
+         with_handles(many_keys_of_an_ended_session_come_back),
+         with_handles(key_that_outlives_its_holders_is_dead),
+         with_handles(destroyed_handle_gives_its_keys_back_without_an_expiry));

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* test_server.c: what if the server dies, forgets, or refuses? (S-15, S-17)
+ *
+ * Each test has a server of its own.
+ */
+#include "redis/fixture.h"
+
+#include <poll.h>
+
+#include "redis/proxy.h"
+
+#define LEASE WQ_SECONDS(60)
+
+static const char *const aof[] = {"--appendonly", "yes", "--appendfsync",
+                                  "always", NULL};
+
+static struct {
+    struct redis_server server;
+    struct proxy       *proxy; /* if the test has one */
+    wq_queue           *a, *b;
+} f;
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    need_server();
+    redis_server_start(&f.server, aof);
+    f.a = open_at(f.server.socket, "q", LEASE, NULL);
+    f.b = open_at(f.server.socket, "q", LEASE, NULL);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    wq_destroy(f.a);
+    wq_destroy(f.b);
+    if (f.proxy)
+        proxy_stop(f.proxy);
+    f.proxy = NULL;
+    redis_server_stop(&f.server);
+    return 0;
+}
+
+/* Handle a is behind a proxy from now on. */
+static void
+put_proxy(void)
+{
+    wq_destroy(f.a);
+    f.proxy = proxy_start(&f.server);
+    f.a = open_at(proxy_socket(f.proxy), "q", LEASE, NULL);
+}
+
+/* After a failure the next attempt to connect may have to wait: at most 1 s. */
+static wq_err
+add_until_answered(wq_queue *q, const char *key)
+{
+    wq_err err;
+
+    for (int i = 0; (err = wq_add(q, wq_str(key))) == WQ_EAWAY && i < 3000; i++)
+        (void)poll(NULL, 0, 1);
+    return err;
+}
+
+/* ---- the server is gone --------------------------------------------------- */
+
+TEST(killed_server_that_kept_all_goes_on_where_it_was)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("held")), WQ_OK);
+    assert_err(wq_add(f.a, wq_str("ready")), WQ_OK);
+    wq_item *item = get(f.a, "held");
+    redis_server_kill(&f.server);
+    redis_server_restart(&f.server, aof);
+    assert_err(wq_done(f.a, item), WQ_OK);
+    assert_err(wq_done(f.b, get(f.b, "ready")), WQ_OK);
+    check(f.b);
+}
+
+TEST(call_while_the_server_is_away_changes_nothing)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = get(f.a, "k");
+    redis_server_kill(&f.server);
+    assert_err(wq_add(f.a, wq_str("other")), WQ_EAWAY);
+    last_error_has("cannot connect to '");
+    assert_err(wq_done(f.a, item), WQ_EAWAY);
+    wq_item *none = NULL;
+    assert_err(wq_get_within(f.a, 0, &none), WQ_EAWAY);
+    assert_err(wq_renew(f.a), WQ_EAWAY);
+
+    redis_server_restart(&f.server, aof);
+    assert_err(add_until_answered(f.a, "later"), WQ_OK);
+    assert_err(wq_done(f.a, item), WQ_OK); /* it was on loan all the time */
+    assert_err(wq_done(f.a, get(f.a, "later")), WQ_OK);
+    get_nothing(f.a);
+    check(f.a);
+}
+
+TEST(empty_server_loses_all_holds_and_fences_grow)
+{
+    static const char *const nothing[] = {NULL};
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item       *item = get(f.a, "k");
+    const uint64_t fence = item->fence;
+    (void)redis_server_say(&f.server, "FLUSHALL");
+    redis_server_kill(&f.server);
+    redis_server_restart(&f.server, nothing);
+    assert_err(add_until_answered(f.b, "k"), WQ_OK);
+    wq_item *again = get(f.b, "k");
+    assert_true(again->fence > fence);
+    assert_err(wq_done(f.a, item), WQ_ELOST);
+    assert_err(wq_done(f.b, again), WQ_OK);
+    check(f.a);
+}
+
+/* ---- the server forgets, or refuses --------------------------------------- */
+
+TEST(flushed_scripts_are_loaded_again)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    assert_string_equal(redis_server_say(&f.server, "SCRIPT FLUSH"), "OK");
+    wq_item *item = get(f.a, "k");
+    assert_string_equal(redis_server_say(&f.server, "SCRIPT FLUSH"), "OK");
+    assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_OK);
+    assert_string_equal(redis_server_say(&f.server, "SCRIPT FLUSH"), "OK");
+    assert_err(wq_renew(f.a), WQ_OK);
+    check(f.a);
+}
+
+TEST(full_server_refuses_adds_and_lets_keys_be_finished)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    assert_err(wq_add(f.a, wq_str("next")), WQ_OK);
+    wq_item *item = get(f.a, "k");
+    assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxmemory 1"),
+                        "OK");
+    assert_err(wq_add(f.a, wq_str("other")), WQ_EAWAY);
+    last_error_has("out of memory (maxmemory)");
+    assert_err(wq_renew(f.a), WQ_OK); /* else all holds would be lost */
+    assert_err(wq_done(f.a, item), WQ_OK);
+    assert_err(wq_done(f.a, get(f.a, "next")), WQ_OK);
+    assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxmemory 0"),
+                        "OK");
+    check(f.a);
+    assert_int_equal(stats_of(f.a).known, 0);
+}
+
+TEST(replica_refuses_with_what_to_do)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    assert_string_equal(redis_server_say(&f.server, "REPLICAOF 127.0.0.1 1"),
+                        "OK");
+    assert_err(wq_add(f.a, wq_str("k")), WQ_EAWAY);
+    last_error_has("read-only");
+    assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q), WQ_EAWAY);
+    last_error_has("connect to its primary, 127.0.0.1");
+    assert_string_equal(redis_server_say(&f.server, "REPLICAOF NO ONE"), "OK");
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+}
+
+TEST(server_that_evicts_keys_is_refused)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    (void)redis_server_say(&f.server,
+                           "CONFIG SET maxmemory-policy allkeys-lru");
+    assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q),
+               WQ_EINVAL);
+    last_error_has("'maxmemory-policy noeviction'");
+    (void)redis_server_say(&f.server,
+                           "CONFIG SET maxmemory-policy volatile-lru");
+    assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q), WQ_OK);
+    wq_destroy(q);
+}
+
+static void
+keep_warning(void *ctx, const char *text)
+{
+    (void)snprintf(ctx, 400, "%s", text);
+}
+
+TEST(server_without_a_log_is_warned_of)
+{
+    wq_queue *q = NULL;
+    char      text[400] = "";
+
+    (void)state;
+    (void)redis_server_say(&f.server, "CONFIG SET appendonly no");
+    assert_err(wq_redis_open(url_of(f.server.socket, "q"),
+                             WQ_REDIS_OPTIONS(.on_warning = keep_warning,
+                                              .warning_ctx = text),
+                             NULL, &q),
+               WQ_OK);
+    wq_destroy(q);
+    assert_non_null(strstr(text, "'appendonly yes'"));
+}
+
+TEST(password_is_asked_for_and_never_shown)
+{
+    wq_queue *q = NULL;
+    char      url[400];
+
+    (void)state;
+    (void)redis_server_say(&f.server, "CONFIG SET requirepass s3cret");
+    assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q),
+               WQ_EINVAL);
+    last_error_has("password_file=PATH");
+    (void)snprintf(url, sizeof url, "redis+unix://:wr0ng@%s", f.server.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    last_error_has("refuses the user or the password");
+    assert_null(strstr(wq_last_error(), "wr0ng"));
+    (void)snprintf(url, sizeof url, "redis+unix://:s3cret@%s", f.server.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    wq_destroy(q);
+}
+
+/* ---- the connection is damaged -------------------------------------------- */
+
+TEST(replies_in_pieces_are_put_together)
+{
+    (void)state;
+    put_proxy();
+    proxy_set(f.proxy, PROXY_SPLIT);
+    for (int i = 0; i < 3; i++) {
+        assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+        assert_err(wq_done(f.a, get(f.a, "k")), WQ_OK);
+    }
+    check(f.a);
+}
+
+/* The key was handed out, and nobody knows: the next call gives it back. */
+TEST(key_whose_reply_is_lost_is_given_back)
+{
+    wq_item *item = NULL;
+
+    (void)state;
+    put_proxy();
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    proxy_set(f.proxy, PROXY_LOSE);
+    assert_err(wq_get_within(f.a, 0, &item), WQ_EIO);
+    assert_err(wq_add(f.a, wq_str("other")), WQ_OK); /* reconciles first */
+    assert_int_equal(stats_of(f.b).held, 0);
+    assert_err(wq_done(f.b, get(f.b, "k")), WQ_OK);
+    assert_err(wq_done(f.b, get(f.b, "other")), WQ_OK);
+    check(f.b);
+}
+
+TEST(finish_whose_reply_is_lost_has_happened_once)
+{
+    (void)state;
+    put_proxy();
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = get(f.a, "k");
+    proxy_set(f.proxy, PROXY_LOSE);
+    const wq_err err = wq_finish(f.a, item, wq_result_retry());
+    assert_true(err == WQ_EIO || err == WQ_OK);
+    if (err)
+        (void)wq_finish(f.a, item, wq_result_retry());
+    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 1);
+    assert_int_equal(stats_of(f.b).held, 0);
+    check(f.b);
+}
+
+TEST(add_whose_reply_is_lost_can_be_repeated)
+{
+    (void)state;
+    put_proxy();
+    proxy_set(f.proxy, PROXY_LOSE);
+    assert_err(wq_add(f.a, wq_str("k")), WQ_EIO);
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    assert_int_equal(stats_of(f.b).ready, 1);
+}
+
+TEST(connection_that_is_cut_comes_back)
+{
+    (void)state;
+    put_proxy();
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = get(f.a, "k");
+    proxy_set(f.proxy, PROXY_CUT);
+    const wq_err err = wq_add(f.a, wq_str("other"));
+    assert_true(err == WQ_EIO || err == WQ_EAWAY);
+    proxy_set(f.proxy, PROXY_PASS);
+    assert_err(add_until_answered(f.a, "other"), WQ_OK);
+    assert_err(wq_done(f.a, item), WQ_OK);
+    check(f.a);
+}
+
+/* Nothing comes, and nothing ends: the call ends by its own time. */
+TEST(server_that_says_nothing_is_left_in_time)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    put_proxy();
+    assert_err(wq_redis_open(url_of(proxy_socket(f.proxy), "q"),
+                             WQ_REDIS_OPTIONS(.timeout_ns = WQ_MS(100),
+                                              .manual_renew = true),
+                             NULL, &q),
+               WQ_OK);
+    proxy_set(f.proxy, PROXY_HANG);
+    assert_err(wq_add(q, wq_str("k")), WQ_EIO);
+    last_error_has("no reply in time");
+    proxy_set(f.proxy, PROXY_PASS);
+    assert_err(add_until_answered(q, "k"), WQ_OK);
+    wq_destroy(q);
+    assert_int_equal(stats_of(f.b).ready, 1);
+}
+
+#define with_server(name)                                                      \
+    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
+         with_server(call_while_the_server_is_away_changes_nothing),
+         with_server(empty_server_loses_all_holds_and_fences_grow),
+         with_server(flushed_scripts_are_loaded_again),
+         with_server(full_server_refuses_adds_and_lets_keys_be_finished),
+         with_server(replica_refuses_with_what_to_do),
+         with_server(server_that_evicts_keys_is_refused),
+         with_server(server_without_a_log_is_warned_of),
+         with_server(password_is_asked_for_and_never_shown),
+         with_server(replies_in_pieces_are_put_together),
+         with_server(key_whose_reply_is_lost_is_given_back),
+         with_server(finish_whose_reply_is_lost_has_happened_once),
+         with_server(add_whose_reply_is_lost_can_be_repeated),
+         with_server(connection_that_is_cut_comes_back),
+         with_server(server_that_says_nothing_is_left_in_time));

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* test_url.c: which URLs and options are refused, and with which words? No server
+ * is needed. */
+#include "redis/fixture.h"
+
+#include <stdlib.h>
+
+static void
+refused(const char *url, const char *words)
+{
+    wq_queue *q = NULL;
+
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    last_error_has(words);
+    assert_null(strstr(wq_last_error(), "s3cret"));
+}
+
+TEST(bad_urls_are_refused_with_the_reason)
+{
+    (void)state;
+    refused("redis:queue", "redis://, rediss:// or redis+unix://");
+    refused("redis://", "no host");
+    refused("redis://:s3cret@", "no host");
+    refused("redis://h:0", "the port in the URL is '0'");
+    refused("redis://h:x", "the port in the URL is 'x'");
+    refused("redis://h:65536", "use 1 to 65535");
+    refused("redis://u:s3cret%zz@h", "two hexadecimal digits");
+    refused("redis://[::1", "does not end with ']'");
+    refused("redis://h/x", "number of the database");
+    refused("redis+unix://", "redis+unix:///PATH?queue=NAME");
+    refused("redis+unix://sock", "redis+unix:///PATH?queue=NAME");
+    refused("redis://u:s3cret@h?queue=a{b}", "letters, digits");
+    refused("redis://h?queue=", "letters, digits");
+    refused("redis://h?lease=30", "use a duration such as 30s");
+    refused("redis://h?lease=1ms", "10ms or longer");
+    refused("redis://h?lease", "has no value");
+    refused("redis://h?max_expiries=-1", "use a number");
+    refused("redis://h?nonsense=1", "there is no option 'nonsense'");
+    refused("redis://h?queue=a&queue=b", "'queue' is given twice");
+    refused("redis://h?ca_file=/x", "the URL is not rediss://");
+    refused("rediss://h?cert_file=/x", "without key_file");
+    refused("redis://h?password_file=/nonexistent",
+            "cannot read password_file");
+    refused("redis://u:s3cret@h?password_file=/x", "and a password_file");
+}
+
+TEST(server_that_is_not_there_is_away)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    assert_err(wq_open_redis("redis+unix:///nonexistent/socket", NULL, &q),
+               WQ_EAWAY);
+    last_error_has("cannot connect to '/nonexistent/socket': No such file");
+    assert_err(wq_open_redis("redis://u:s3cret@127.0.0.1:1", NULL, &q),
+               WQ_EAWAY);
+    last_error_has("cannot connect to 127.0.0.1:1: Connection refused");
+}
+
+TEST(null_and_unknown_options_are_refused)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    assert_err(wq_redis_open(NULL, NULL, NULL, &q), WQ_EINVAL);
+    assert_err(wq_redis_open("redis://h", NULL, NULL, NULL), WQ_EINVAL);
+    assert_err(
+        wq_redis_open("redis://h", WQ_REDIS_OPTIONS(.lease_ns = -1), NULL, &q),
+        WQ_EINVAL);
+    last_error_has("lease_ns is negative");
+}
+
+WQ_TESTS(test(bad_urls_are_refused_with_the_reason),
+         test(server_that_is_not_there_is_away),
+         test(null_and_unknown_options_are_refused));

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* redis.c: the scenarios, and tests of behaviour/, run over a queue in a Redis
+ * server, which each program starts for itself. */
+#include "support/backend.h"
+#include "support/redis_queue.h"
+
+#include "scenarios/shared_skips.h"
+
+#define LOOKS "the listener looks once a second, in case a wake-up was lost"
+#define DESCRIPTORS "a queue in a server has descriptors of its own"
+#define LEASE "a lease ends with time itself, and the holds with it"
+#define COUNTS "the listener counts as a sleeper until it has left the engine"
+
+static const struct backend_skip skips[] = {
+    SHARED_SKIPS
+    /* behaviour/test_fd.c */
+    {"destroy_closes_the_descriptor", DESCRIPTORS},
+    /* behaviour/test_clock.c, clock.scenario */
+    {"wait_for_sleepers_lasts_until_an_added_key_ran", COUNTS},
+    {"wait_for_sleepers_lasts_until_one_watches_an_earlier_deadline", COUNTS},
+    {"sleeper_does_not_count_once_a_call_has_woken_it", COUNTS},
+    /* idle.scenario */
+    {"blocked_get_uses_no_processor_time", LOOKS},
+    {"blocked_drain_uses_no_processor_time", LOOKS},
+    /* delay.scenario, metrics.scenario */
+    {"delay_without_end_ends_with_time_itself", LEASE},
+    {"delay_beyond_the_end_of_time_ends_there", LEASE},
+    {"sum_of_ages_stops_at_the_end_of_time", LEASE},
+    {NULL, NULL},
+};
+
+const struct backend backend = {
+    .open = redis_queue_open,
+    .again = redis_queue_open_again,
+    .on_disk = true,
+    .remote = true,
+    .lacks = SHARED_LACKS,
+    .skips = skips,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* redis_queue.c: opening queues in a Redis server in tests; see redis_queue.h. */
+#include "support/redis_queue.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include <wq/redis.h>
+
+#include "support/redis_server.h"
+#include "support/wq_test.h"
+
+static atomic_uint queues;
+
+static wq_err
+open_number(unsigned number, const wq_config *config, wq_queue **out)
+{
+    char url[256];
+
+    if (!redis_server_is_installed())
+        wq_test_skip("redis-server is not installed");
+    (void)snprintf(url, sizeof url, "redis+unix://%s?queue=t%u",
+                   redis_server_of_process()->socket, number);
+    return wq_redis_open(url,
+                         WQ_REDIS_OPTIONS(.lease_ns = INT64_C(100) * 365 * 24 *
+                                                      3600 * WQ_SECONDS(1),
+                                          .timeout_ns = WQ_SECONDS(60),
+                                          .manual_renew = true),
+                         config, out);
+}
+
+wq_err
+redis_queue_open(const wq_config *config, wq_queue **out)
+{
+    return open_number(atomic_fetch_add(&queues, 1) + 1, config, out);
+}
+
+wq_err
+redis_queue_open_again(const wq_config *config, wq_queue **out)
+{
+    return open_number(atomic_load(&queues), config, out);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* redis_queue.h: how do tests open queues in a Redis server?
+ *
+ * The server is that of the process (redis_server.h); each queue has a name of
+ * its own. The lease has no end, and no thread renews it: tests step their clocks
+ * as they like.
+ */
+#ifndef WQ_TEST_REDIS_QUEUE_H
+#define WQ_TEST_REDIS_QUEUE_H
+
+#include <wq/wq.h>
+
+/* A new queue. Takes over config->limiter, as wq_create() does. */
+wq_err redis_queue_open(const wq_config *config, wq_queue **out);
+
+/* The queue that was opened last. */
+wq_err redis_queue_open_again(const wq_config *config, wq_queue **out);
+
+#endif

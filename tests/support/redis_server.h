@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* redis_server.h: how do tests start a Redis server of their own?
+ *
+ * It listens on a unix socket in a directory of its own under $TMPDIR, or /tmp,
+ * has no port, and is killed when the thread that started it, or the process,
+ * ends, however it ends. Functions that fail end the process with a message:
+ * they are for children of a test, too.
+ */
+#ifndef WQ_TEST_REDIS_SERVER_H
+#define WQ_TEST_REDIS_SERVER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct redis_server {
+    char  dir[128];
+    char  socket[160];
+    pid_t pid; /* 0: it does not run */
+};
+
+/* Is redis-server installed? */
+bool redis_server_is_installed(void);
+
+/* Make a directory, and start a server in it with further arguments, up to a
+ * NULL; `args` may be NULL. Ready to be used when this returns. */
+void redis_server_start(struct redis_server *s, const char *const *args);
+
+/* Start it again, in the same directory. */
+void redis_server_restart(struct redis_server *s, const char *const *args);
+
+/* kill -9. */
+void redis_server_kill(struct redis_server *s);
+
+/* Kill it, and remove the directory. */
+void redis_server_stop(struct redis_server *s);
+
+/* Send a command of words, separated by spaces, over a connection of its own;
+ * its reply as text, in a static buffer: "OK", a number, a string, "(nil)", the
+ * elements of an array separated by spaces, or "-" and an error. */
+const char *redis_server_say(const struct redis_server *s, const char *words);
+
+/* The server of this process: started at the first call, stopped at its exit. */
+const struct redis_server *redis_server_of_process(void);
+
+#endif
