@@ -533,6 +533,22 @@ class Summary(Handled):
                 ended = self.run_keys(b"a\nb\n", *options, "true")
                 self.assertEqual((ended.status, ended.err), (0, err))
 
+    def test_summary_counts_different_keys(self):
+        process = self.start("--json=events", "--", "true")
+        for run in range(1, 4):
+            self.feed(process, b"a\n", end=False)
+            self.await_event(event="finished", run=run)
+        self.feed(process, b"b\n")
+        self.assertEqual(self.ended(process).err,
+                         b"wq: 2 keys settled 4 times, 4 ok, 0 failed, 0 left; "
+                         b"4 adds; 0 retries\n")
+
+    def test_key_that_is_left_and_was_settled_counts_once(self):
+        ended = self.run_keys(b"a\nb\n", "-P1", "--halt=soon,done=2",
+                              *self.script("echo requeue-after=1h "
+                                           ">&$WQ_RESULT_FD"))
+        self.assertIn(b"wq: 2 keys, 2 ok, 0 failed, 2 left", ended.err)
+
     def test_each_failure_is_reported(self):
         ended = self.run_keys(b"a\n\x1b\n", "--retries=0", "--", "false")
         self.assertEqual(ended.status, 123)

@@ -340,8 +340,35 @@ close_all(struct runner *runner)
     wq_registry_destroy(runner->registry);
     command_destroy(runner->command);
     slots_free(runner);
+    distinct_fini(&runner->settled);
     free(runner->inputs);
     loop_destroy(runner->loop);
+}
+
+struct again {
+    const struct distinct *settled;
+    uint64_t               n;
+};
+
+static bool
+count_again(void *ctx, wq_key key, const wq_key_info *info)
+{
+    struct again *again = ctx;
+
+    (void)info;
+    again->n += distinct_has(again->settled, key);
+    return true;
+}
+
+/* How many of the keys that are left were settled before? */
+static uint64_t
+count_left_again(struct runner *runner)
+{
+    struct again again = {.settled = &runner->settled};
+
+    if (!runner->options->shared)
+        (void)wq_each(runner->q, 0, count_again, &again);
+    return again.n;
 }
 
 /* Writes the pending file, the last event and the summary. */
@@ -357,6 +384,7 @@ conclude(struct runner *runner, int status)
         !pending_write(options->pending_file, runner->q))
         status = STATUS_ERROR;
     view_take(runner, &view);
+    view.left_again = count_left_again(runner);
     events_summary(&runner->events, &view, status < 0 ? 128 - status : status);
     progress_destroy(runner->progress);
     runner->progress = NULL;
