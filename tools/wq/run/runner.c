@@ -11,6 +11,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -259,6 +260,43 @@ warn_of_input(const struct options *options)
         report("with --queue, standard input is not read; -a - reads it");
 }
 
+/* The length of a word of GNU parallel at `s` that wq does not have: {1}, {2.},
+ * {..}, {/..}, {+/}, {=...=}; 0: there is none. */
+static size_t
+unknown_word(const char *s)
+{
+    const size_t digits = strspn(s + 1, "0123456789");
+    const size_t plus = !digits && s[1] == '+';
+    const char  *marks = s + 1 + digits + plus;
+    const size_t n = strspn(marks, "./");
+    const char  *end = strncmp(s, "{=", 2) == 0 ? strstr(s, "=}") : NULL;
+
+    if (end)
+        return (size_t)(end + 2 - s);
+    if (marks[n] != '}' ||
+        (!digits && !(plus && n) && !memmem(marks, n, "..", 2)))
+        return 0;
+    return (size_t)(marks + n + 1 - s);
+}
+
+/* Whoever comes from GNU parallel expects that they are replaced. Behind other
+ * characters they are part of something else, such as ${1} or [a-z]{2}. */
+static void
+warn_of_words(const struct options *options)
+{
+    for (char **arg = options->command; *arg; arg++)
+        for (const char *s = *arg; (s = strchr(s, '{')); s++) {
+            const bool   alone = s == *arg || strchr(" \t/=:,-'\"", s[-1]);
+            const size_t len = alone ? unknown_word(s) : 0;
+            if (len > 0 && strcmp(options->replace, "{}") == 0) {
+                report("'%s' is not replaced: GNU parallel has this word, wq "
+                       "has not",
+                       report_key(s, len));
+                return;
+            }
+        }
+}
+
 static bool
 open_inputs(struct runner *runner)
 {
@@ -268,6 +306,7 @@ open_inputs(struct runner *runner)
     size_t                n = options->n_files;
 
     warn_of_input(options);
+    warn_of_words(options);
     if (n == 0 && !options->list && !options->shared) {
         files = stdin_only;
         n = 1;
