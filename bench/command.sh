@@ -1,24 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What does `wq run` cost per job, compared with xargs -P and GNU parallel, and
-# how much memory do pending keys take? Every round runs all of them one after
-# the other; the best round of each counts, since other load can only make it
-# slower.
+# What does `wq run` cost per job, compared with xargs -P and GNU parallel; how
+# long does it take for much output and for many lines with few keys; and how
+# much memory do pending keys take? Every round runs all of them one after the
+# other; the best round of each counts, since other load can only make it slower.
 #
-#     command.sh WQ [JOBS [ROUNDS [KEYS]]]    5000 jobs, 5 rounds, 1000000 keys
+#     command.sh WQ [JOBS [ROUNDS [KEYS [MIB]]]]
+#                    5000  5       1000000 1024
 #
-# Prints "too slow" and exits with 1 if wq takes more than 1.2 times as long as
-# xargs, or more than half as long as parallel (which may be missing). With
-# fewer than 1000 jobs it compares nothing.
+# KEYS is the number of keys that wait, and of lines; MIB is the size of the
+# output. Prints "too slow" and exits with 1 if wq takes more than 1.2 times as
+# long as xargs (1.3 times for output), or more than half as long as parallel
+# (which may be missing). With fewer than 1000 jobs it compares nothing.
 set -eu
 wq=$1
 jobs=${2:-5000}
 rounds=${3:-5}
 keys=${4:-1000000}
+mib=${5:-1024}
 slots=$(nproc)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 seq "$jobs" >"$work/keys"
+seq "$keys" | awk '{ print "key" $1 % 100 }' >"$work/lines"
 
 # took COMMAND...: prints how many microseconds it takes with the keys as input.
 took() {
@@ -36,6 +40,32 @@ round() {
     if command -v parallel >/dev/null; then
         took parallel -P "$slots" /bin/true >>"$work/parallel" 2>/dev/null
     fi
+}
+
+# A round of a job that writes much. A pipe, as a job writes to /dev/null for
+# nothing.
+output_round() {
+    write="yes 'a line of output' | head -c $((mib * 1048576))"
+    echo one >"$work/keys"
+    # shellcheck disable=SC2016 # that shell expands it
+    took sh -c 'xargs -n 1 sh -c "$0" | cat >/dev/null' "$write" \
+        >>"$work/xargs-output"
+    # shellcheck disable=SC2016
+    took sh -c '"$1" run -q -- sh -c "$0" | cat >/dev/null' "$write" "$wq" \
+        >>"$work/wq-output"
+    # shellcheck disable=SC2016
+    took sh -c '"$1" run -q -P 2 -- sh -c "$0" | cat >/dev/null' "$write" \
+        "$wq" >>"$work/wq-stored"
+}
+
+# A round of many lines and a hundred keys: wq runs a key again that comes after
+# its run.
+lines_round() {
+    # shellcheck disable=SC2016 # that shell expands it
+    took sh -c 'sort -u "$1" | xargs -P "$0" -n 1 /bin/true' "$slots" \
+        "$work/lines" >>"$work/xargs-lines"
+    took "$wq" run -q --summary -P "$slots" -a "$work/lines" -- /bin/true \
+        >>"$work/wq-lines" 2>"$work/summary"
 }
 
 # best NAME: prints the smallest number in a file; nothing if it is empty.
@@ -67,6 +97,12 @@ while [ "$i" -lt "$rounds" ]; do
     round
     i=$((i + 1))
 done
+i=0
+while [ "$i" -lt "$rounds" ]; do
+    output_round
+    lines_round
+    i=$((i + 1))
+done
 echo "$jobs x /bin/true, $slots at a time, best of $rounds:"
 for name in xargs wq wq-ungroup parallel; do
     us=$(best "$name")
@@ -74,6 +110,21 @@ for name in xargs wq wq-ungroup parallel; do
         { printf "  %-12s %7.0f us a job   %.2f x xargs\n", $1, $2 / jobs,
             $2 / $3 }'
 done
+
+# compare TITLE XARGS NAME...: prints the times of the rows in milliseconds.
+compare() {
+    echo "$1, best of $rounds:"
+    peer=$2
+    shift
+    for name in "$@"; do
+        echo "$name $(best "$name") $(best "$peer")" | awk '
+            { printf "  %-12s %7.0f ms         %.2f x xargs\n", $1,
+                $2 / 1000, $2 / $3 }'
+    done
+}
+compare "$mib MiB from one job" xargs-output wq-output wq-stored
+compare "$keys lines, 100 keys" xargs-lines wq-lines
+sed 's/^wq: /  /' "$work/summary"
 
 few=$(memory 1)
 many=$(memory "$keys")
@@ -83,6 +134,10 @@ $(((many - few) * 1024 / keys)) bytes a key (and $few KiB without)"
 [ "$jobs" -ge 1000 ] || exit 0
 if [ $((10 * $(best wq))) -gt $((12 * $(best xargs))) ]; then
     echo "too slow: more than 1.2 x xargs"
+    exit 1
+fi
+if [ $((10 * $(best wq-output))) -gt $((13 * $(best xargs-output))) ]; then
+    echo "too slow: more than 1.3 x xargs for $mib MiB"
     exit 1
 fi
 parallel=$(best parallel)

@@ -458,17 +458,22 @@ class Halting(Handled):
 
 
 class Readers(Handled):
-    def test_output_without_a_reader_ends_wq(self):
+    def assert_ends_without_a_reader(self, handler, *options):
+        """It ends quietly, after few of a thousand runs."""
+        self.write("log", b"")
+        self.write("keys", b"\n".join(b"%d" % i for i in range(1000)))
         read, write = os.pipe()
         os.close(read)
-        process = self.start(*self.script("echo $1; echo begin $1 >>log"),
-                             stdout=write)
+        process = self.start(
+            "-akeys", *options,
+            *self.script("echo begin $1 >>log; " + handler), stdout=write)
         os.close(write)
-        self.feed(process, b"\n".join(b"%d" % i for i in range(1000)))
         ended = self.ended(process)
-        self.assertEqual(ended.status, -signal.SIGPIPE)
-        self.assertEqual(ended.err, b"")
+        self.assertEqual((ended.status, ended.err), (-signal.SIGPIPE, b""))
         self.assertLess(len(self.begun()), 10)
+
+    def test_output_without_a_reader_ends_wq(self):
+        self.assert_ends_without_a_reader("echo $1")
 
     def test_output_without_a_reader_stops_runs(self):
         read, write = os.pipe()
@@ -486,19 +491,8 @@ class Readers(Handled):
         for handler in ("echo $1", "trap '' PIPE; echo $1 2>/dev/null",
                         "echo $1 | cat; exit $?"):
             with self.subTest(handler):
-                self.write("log", b"")
-                read, write = os.pipe()
-                os.close(read)
-                process = self.start(
-                    "--ungroup", "--joblog=jobs", "--backoff=1ms",
-                    *self.script("echo begin $1 >>log; " + handler),
-                    stdout=write)
-                os.close(write)
-                self.feed(process, b"\n".join(b"%d" % i for i in range(1000)))
-                ended = self.ended(process)
-                self.assertEqual(ended.status, -signal.SIGPIPE)
-                self.assertEqual(ended.err, b"")
-                self.assertLess(len(self.begun()), 10)
+                self.assert_ends_without_a_reader(
+                    handler, "--ungroup", "--backoff=1ms")
 
     def test_ungrouped_run_is_stopped_when_the_reader_leaves(self):
         read, write = os.pipe()
@@ -532,6 +526,22 @@ class Summary(Handled):
             with self.subTest(options):
                 ended = self.run_keys(b"a\nb\n", *options, "true")
                 self.assertEqual((ended.status, ended.err), (0, err))
+
+    def test_summary_counts_different_keys(self):
+        process = self.start("--json=events", "--", "true")
+        for run in range(1, 4):
+            self.feed(process, b"a\n", end=False)
+            self.await_event(event="finished", run=run)
+        self.feed(process, b"b\n")
+        self.assertEqual(self.ended(process).err,
+                         b"wq: 2 keys settled 4 times, 4 ok, 0 failed, 0 left; "
+                         b"4 adds; 0 retries\n")
+
+    def test_key_that_is_left_and_was_settled_counts_once(self):
+        ended = self.run_keys(b"a\nb\n", "-P1", "--halt=soon,done=2",
+                              *self.script("echo requeue-after=1h "
+                                           ">&$WQ_RESULT_FD"))
+        self.assertIn(b"wq: 2 keys, 2 ok, 0 failed, 2 left", ended.err)
 
     def test_each_failure_is_reported(self):
         ended = self.run_keys(b"a\n\x1b\n", "--retries=0", "--", "false")

@@ -190,6 +190,21 @@ class Refused(Handled):
             ended = self.run_keys(b"a\n", "-q", *options, "--", "echo", "x")
             self.assertEqual((ended.status, ended.out), (0, b"x a\n"))
 
+    def test_unknown_words_of_parallel_are_reported(self):
+        for word in ("{1}", "{2.}", "{..}", "{/..}", "{+/}", "{=s/a/b/=}"):
+            with self.subTest(word):
+                ended = self.run_keys(b"a\n", "-q", "--", "true", "x=" + word)
+                self.assertEqual(ended.err.decode(),
+                                 "wq: '%s' is not replaced: GNU parallel has "
+                                 "this word, wq has not\n" % word)
+        for word in ("{}", "${1}", "[a-z]{2}", "{a}", "{print $1}", "a{1,2}",
+                     "{", "{}{", "{//} ..", "{+}"):
+            with self.subTest(word):
+                ended = self.run_keys(b"a\n", "-q", "--", "true", word)
+                self.assertEqual(ended.err, b"")
+        ended = self.run_keys(b"a\n", "-q", "-I@", "--", "true", "{1}")
+        self.assertEqual(ended.err, b"")
+
     def test_options_end_at_the_command(self):
         ended = self.run_keys(b"a\n", "-q", "echo", "-q", "--help", "{}", "--")
         self.assertEqual(ended.out, b"-q --help a --\n")

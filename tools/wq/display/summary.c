@@ -26,15 +26,28 @@ add_count(char *text, size_t size, size_t *len, uint64_t n, const char *before,
         n == 1 ? one : many);
 }
 
+/* How many keys there were; and how often they were settled, if that differs: a
+ * key may be added again, or run again by requeue-after. */
+static void
+add_keys(char *text, size_t size, size_t *len, const struct view *view)
+{
+    const uint64_t times = view->counts.ok + view->counts.failed;
+    const uint64_t settled =
+        view->distinct ? view->distinct + view->counts.bad : times;
+
+    add_count(text, size, len, settled + view->left - view->left_again, "",
+              "key", "keys");
+    if (settled < times)
+        add(text, size, len, " settled %llu times", (unsigned long long)times);
+}
+
 char *
 summary_line(const struct view *view, char *text, size_t size)
 {
     size_t len = 0;
 
     text[0] = '\0';
-    add_count(text, size, &len,
-              view->counts.ok + view->counts.failed + view->left, "", "key",
-              "keys");
+    add_keys(text, size, &len, view);
     add_count(text, size, &len, view->counts.ok, ", ", "ok", "ok");
     add_count(text, size, &len, view->counts.failed, ", ", "failed", "failed");
     add_count(text, size, &len, view->left, ", ", "left", "left");

@@ -8,7 +8,7 @@
 #include "run/view.h"
 
 /* "1204 keys, 1190 ok, 3 failed, 11 left; 4310 adds (71% deduplicated); 37
- * retries". Writes at most `size` bytes to `text`, and returns it. */
+ * retries"; "12 keys settled 81 times, 80 ok, ...". Writes at most `size` bytes to `text`, and returns it. */
 char *summary_line(const struct view *view, char *text, size_t size);
 
 #endif

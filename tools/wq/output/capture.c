@@ -121,6 +121,47 @@ copy(struct stream *s, const char *data, size_t len)
     s->copy = -1;
 }
 
+/* Output of this size is large. */
+#define LARGE (STORE_MAX / 2)
+
+/* May its output be printed before the end of the run? Nothing else may be
+ * printed meanwhile, and a slow reader must not cause a timeout. */
+static bool
+may_be_direct(const struct stream *s)
+{
+    const struct capture *c = s->capture;
+    const struct options *options = c->output->options;
+
+    return s->store.memory.len >= LARGE && !s->store.in_file && c->run &&
+           !c->impatient && options->slots == 1 &&
+           c->output->running.len == 1 && c->output->late.len == 0 &&
+           !options->timeout_ns && (!options->json || options->json_file);
+}
+
+/* A large pipe makes fewer wake-ups; it is a matter of speed only. */
+static void
+enlarge_pipe(const struct stream *s)
+{
+    (void)fcntl(s->fd, F_SETPIPE_SZ, 1 << 20);
+}
+
+static void
+keep_group(struct stream *s, const char *data, size_t len)
+{
+    const uint64_t in_file = s->store.in_file;
+
+    keep_tagged(s, data, len);
+    if (!s->direct && may_be_direct(s)) {
+        s->direct = true;
+        s->capture->output->owner = s->capture;
+        enlarge_pipe(s);
+    }
+    if (!in_file && s->store.in_file)
+        enlarge_pipe(s);
+    if (s->direct)
+        print(s);
+}
+
 static void
 take(struct stream *s, const char *data, size_t len)
 {
@@ -131,7 +172,7 @@ take(struct stream *s, const char *data, size_t len)
     if (capture_is_by_line(c))
         take_lines(s, data, len);
     else
-        keep_tagged(s, data, len);
+        keep_group(s, data, len);
 }
 
 void
@@ -161,9 +202,34 @@ stream_close(struct stream *s)
     close_fd(&s->copy);
 }
 
+/* Moves bytes on without a copy in our memory. True: done, or it cannot go on. */
+static bool
+move(struct stream *s)
+{
+    const struct capture *c = s->capture;
+    enum moved            moved = MOVED_REFUSED;
+    size_t                n = 0;
+
+    if (c->tag.len > 0 || s->copy >= 0 || capture_is_by_line(c))
+        return false;
+    if (s->direct)
+        moved = outbox_move(c->output->box, s->target, s->fd, &n);
+    else if ((n = store_move(&s->store, s->fd)) > 0)
+        moved = MOVED;
+    s->bytes += n;
+    s->full = moved == MOVED_FULL;
+    if (moved == MOVED_ALL)
+        stream_close(s);
+    if (moved == MOVED)
+        s->within_line = false; /* not known */
+    return moved != MOVED_REFUSED;
+}
+
 bool
 stream_read(struct stream *s)
 {
+    if (move(s))
+        return s->fd >= 0;
     char         *piece = s->capture->output->piece;
     const ssize_t n = read(s->fd, piece, CAPTURE_PIECE);
 
@@ -186,6 +252,7 @@ capture_drain(struct capture *c)
 {
     bool more = true;
 
+    c->streams[0].direct = c->streams[1].direct = false;
     for (int pieces = 0; more && pieces < 32; pieces++) {
         struct pollfd fds[2];
         for (int i = 0; i < 2; i++) /* poll() ignores those below 0 */
@@ -306,6 +373,7 @@ capture_open(struct capture *c, struct output *output, const struct run *run)
 {
     c->output = output;
     c->await_until_ns = 0;
+    c->impatient = false;
     reset(&c->streams[TARGET_OUT], c, TARGET_OUT);
     reset(&c->streams[TARGET_ERR], c, TARGET_ERR);
     make_tag(&c->tag, output->options, run);

@@ -4,6 +4,10 @@
  *     child ──pipe──► read ──► tag ──► store ──────────────► outbox ──► ours
  *                       └──► --results     end of run, or end of line
  *
+ * With one slot no other run can print meanwhile. Then output that is large is
+ * printed as it comes (`direct`), which spares the file. It is stored again if
+ * the reader does not read for a second: a slow reader does not stop a run.
+ *
  * Pipes, and not a file for each run as GNU parallel has it: a child that opens
  * /dev/stderr, as `echo oops >/dev/stderr` or `tee /dev/stderr` do, truncates a
  * file and loses earlier output. And a file that is used again would mix runs if
@@ -39,6 +43,8 @@ struct stream {
     struct watch    watch;       /* of fd */
     struct store    store;       /* output that must wait */
     bool            within_line; /* the last byte did not end a line */
+    bool            direct;      /* its output is printed at once */
+    bool            full;        /* ... but the target has no space */
     int             copy;        /* file of --results; -1: none */
     uint64_t        bytes;       /* read so far */
 };
@@ -50,6 +56,8 @@ struct capture {
     struct run     *run;            /* NULL: it is over */
     struct wq__text tag;            /* before each line */
     struct wq__text key;            /* of a run that is over; for messages */
+    bool            impatient;      /* it is not direct any more: the reader is
+                                       slow */
     uint64_t        over_at;        /* bytes read when the run was over */
     int64_t         await_until_ns; /* 0: its end is not awaited */
     struct capture *before, *after; /* in a list of struct output */
@@ -66,15 +74,18 @@ struct output {
     struct outbox        *box;
     struct order         *order; /* --keep-order; NULL: none */
     struct results_dir    results;
-    struct captures       running; /* of runs that are not over */
-    struct captures       late;    /* of runs that are over; oldest first */
-    size_t                awaited; /* of these: their end is awaited */
-    struct timer          grace;   /* set while an end is awaited */
-    uint64_t              cut;     /* runs whose output was cut */
-    struct captures       free;    /* to be used again */
-    struct timer          sweep;   /* set while a pipe is not watched */
-    unsigned              eager;   /* so many runs are watched from the start */
-    bool                  paused;  /* some pipes wait for congestion to end */
+    struct captures       running;  /* of runs that are not over */
+    struct capture       *owner;    /* has stdout and stderr for itself; NULL:
+                                      none */
+    struct timer          patience; /* set while the owner waits for space */
+    struct captures       late;     /* of runs that are over; oldest first */
+    size_t                awaited;  /* of these: their end is awaited */
+    struct timer          grace;    /* set while an end is awaited */
+    uint64_t              cut;      /* runs whose output was cut */
+    struct captures       free;     /* to be used again */
+    struct timer          sweep;    /* set while a pipe is not watched */
+    unsigned              eager;  /* so many runs are watched from the start */
+    bool                  paused; /* some pipes wait for congestion to end */
     bool                  copy_failed;          /* --results, reported once */
     struct wq__text       line;                 /* for output_line() */
     char                  piece[CAPTURE_PIECE]; /* the last one read */
@@ -104,7 +115,8 @@ bool capture_is_closed(const struct capture *c);
  * unless its end is awaited and it is short. */
 bool capture_is_by_line(const struct capture *c);
 
-/* Read a piece; the pipe must be ready. False: the pipe has ended. */
+/* Read a piece; the pipe must be ready. False: the pipe has ended. If `full` is
+ * set then, nothing was read. */
 bool stream_read(struct stream *s);
 void stream_close(struct stream *s);
 /* Print what is stored, and end its last line if another line follows. */

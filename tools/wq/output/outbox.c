@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* outbox.c: how is output written without blocking?
  *
- * While nothing waits, adding is a write() (after a poll(), unless the target is
- * a regular file); nothing is copied or allocated.
+ * While nothing waits, adding is a write() (after a poll(), unless the target
+ * cannot block us); nothing is copied or allocated. Output in a file, and that of
+ * a run that has stdout for itself, does not pass through our memory.
  */
 #include "output/outbox.h"
 
@@ -10,9 +11,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/report.h"
@@ -45,8 +49,13 @@ struct outbox {
     struct watch  reader;        /* of a copy of stdout: its reader is gone */
 
     struct target_state {
+        int          fd;          /* to write to; owned unless it is stdout or
+                                     stderr */
         struct watch watch;       /* set while `first` waits for it */
-        bool         always;      /* a regular file: never blocks */
+        bool         awaited;     /* outbox_await_space() was called */
+        bool         always;      /* a write never blocks: a regular file,
+                                     /dev/null, a pipe with O_NONBLOCK */
+        bool         movable;     /* splice() and sendfile() can write to it */
         bool         terminal;    /* the display may be on it */
         bool         gone;        /* writing to it has failed */
         bool         within_line; /* the last byte did not end a line */
@@ -96,26 +105,58 @@ push(struct outbox *box, enum target target, const char *data, size_t len)
     while (done < len && !d->gone) {
         size_t most = len - done;
         if (!d->always) {
-            if (!is_ready(target_fds[target]))
+            if (!is_ready(d->fd))
                 return done;
             most = most < PIPE_BUF ? most : PIPE_BUF;
         }
-        const ssize_t n = write(target_fds[target], data + done, most);
+        const ssize_t n = write(d->fd, data + done, most);
         if (n >= 0)
             done += (size_t)n;
         else if (errno == EAGAIN)
-            return done; /* another process has set O_NONBLOCK */
+            return done; /* a full pipe; or others have set O_NONBLOCK */
         else if (errno != EINTR)
             lose(box, target);
     }
     return len;
 }
 
+/* An append-only file and old kernels refuse. */
+static bool
+is_refusal(int err)
+{
+    return err == EINVAL || err == ENOSYS || err == EBADF;
+}
+
+/* Likewise without a copy. False: this is not possible. */
+static bool
+send_file(struct outbox *box, struct piece *piece, size_t *done)
+{
+    struct target_state *d = &box->targets[piece->target];
+    const uint64_t       left = piece->store.in_file - piece->done;
+    off_t                at = (off_t)piece->done;
+
+    if (!d->movable || d->gone)
+        return false;
+    const ssize_t n = sendfile(d->fd, piece->store.fd, &at,
+                               left < TURN ? (size_t)left : TURN);
+    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) {
+        *done = n > 0 ? (size_t)n : 0;
+        return true;
+    }
+    if (n < 0 && is_refusal(errno))
+        d->movable = false;
+    return false; /* write() or store_read() reports other errors */
+}
+
 /* Writes some bytes of the file; returns 0 if it would block. */
 static size_t
 push_file(struct outbox *box, struct piece *piece)
 {
-    char         data[65536];
+    char   data[65536];
+    size_t sent;
+
+    if (send_file(box, piece, &sent))
+        return sent;
     const size_t n = store_read(&piece->store, piece->done, data, sizeof data);
 
     if (n > 0)
@@ -187,11 +228,10 @@ wait_for_target(struct outbox *box)
 {
     for (int i = 0; i < 2; i++) {
         struct target_state *d = &box->targets[i];
-        if (!box->first || (int)box->first->target != i)
+        if (!d->awaited && (!box->first || (int)box->first->target != i))
             loop_unwatch(box->loop, &d->watch);
         else if (!d->watch.set &&
-                 !loop_watch(box->loop, &d->watch, target_fds[i], EPOLLOUT,
-                             turn, box))
+                 !loop_watch(box->loop, &d->watch, d->fd, EPOLLOUT, turn, box))
             /* epoll refuses it: try again after 10 ms. */
             loop_timer_set(box->loop, &box->soon,
                            loop_now(box->loop) + 10000000, turn, box);
@@ -211,7 +251,9 @@ static void
 turn(void *ctx)
 {
     struct outbox *box = ctx;
+    const bool     awaited = box->targets[0].awaited || box->targets[1].awaited;
 
+    box->targets[0].awaited = box->targets[1].awaited = false;
     if (!pump(box, TURN)) {
         wait_for_target(box);
     } else {
@@ -220,7 +262,8 @@ turn(void *ctx)
             go_on_soon(box);
     }
     const bool congested = outbox_congested(box);
-    if (!box->first || outbox_broken(box) || (box->was_congested && !congested))
+    if (!box->first || outbox_broken(box) || awaited ||
+        (box->was_congested && !congested))
         box->on_progress(box->ctx);
     box->was_congested = congested;
 }
@@ -332,6 +375,38 @@ outbox_add_store(struct outbox *box, enum target target, struct store *store)
     added(box);
 }
 
+/* --------------------------------------------------------------- moving -- */
+
+enum moved
+outbox_move(struct outbox *box, enum target target, int pipe, size_t *n)
+{
+    struct target_state *d = &box->targets[target];
+
+    if (box->first || !d->movable || d->gone)
+        return MOVED_REFUSED;
+    const ssize_t got = splice(pipe, NULL, d->fd, NULL, TURN,
+                               SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+    if (got > 0) {
+        *n = (size_t)got;
+        d->within_line = false; /* not known */
+        return MOVED;
+    }
+    if (got == 0)
+        return MOVED_ALL;
+    if (errno == EAGAIN)
+        return is_ready(d->fd) ? MOVED_NONE : MOVED_FULL;
+    if (is_refusal(errno))
+        d->movable = false;
+    return MOVED_REFUSED; /* write() reports other errors */
+}
+
+void
+outbox_await_space(struct outbox *box, enum target target)
+{
+    box->targets[target].awaited = true;
+    wait_for_target(box);
+}
+
 /* ---------------------------------------------------------------- state -- */
 
 bool
@@ -404,11 +479,35 @@ outbox_failed(const struct outbox *box)
     return box->failed;
 }
 
+/* Opens the pipe once more, for us alone; -1: that is not possible. */
+static int
+open_pipe_anew(int fd)
+{
+    char path[32];
+
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static void
+open_target(struct target_state *d, int fd)
+{
+    struct stat about = {0};
+    const bool  known = fstat(fd, &about) == 0;
+    const bool  pipe = known && S_ISFIFO(about.st_mode);
+    const int   own = pipe ? open_pipe_anew(fd) : -1;
+
+    d->fd = own < 0 ? fd : own;
+    d->movable = own >= 0 || (known && S_ISREG(about.st_mode));
+    d->always = d->movable || (known && S_ISCHR(about.st_mode) &&
+                               about.st_rdev == makedev(1, 3)); /* /dev/null */
+    d->terminal = isatty(fd);
+}
+
 struct outbox *
 outbox_create(struct loop *loop, void (*on_progress)(void *ctx), void *ctx)
 {
     struct outbox *box = calloc(1, sizeof *box);
-    struct stat    about;
 
     if (!box)
         return NULL;
@@ -416,11 +515,8 @@ outbox_create(struct loop *loop, void (*on_progress)(void *ctx), void *ctx)
     box->end = &box->first;
     box->on_progress = on_progress;
     box->ctx = ctx;
-    for (int i = 0; i < 2; i++) {
-        box->targets[i].always =
-            fstat(target_fds[i], &about) == 0 && S_ISREG(about.st_mode);
-        box->targets[i].terminal = isatty(target_fds[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        open_target(&box->targets[i], target_fds[i]);
     return box;
 }
 
@@ -432,6 +528,9 @@ outbox_destroy(struct outbox *box)
     (void)pump(box, SIZE_MAX);
     stop_waiting(box);
     stop_watching_reader(box);
+    for (int i = 0; i < 2; i++)
+        if (box->targets[i].fd != target_fds[i])
+            (void)close(box->targets[i].fd);
     loop_timer_clear(box->loop, &box->soon);
     while (box->first)
         drop_first(box);

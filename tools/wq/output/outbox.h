@@ -3,7 +3,8 @@
  *
  * Our stdout and stderr may be pipes with a slow reader, or a stopped terminal.
  * A write() that blocks would hold up timeouts, signals and retries, too.
- * O_NONBLOCK cannot be set, since other processes share the open file. So poll()
+ * O_NONBLOCK cannot be set, since other processes share the open file. A pipe is
+ * opened anew by /proc, with O_NONBLOCK. For what cannot be opened so, poll()
  * comes first, and then a write() of at most PIPE_BUF bytes, for which a ready
  * pipe has space. The rest waits in a queue.
  *
@@ -36,6 +37,19 @@ void outbox_add(struct outbox *box, enum target target, const void *data,
 /* Append what is in the store, and make the store empty. */
 void outbox_add_store(struct outbox *box, enum target target,
                       struct store *store);
+/* Move bytes of a pipe to the target without a copy, and without waiting for
+ * either. *n is their number. */
+enum moved {
+    MOVED,         /* *n is above 0 */
+    MOVED_ALL,     /* the pipe has ended */
+    MOVED_NONE,    /* there is nothing in the pipe */
+    MOVED_FULL,    /* the target has no space: outbox_await_space() */
+    MOVED_REFUSED, /* not possible now: read the pipe, and add the bytes */
+};
+enum moved outbox_move(struct outbox *box, enum target target, int pipe,
+                       size_t *n);
+/* Call on_progress() when the target has space. */
+void outbox_await_space(struct outbox *box, enum target target);
 /* Does the last byte added for the target not end a line? */
 bool outbox_within_line(const struct outbox *box, enum target target);
 

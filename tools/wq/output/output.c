@@ -25,6 +25,8 @@
 #define LARGE_OUTPUT 16384
 /* ... and then so many runs are watched from the start. */
 #define EAGER_RUNS 32
+/* How long a run waits for the reader of its output. */
+#define PATIENCE_NS 1000000000
 /* Late captures that are read; then the oldest is closed. */
 #define MAX_LATE 64
 
@@ -119,14 +121,48 @@ end_late(struct capture *c)
     retire(c);
 }
 
-/* Under congestion, pipes that are printed line by line are not read, so that
- * their writers block. Grouped output goes to the store. */
+/* Under congestion, pipes that are printed line by line or directly are not read,
+ * so that their writers block. Grouped output goes to the store. */
 static bool
 must_pause(const struct stream *s)
 {
     const struct capture *c = s->capture;
 
-    return capture_is_by_line(c) && outbox_congested(c->output->box);
+    return (s->direct || capture_is_by_line(c)) &&
+           outbox_congested(c->output->box);
+}
+
+static void on_sweep(void *ctx);
+
+/* The reader has not read for PATIENCE_NS: the run shall not wait for it. */
+static void
+on_patience(void *ctx)
+{
+    struct output *output = ctx;
+
+    if (!output->owner)
+        return;
+    output->owner->impatient = true;
+    output->owner->streams[TARGET_OUT].direct = false;
+    output->owner->streams[TARGET_ERR].direct = false;
+    on_sweep(output);
+}
+
+/* Stops reading until on_box_progress(). */
+static void
+pause_reading(struct stream *s)
+{
+    struct output *output = s->capture->output;
+
+    output->paused = true;
+    loop_unwatch(output->loop, &s->watch);
+    if (s->direct && !output->patience.set)
+        loop_timer_set(output->loop, &output->patience,
+                       loop_now(output->loop) + PATIENCE_NS, on_patience,
+                       output);
+    if (s->full)
+        outbox_await_space(output->box, s->target);
+    s->full = false;
 }
 
 static void
@@ -135,14 +171,15 @@ on_ready(void *ctx)
     struct stream *s = ctx;
 
     if (must_pause(s)) {
-        s->capture->output->paused = true;
-        loop_unwatch(s->capture->output->loop, &s->watch);
+        pause_reading(s);
     } else if (!stream_read(s) && !s->capture->run) {
         if (!s->capture->await_until_ns)
             stream_flush(s);
         else if (capture_is_closed(s->capture))
             flush(s->capture);
         retire(s->capture);
+    } else if (s->full) {
+        pause_reading(s);
     }
 }
 
@@ -196,6 +233,7 @@ on_box_progress(void *ctx)
 
     if (output->paused && !outbox_congested(output->box)) {
         output->paused = false;
+        loop_timer_clear(output->loop, &output->patience);
         on_sweep(output);
     }
     if (output->order)
@@ -312,6 +350,8 @@ output_finish(struct output *output, struct run *run)
     if (capture_bytes(c) > LARGE_OUTPUT)
         output->eager = EAGER_RUNS;
     remove_from(&output->running, c);
+    if (output->owner == c)
+        output->owner = NULL;
     run->capture = NULL;
     if (capture_is_closed(c)) {
         flush(c);
@@ -342,7 +382,7 @@ output_line(struct output *output, const char *text, size_t len)
 bool
 output_congested(const struct output *output)
 {
-    return outbox_congested(output->box);
+    return outbox_congested(output->box) || output->owner;
 }
 
 bool
@@ -456,6 +496,7 @@ output_destroy(struct output *output)
     end_all_late(output);
     loop_timer_clear(output->loop, &output->sweep);
     loop_timer_clear(output->loop, &output->grace);
+    loop_timer_clear(output->loop, &output->patience);
     free_all(&output->running);
     free_all(&output->free);
     order_destroy(output->order);

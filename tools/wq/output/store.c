@@ -116,6 +116,24 @@ store_add(struct store *store, const void *data, size_t len)
     return done == len || keep(store, from + done, len - done);
 }
 
+size_t
+store_move(struct store *store, int pipe)
+{
+    enum { MOST = 1 << 20 };
+
+    if (store->fd < 0 || store->refused)
+        return 0;
+    spill(store);
+    if (store->memory.len > 0)
+        return 0;
+    const ssize_t n = splice(pipe, NULL, store->fd, NULL, MOST,
+                             SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+    if (n <= 0)
+        return 0; /* store_add() reports errors */
+    store->in_file += (size_t)n;
+    return (size_t)n;
+}
+
 bool
 store_append(struct store *store, const void *data, size_t len)
 {

@@ -37,7 +37,10 @@ bool store_add(struct store *store, const void *data, size_t len);
 /* Append to the file, even if it is little. False: it cannot be written, which
  * is reported likewise, and a part of the bytes may be in the file. */
 bool store_append(struct store *store, const void *data, size_t len);
-bool store_is_empty(const struct store *store);
+/* Append what is in the pipe, without a copy in our memory, if there is a file
+ * already. Returns the number of bytes; 0: not done; use store_add(). */
+size_t store_move(struct store *store, int pipe);
+bool   store_is_empty(const struct store *store);
 /* Make it empty; frees the file and large memory. */
 void store_clear(struct store *store);
 /* Likewise, and frees all memory. */

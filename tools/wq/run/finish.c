@@ -188,6 +188,9 @@ count(struct runner *runner, const struct run *run)
         counts->ok++;
     if (run->outcome == OUTCOME_FAILED)
         counts->failed++;
+    if (run->outcome == OUTCOME_OK || run->outcome == OUTCOME_REQUEUE ||
+        run->outcome == OUTCOME_FAILED)
+        distinct_add(&runner->settled, run->key);
     if (run->outcome != OUTCOME_RETRY)
         return;
     counts->retries++;

@@ -11,6 +11,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -293,6 +294,43 @@ warn_of_input(const struct options *options)
         report("with --queue, standard input is not read; -a - reads it");
 }
 
+/* The length of a word of GNU parallel at `s` that wq does not have: {1}, {2.},
+ * {..}, {/..}, {+/}, {=...=}; 0: there is none. */
+static size_t
+unknown_word(const char *s)
+{
+    const size_t digits = strspn(s + 1, "0123456789");
+    const size_t plus = !digits && s[1] == '+';
+    const char  *marks = s + 1 + digits + plus;
+    const size_t n = strspn(marks, "./");
+    const char  *end = strncmp(s, "{=", 2) == 0 ? strstr(s, "=}") : NULL;
+
+    if (end)
+        return (size_t)(end + 2 - s);
+    if (marks[n] != '}' ||
+        (!digits && !(plus && n) && !memmem(marks, n, "..", 2)))
+        return 0;
+    return (size_t)(marks + n + 1 - s);
+}
+
+/* Whoever comes from GNU parallel expects that they are replaced. Behind other
+ * characters they are part of something else, such as ${1} or [a-z]{2}. */
+static void
+warn_of_words(const struct options *options)
+{
+    for (char **arg = options->command; *arg; arg++)
+        for (const char *s = *arg; (s = strchr(s, '{')); s++) {
+            const bool   alone = s == *arg || strchr(" \t/=:,-'\"", s[-1]);
+            const size_t len = alone ? unknown_word(s) : 0;
+            if (len > 0 && strcmp(options->replace, "{}") == 0) {
+                report("'%s' is not replaced: GNU parallel has this word, wq "
+                       "has not",
+                       report_key(s, len));
+                return;
+            }
+        }
+}
+
 static bool
 open_inputs(struct runner *runner)
 {
@@ -302,6 +340,7 @@ open_inputs(struct runner *runner)
     size_t                n = options->n_files;
 
     warn_of_input(options);
+    warn_of_words(options);
     if (n == 0 && !options->list && !options->shared) {
         files = stdin_only;
         n = 1;
@@ -378,8 +417,35 @@ close_all(struct runner *runner)
     free(runner->groups);
     notes_fini(&runner->notes);
     keymap_fini(&runner->keymap);
+    distinct_fini(&runner->settled);
     free(runner->inputs);
     loop_destroy(runner->loop);
+}
+
+struct again {
+    const struct distinct *settled;
+    uint64_t               n;
+};
+
+static bool
+count_again(void *ctx, wq_key key, const wq_key_info *info)
+{
+    struct again *again = ctx;
+
+    (void)info;
+    again->n += distinct_has(again->settled, key);
+    return true;
+}
+
+/* How many of the keys that are left were settled before? */
+static uint64_t
+count_left_again(struct runner *runner)
+{
+    struct again again = {.settled = &runner->settled};
+
+    if (!runner->options->shared)
+        (void)wq_each(runner->q, 0, count_again, &again);
+    return again.n;
 }
 
 /* Writes the pending file, the last event and the summary. */
@@ -395,6 +461,7 @@ conclude(struct runner *runner, int status)
         !pending_write(options->pending_file, runner->q))
         status = STATUS_ERROR;
     view_take(runner, &view);
+    view.left_again = count_left_again(runner);
     events_summary(&runner->events, &view, status < 0 ? 128 - status : status);
     progress_destroy(runner->progress);
     runner->progress = NULL;

@@ -26,6 +26,7 @@
 #include <wq/metrics.h>
 #include <wq/wq.h>
 
+#include "base/distinct.h"
 #include "base/loop.h"
 #include "display/progress.h"
 #include "http/listen.h"
@@ -133,14 +134,15 @@ struct runner {
     struct timer drain_limit; /* --drain-timeout */
 
     /* Since the start. */
-    int64_t       started_ns;
-    struct counts counts;
-    size_t        retrying;   /* see struct view */
-    unsigned      reports;    /* of failures that will be retried, that may be
+    int64_t         started_ns;
+    struct counts   counts;
+    struct distinct settled;    /* keys that were settled */
+    size_t          retrying;   /* see struct view */
+    unsigned        reports;    /* of failures that will be retried, that may be
                                printed now */
-    int64_t       reports_ns; /* when `reports` last grew */
-    uint64_t      unreported; /* failures that were not printed */
-    uint64_t      number;     /* of the last run */
+    int64_t         reports_ns; /* when `reports` last grew */
+    uint64_t        unreported; /* failures that were not printed */
+    uint64_t        number;     /* of the last run */
 };
 
 /* Run all keys. Returns the exit status (0 or more). A negative value -N means:

@@ -31,6 +31,7 @@ view_take(struct runner *runner, struct view *out)
         .left = stats.known > stats.dead ? stats.known - stats.dead : 0,
         .next_ns = stats.next_ns,
         .unread = runner->unread,
+        .distinct = runner->settled.full ? 0 : runner->settled.n,
     };
 }
 

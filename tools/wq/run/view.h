@@ -66,6 +66,9 @@ struct view {
     size_t  left;     /* keys not settled: running, READY, WAITING */
     int64_t next_ns;  /* until the earliest deadline; WQ_FOREVER: none */
     bool    unread;   /* input was left unread: more keys may be left */
+    /* Different keys that were settled; 0: not known, as there are too many.
+     * Only at the end: how many of the keys that are left are among them. */
+    uint64_t distinct, left_again;
 };
 
 void view_take(struct runner *runner, struct view *out);
