@@ -98,7 +98,7 @@ retry(struct runner *runner, struct run *run)
     }
 }
 
-/* --once: adds of a key that has succeeded meanwhile do not count. */
+/* --once: adds of the key since the run began do not count. */
 static void
 remember(struct runner *runner, const struct run *run)
 {
@@ -111,6 +111,10 @@ remember(struct runner *runner, const struct run *run)
         return;
     }
     note->succeeded = true;
+    note_drop_line(note);
+    if (note->ticket)
+        output_settle(runner->output, note->ticket);
+    note->ticket = 0;
     (void)wq_remove(runner->q, run->key);
 }
 
