@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # How do many lines become one key, and what does the command get of a line?
+# shellcheck disable=SC1083 # {1} is for wq
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -122,10 +122,10 @@ class Laws(Handled):
             left -= n
             time.sleep(dice.random() / 1000)  # let some of them run
 
-    def run_at_random(self, seed, disturb=None):
+    def run_at_random(self, seed, disturb=None, options=()):
         process = self.start(
             "-q", "-P%d" % SLOTS, "--json=events", "--retries=inf",
-            "--backoff=1ms,2ms", "--", HANDLER, "{}", "2000")
+            "--backoff=1ms,2ms", *options, "--", HANDLER, "{}", "2000")
         dice = random.Random(seed)
         thread = threading.Thread(target=disturb, args=(process,))
         if disturb:
@@ -144,6 +144,26 @@ class Laws(Handled):
             model = self.assert_laws(self.events())
             self.assertEqual(self.assert_intervals(False), model.starts)
             self.assertGreater(sum(model.starts.values()), 2 * KEYS)
+
+    def assert_groups(self, most):
+        """Checks that so many keys with the same last digit ran at a time."""
+        running = Counter()
+        for event in self.events():
+            if event["event"] in ("started", "finished"):
+                group = event["key"][-1]
+                running[group] += 1 if event["event"] == "started" else -1
+                self.assertLessEqual(running[group], most)
+
+    def test_options_that_remember_keys_keep_the_laws(self):
+        seed = random.randrange(1 << 32)
+        with self.subTest(seed=seed):
+            ended = self.run_at_random(
+                seed, options=("--keep-order", "--key=^(k[0-9]+)$",
+                               "--group-by=.$", "--group-max=2"))
+            self.assertEqual((ended.status, ended.err), (0, b""))
+            model = self.assert_laws(self.events())
+            self.assertEqual(self.assert_intervals(False), model.starts)
+            self.assert_groups(2)
 
     def test_random_adds_and_kills_keep_the_laws(self):
         seed = random.randrange(1 << 32)

@@ -11,7 +11,7 @@ class Once(Handled):
         for gate in "ab":
             self.gates[gate] = self.fifo("gate." + gate)
         return self.start("--once", "--json=events", "--backoff=1ms", *options,
-                          *self.script(WAITING))
+                          *self.script("echo $1\n" + WAITING))
 
     def test_key_that_succeeded_is_skipped(self):
         process = self.open_input()
@@ -34,6 +34,21 @@ class Once(Handled):
         self.let_go("a")
         self.assertEqual(self.ended(process).status, 0)
         self.assertEqual(self.begun(), ["a"])
+
+    def test_add_that_does_not_count_holds_back_no_output(self):
+        process = self.open_input("-k", "-P2")
+        self.feed(process, b"a\n", end=False)
+        self.await_begun("a")
+        self.feed(process, b"a\nb\n", end=False)
+        self.await_begun("a", "b")
+        self.let_go("a")
+        self.let_go("b")
+        self.await_event(event="finished", key="b")
+        self.assertEqual(process.stdout.readline(), b"a\n")
+        self.assertEqual(process.stdout.readline(), b"b\n")
+        process.stdin.close()
+        process.stdin = None
+        self.assertEqual(self.ended(process).status, 0)
 
     def test_key_that_failed_runs_again(self):
         process = self.open_input("--retries=0")

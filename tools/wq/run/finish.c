@@ -107,19 +107,33 @@ retry(struct runner *runner, struct run *run)
     }
 }
 
-/* --once: adds of a key that has succeeded meanwhile do not count. */
-static void
-remember(struct runner *runner, const struct run *run)
+/* The note of its key. NULL: out of memory, which ends the program. */
+static struct note *
+note_of(struct runner *runner, const struct run *run)
 {
     struct note *note = notes_get(&runner->notes, run->key);
 
     if (!note) {
-        report("--once: out of memory: cannot remember %s",
+        report("out of memory: cannot remember %s",
                report_key(run->key.data, run->key.len));
         ending_fatal(runner, STATUS_ERROR);
-        return;
     }
+    return note;
+}
+
+/* --once: adds of the key since the run began do not count. */
+static void
+remember(struct runner *runner, const struct run *run)
+{
+    struct note *note = note_of(runner, run);
+
+    if (!note)
+        return;
     note->succeeded = true;
+    note_drop_line(note);
+    if (note->ticket)
+        output_settle(runner->output, note->ticket);
+    note->ticket = 0;
     (void)wq_remove(runner->q, run->key);
 }
 
@@ -127,12 +141,13 @@ remember(struct runner *runner, const struct run *run)
 static void
 keep_ticket(struct runner *runner, const struct run *run)
 {
-    struct note *note = notes_get(&runner->notes, run->key);
+    struct note *note = note_of(runner, run);
 
-    if (!note || note->ticket) /* it was added meanwhile: one run for both */
-        output_settle(runner->output, note ? note->ticket : run->ticket);
-    if (note)
-        note->ticket = run->ticket;
+    if (!note)
+        return;
+    if (note->ticket) /* it was added meanwhile: one run for both */
+        output_settle(runner->output, note->ticket);
+    note->ticket = run->ticket;
 }
 
 /* Nothing more is to be known of a key that is settled, unless it was added

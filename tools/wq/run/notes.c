@@ -94,11 +94,19 @@ note_set_line(struct note *note, wq_key line)
 }
 
 void
+note_drop_line(struct note *note)
+{
+    free(note->line);
+    note->line = NULL;
+    note->line_len = 0;
+}
+
+void
 notes_drop(struct notes *notes, struct note *note)
 {
     *place(notes, wq_bytes(note->key, note->len), note->hash) = note->next;
     notes->n--;
-    free(note->line);
+    note_drop_line(note);
     free(note);
 }
 

@@ -40,6 +40,8 @@ struct note *notes_find(const struct notes *notes, wq_key key);
 struct note *notes_get(struct notes *notes, wq_key key);
 /* Replace the line of a note. False: out of memory. */
 bool note_set_line(struct note *note, wq_key line);
+/* Forget the line of a note. */
+void note_drop_line(struct note *note);
 void notes_drop(struct notes *notes, struct note *note);
 void notes_fini(struct notes *notes);
 
