@@ -103,10 +103,12 @@ copy(struct stream *s, const char *data, size_t len)
 static void
 take(struct stream *s, const char *data, size_t len)
 {
-    const struct capture *c = s->capture;
+    struct capture *c = s->capture;
 
     s->bytes += len;
     copy(s, data, len);
+    if (s->target == TARGET_ERR)
+        tail_add(&c->tail, data, len);
     if (capture_is_by_line(c))
         take_lines(s, data, len);
     else
@@ -288,6 +290,7 @@ bool
 capture_open(struct capture *c, struct output *output, const struct run *run)
 {
     c->output = output;
+    c->tail = (struct tail){0};
     reset(&c->streams[TARGET_OUT], c, TARGET_OUT);
     reset(&c->streams[TARGET_ERR], c, TARGET_ERR);
     make_tag(&c->tag, output->options, run);

@@ -24,6 +24,7 @@
 #include "output/outbox.h"
 #include "output/results_dir.h"
 #include "output/store.h"
+#include "output/tail.h"
 #include "process/run.h"
 
 /* Bytes read at a time: the default capacity of a pipe. */
@@ -47,6 +48,7 @@ struct capture {
     struct output  *output;         /* it belongs to */
     struct stream   streams[2];     /* by enum target */
     struct run     *run;            /* NULL: it is over */
+    struct tail     tail;           /* of its stderr */
     struct wq__text tag;            /* before each line */
     struct capture *before, *after; /* in a list of struct output */
 };

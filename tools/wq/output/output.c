@@ -228,6 +228,7 @@ output_finish(struct output *output, struct run *run)
         return;
     capture_drain(c);
     run->out_bytes = c->streams[TARGET_OUT].bytes;
+    run->err_len = tail_read(&c->tail, run->err_line);
     if (c->streams[TARGET_OUT].bytes + c->streams[TARGET_ERR].bytes >
         LARGE_OUTPUT)
         output->eager = EAGER_RUNS;

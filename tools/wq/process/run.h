@@ -26,6 +26,8 @@ enum outcome {
 
 struct capture; /* internal to the room output */
 
+#define RUN_LINE 160 /* bytes that are kept of the last line on stderr */
+
 struct run {
     wq_item *item;     /* HELD until the queue knows the result */
     wq_key   key;      /* a copy of item->key, in the slot; not terminated */
@@ -51,7 +53,10 @@ struct run {
 
     struct capture *capture;   /* NULL: none */
     uint64_t        out_bytes; /* written to stdout; set by output_finish() */
-    struct result   result;    /* what it wrote to $WQ_RESULT_FD */
+    char            err_line[RUN_LINE]; /* the last line on stderr that is not
+                                       blank, cut; set by output_finish() */
+    size_t          err_len;            /* 0: none, or --ungroup */
+    struct result   result;             /* what it wrote to $WQ_RESULT_FD */
 
     bool         lost;     /* its hold was lost (shared queues) */
     bool         deferred; /* requeue-after of a failure is stored, and the hold
