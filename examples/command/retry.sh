@@ -13,7 +13,7 @@ cat >push <<'HANDLER'
 case $1:$WQ_ATTEMPT in
 busy:1 | busy:2) exit 75 ;;
 flaky:1) exit 1 ;;
-wrong:*) exit 65 ;;
+wrong:*) echo "no such branch" >&2; exit 65 ;;
 esac
 echo "$1: attempt $WQ_ATTEMPT"
 HANDLER
@@ -37,6 +37,9 @@ flaky: attempt 2
 good: attempt 1
 EXPECTED
 cmp - err <<'EXPECTED'
+no such branch
 wq: wrong: failed: exit 65 (attempt 1)
+wq: failed keys:
+wq:   wrong: exit 65 (attempt 1): no such branch
 wq: 4 keys, 3 ok, 1 failed, 0 left; 4 adds; 3 retries (2 requested)
 EXPECTED

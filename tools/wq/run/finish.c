@@ -130,19 +130,14 @@ count(struct runner *runner, const struct run *run)
 static void
 report_failure(const struct runner *runner, const struct run *run)
 {
-    const char *key;
+    char reason[FAILURE_REASON];
 
     if (run->outcome != OUTCOME_FAILED || runner->options->quiet)
         return;
-    key = report_key(run->key.data, run->key.len);
-    if (run->timed_out)
-        report("%s: failed: timed out (attempt %u)", key, run->attempt);
-    else if (run->signal)
-        report("%s: failed: killed by SIG%s (attempt %u)", key,
-               value_signal_name(run->signal), run->attempt);
-    else
-        report("%s: failed: exit %d (attempt %u)", key, run->exit_code,
-               run->attempt);
+    const struct failure failure = failure_of(run);
+    report("%s: failed: %s (attempt %u)",
+           report_key(run->key.data, run->key.len),
+           failure_reason(&failure, reason), run->attempt);
 }
 
 static void
@@ -150,6 +145,7 @@ conclude(struct runner *runner, struct run *run)
 {
     count(runner, run);
     output_finish(runner->output, run);
+    failures_note(&runner->failures, run);
     joblog_finished(&runner->joblog, run);
     events_finished(&runner->events, run);
     report_failure(runner, run);

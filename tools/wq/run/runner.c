@@ -340,6 +340,7 @@ close_all(struct runner *runner)
     wq_registry_destroy(runner->registry);
     command_destroy(runner->command);
     slots_free(runner);
+    failures_fini(&runner->failures);
     free(runner->inputs);
     loop_destroy(runner->loop);
 }
@@ -360,8 +361,10 @@ conclude(struct runner *runner, int status)
     progress_destroy(runner->progress);
     runner->progress = NULL;
     const bool quiet = options->quiet || options->dry_run || status == -SIGPIPE;
-    if (options->summary || !quiet)
+    if (options->summary || !quiet) {
+        summary_failures(&runner->failures, options->joblog);
         report("%s", summary_line(&view, line, sizeof line));
+    }
     return status;
 }
 

@@ -11,8 +11,8 @@
  *
  * runner.c creates everything and decides what starts next; add.c, start.c and
  * finish.c are the arrows of the picture; store.c is for shared queues; slots.c
- * keeps the runs; ending.c decides when the program stops. They share the struct below. Files in other
- * directories of tools/wq include only view.h.
+ * keeps the runs; failures.c remembers why keys failed; ending.c decides when the program stops. They share the struct
+ * below. Files in other directories of tools/wq include only view.h and failures.h.
  */
 #ifndef WQ_TOOL_RUNNER_H
 #define WQ_TOOL_RUNNER_H
@@ -38,6 +38,7 @@
 #include "process/command.h"
 #include "process/run.h"
 #include "queue/batch.h"
+#include "run/failures.h"
 #include "run/view.h"
 
 /* One run at a time executes in a slot. */
@@ -117,10 +118,11 @@ struct runner {
     struct timer drain_limit; /* --drain-timeout */
 
     /* Since the start. */
-    int64_t       started_ns;
-    struct counts counts;
-    size_t        retrying; /* see struct view */
-    uint64_t      number;   /* of the last run */
+    int64_t         started_ns;
+    struct counts   counts;
+    size_t          retrying; /* see struct view */
+    struct failures failures; /* which keys, and why */
+    uint64_t        number;   /* of the last run */
 };
 
 /* Run all keys. Returns the exit status (0 or more). A negative value -N means:

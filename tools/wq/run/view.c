@@ -72,3 +72,9 @@ view_options(struct runner *runner)
 {
     return runner->options;
 }
+
+const struct failures *
+view_failures(const struct runner *runner)
+{
+    return &runner->failures;
+}

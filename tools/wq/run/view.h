@@ -19,6 +19,7 @@
 
 #include "options/options.h"
 #include "process/run.h"
+#include "run/failures.h"
 
 struct runner;
 
@@ -78,5 +79,8 @@ const char *phase_name(enum phase phase);
 wq_queue             *view_queue(struct runner *runner);
 wq_registry          *view_registry(struct runner *runner);
 const struct options *view_options(struct runner *runner);
+
+/* Why keys failed. */
+const struct failures *view_failures(const struct runner *runner);
 
 #endif
