@@ -221,10 +221,11 @@ static bool
 create_queue(struct runner *runner)
 {
     const struct options *options = runner->options;
+    const wq_metrics      sink =
+        durations_sink(&runner->durations, runner->registry);
 
     runner->backoff = queue_backoff(&options->backoff);
-    return wq_create(WQ_CONFIG(.name = options->name,
-                               .metrics = wq_registry_sink(runner->registry),
+    return wq_create(WQ_CONFIG(.name = options->name, .metrics = &sink,
                                .limiter = runner->backoff),
                      &runner->q) == WQ_OK ||
            refuse_queue();

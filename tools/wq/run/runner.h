@@ -11,8 +11,10 @@
  *
  * runner.c creates everything and decides what starts next; add.c, start.c and
  * finish.c are the arrows of the picture; store.c is for shared queues; slots.c
- * keeps the runs; failures.c remembers why keys failed; ending.c decides when the program stops. They share the struct
- * below. Files in other directories of tools/wq include only view.h and failures.h.
+ * keeps the runs; failures.c remembers why keys failed, durations.c how long
+ * things took; ending.c decides when the program stops. They share the struct
+ * below. Files in other directories of tools/wq include only view.h, failures.h
+ * and durations.h.
  */
 #ifndef WQ_TOOL_RUNNER_H
 #define WQ_TOOL_RUNNER_H
@@ -38,6 +40,7 @@
 #include "process/command.h"
 #include "process/run.h"
 #include "queue/batch.h"
+#include "run/durations.h"
 #include "run/failures.h"
 #include "run/view.h"
 
@@ -118,11 +121,12 @@ struct runner {
     struct timer drain_limit; /* --drain-timeout */
 
     /* Since the start. */
-    int64_t         started_ns;
-    struct counts   counts;
-    size_t          retrying; /* see struct view */
-    struct failures failures; /* which keys, and why */
-    uint64_t        number;   /* of the last run */
+    int64_t                started_ns;
+    struct counts          counts;
+    size_t                 retrying;  /* see struct view */
+    struct failures        failures;  /* which keys, and why */
+    struct queue_durations durations; /* of the queue; it is its sink */
+    uint64_t               number;    /* of the last run */
 };
 
 /* Run all keys. Returns the exit status (0 or more). A negative value -N means:
