@@ -20,7 +20,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test test-qemu test-musl run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol cov lint format install deps clean help
+.PHONY: build test test-qemu test-musl look-page picture-page run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
@@ -45,6 +45,12 @@ test-%: ## run the tests of another preset: test-asan test-tsan test-clang ...
 	$(Q)scripts/deps.sh build test $(filter clang,$*)
 	$(build) $* -DWQ_TESTS=ON
 	$(ctest) --preset $* $(CTEST_ARGS)
+
+look-page: build ## draw the live page in many states into build/look (needs chromium)
+	$(Q)WQ_PROGRAM=build/release/tools/wq python3 -B tests/cli/look.py build/look $(ARGS)
+
+picture-page: build ## draw the live page of the guide (needs chromium)
+	$(Q)WQ_PROGRAM=build/release/tools/wq python3 -B tests/cli/picture.py $(ARGS)
 
 run: build ## a short demo of the program wq run
 	$(Q)PATH="$(CURDIR)/build/release/tools:$$PATH" \

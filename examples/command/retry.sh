@@ -13,7 +13,7 @@ cat >push <<'HANDLER'
 case $1:$WQ_ATTEMPT in
 busy:1 | busy:2) exit 75 ;;
 flaky:1) exit 1 ;;
-wrong:*) exit 65 ;;
+wrong:*) echo "no such branch" >&2; exit 65 ;;
 esac
 echo "$1: attempt $WQ_ATTEMPT"
 HANDLER
@@ -36,9 +36,13 @@ busy: attempt 3
 flaky: attempt 2
 good: attempt 1
 EXPECTED
-sed 's/ in [0-9]*ms$/ in 38ms/' err >told # the delay is random
+# The delay is random, and so is which key fails first.
+sed 's/ in [0-9]*ms$/ in 38ms/' err | LC_ALL=C sort >told
 cmp - told <<'EXPECTED'
+no such branch
+wq:   wrong: exit 65 (attempt 1): no such branch
+wq: 4 keys, 3 ok, 1 failed, 0 left; 4 adds; 3 retries (2 requested)
+wq: failed keys:
 wq: flaky: exit 1; retry 1 of 5 in 38ms
 wq: wrong: failed: exit 65 (attempt 1)
-wq: 4 keys, 3 ok, 1 failed, 0 left; 4 adds; 3 retries (2 requested)
 EXPECTED

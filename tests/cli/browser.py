@@ -122,6 +122,11 @@ class Browser:
         return self._call("GET", "%s/element/%s/computedlabel" %
                           (self.session, self.find(selector)))
 
+    def role(self, selector):
+        """The role that a screen reader reads."""
+        return self._call("GET", "%s/element/%s/computedrole" %
+                          (self.session, self.find(selector)))
+
     def prefer(self, feature, value):
         """Sets a preference, like a setting of the system."""
         self._call("POST", self.session + "/goog/cdp/execute", {
@@ -163,6 +168,18 @@ class Browser:
     def resize(self, width, height):
         self._call("POST", self.session + "/window/rect",
                    {"width": width, "height": height})
+
+    def shape(self, width, height):
+        """As resize(), also below the least width of a window (500)."""
+        self._call("POST", self.session + "/goog/cdp/execute", {
+            "cmd": "Emulation.setDeviceMetricsOverride", "params": {
+                "width": width, "height": height, "deviceScaleFactor": 1,
+                "mobile": False}})
+
+    def unshape(self):
+        """The window has its own size again."""
+        self._call("POST", self.session + "/goog/cdp/execute", {
+            "cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
 
     def picture(self):
         """The content of the window as the bytes of a PNG."""

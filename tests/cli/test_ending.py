@@ -549,6 +549,9 @@ class Summary(Handled):
         self.assertEqual(ended.err.decode().splitlines(), [
             "wq: a: failed: exit 1 (attempt 1)",
             "wq: \\x1b: failed: exit 1 (attempt 1)",
+            "wq: failed keys:",
+            "wq:   a: exit 1 (attempt 1)",
+            "wq:   \\x1b: exit 1 (attempt 1)",
             "wq: 2 keys, 0 ok, 2 failed, 0 left; 2 adds; 0 retries"])
 
 

@@ -261,10 +261,12 @@ class View(Listening):
             self.assertIn(key.decode(errors="replace"), shown)
         bad = next(row for row in rows if "key_base64" in row)
         self.assertEqual(bad["key_base64"], "//4=")
-        cut = {row["bytes"]: row["key"] for row in rows if row.get("cut")}
+        cut = {row["bytes"]: row for row in rows if row.get("cut")}
         self.assertEqual(set(cut), {65536, 300})
-        self.assertLessEqual(len(cut[65536]), 200)
-        self.assertEqual(set(cut[300]), {"\u4e2d"})
+        self.assertEqual((cut[65536]["key"], cut[65536]["tail"]),
+                         ("y" * 120, "y" * 80))
+        self.assertEqual((cut[300]["key"], cut[300]["tail"]),
+                         ("\u4e2d" * 40, "\u4e2d" * 26))
         self.assertEqual(view(url, "?q=%ff%fe")["keys"]["matched"], 1)
 
     def test_view_has_the_first_of_many_keys(self):
@@ -281,6 +283,168 @@ class View(Listening):
                          ["very", "urgent"])
         self.assertEqual([r["key"] for r in view(url, "?q=19999")["keys"]["rows"]],
                          ["key-19999"])
+
+
+    def test_numbers_have_the_names_of_the_terminal(self):
+        program = self.start("-P1", "--backoff=1h,1h", "--input=jsonl",
+                             "--no-retry-codes=3", end=False,
+                             keys=['"done"', '"failed"', '"retrying"', '"running"',
+                                   '"ready"', '{"key":"later","after":"1h"}'])
+        url = program.url()
+        program.gate.open(0, 3, 1)
+        program.add('"running"')  # it runs again: that is not another key
+        counts = until(lambda: (lambda c: c if c["ready"] == 1 and
+                                c["retrying"] else None)(view(url)["counts"]),
+                       "all states")
+        self.assertEqual(counts, {"done": 1, "failed": 1, "retrying": 1,
+                                  "waiting": 1, "ready": 1, "running": 1,
+                                  "left": 4})
+
+    def test_percentiles_are_finer_than_powers_of_ten(self):
+        program = self.start("-P1", keys=["a"])
+        url = program.url()
+        until(lambda: metrics(url)["wq_run_running"] == 1, "a run")
+        until(lambda: metrics(url)["workqueue_unfinished_work_seconds"] > 0.2,
+              "a long run")
+        events = self.events(url)
+        program.gate.open(0)
+        last = event = events.next()
+        while event:
+            last, event = event, events.next()
+        worked = last["worked"]
+        self.assertEqual(worked["count"], 1)
+        for name in ("p50", "p90", "p99", "max", "sum"):
+            self.assertAlmostEqual(worked[name], worked["max"], places=5)
+        (bucket,) = worked["buckets"]
+        self.assertLessEqual(worked["from"], worked["max"])
+        self.assertLess(worked["max"], bucket[0])
+        self.assertLessEqual(bucket[0] / worked["from"], 2.6)
+        self.assertEqual(bucket[1], 1)
+
+    def test_keys_of_a_long_walk_are_in_order(self):
+        program = self.start("-P1", end=False)
+        program.add("\n".join(map(str, range(200000))))
+        url = program.url()
+        until(lambda: metrics(url)["workqueue_depth"] == 199999, "all keys")
+        # A pause of this program during the walk may move keys: ask again.
+        until(lambda: [int(row["key"]) for row in
+                       view(url)["keys"]["rows"][:50]] == list(range(50)),
+              "the first keys in order")
+
+
+class Failed(Listening):
+    """Keys that failed, and why."""
+
+    def failing(self, *options, keys, script, n, **rest):
+        """The state after `n` keys failed for good."""
+        program = self.start(*options, "--follow", end=False, keys=keys,
+                             command=["sh", "-c", script, "sh", "{}"], **rest)
+        url = program.url()
+        until(lambda: metrics(url)["wq_run_failed_total"] == n, "failures")
+        return program, url
+
+    def test_view_has_the_reason_of_each_failed_key(self):
+        _, url = self.failing(
+            "--timeout=500ms", "--retries=1", "--backoff=1ms", n=3,
+            keys=["code", "kill", "slow", "fine"], script=
+            'case "$1" in code) echo "$1: oops" >&2; exit 7;; '
+            'kill) kill -SEGV $$;; slow) sleep 60;; esac')
+        now = view(url)
+        self.assertEqual(now["failed_from"], 1)
+        ats = [row.pop("at") for row in now["failed"]]
+        self.assertEqual(ats, sorted(ats))
+        self.assertTrue(all(0 < at <= now["elapsed"] for at in ats))
+        self.assertEqual(now["failed"], [
+            {"number": 1, "key": "code", "exit": 7, "attempt": 2,
+             "line": "code: oops"},
+            {"number": 2, "key": "kill", "signal": "SEGV", "attempt": 2},
+            {"number": 3, "key": "slow", "timed_out": True, "attempt": 2}])
+
+    def test_bytes_of_keys_and_lines_are_escaped(self):
+        program = self.start("-0", "--retries=0", "--follow", end=False,
+                             command=["sh", "-c", 'printf %s "$1" >&2; exit 1',
+                                      "sh", "{}"])
+        url = program.url()
+        texts = [b'<script>alert("x")</script>', b"\\\"'&", b"\x1b[31m\x01",
+                 b"bad\xff", "\u202e\u4e2d".encode()]
+        for text in texts:
+            program.add(text, b"\0")
+        until(lambda: metrics(url)["wq_run_failed_total"] == 5, "failures")
+        shown = [text.decode(errors="replace") for text in texts]
+        rows = view(url)["failed"]
+        self.assertEqual([row["key"] for row in rows], shown)
+        self.assertEqual([row["line"] for row in rows], shown)
+        self.assertEqual(rows[3]["key_base64"], "YmFk/w==")
+
+    def test_last_hundred_failures_are_kept(self):
+        keys = ["%03d" % i for i in range(150)]
+        _, url = self.failing("-P2", "--retries=0", keys=keys, n=150,
+                              script="exit 1")
+        rows = view(url)["failed"]
+        self.assertEqual([row["number"] for row in rows], list(range(51, 151)))
+        self.assertEqual(len({row["key"] for row in rows}), 100)
+
+    def test_retrying_key_has_its_last_failure(self):
+        program = self.start("-P1", "--backoff=1h,1h", end=False,
+                             keys=["a", "b"], command=[
+                                 "sh", "-c", 'echo "about $1" >&2; ' + WAIT,
+                                 "sh", "{}"])
+        url = program.url()
+        program.gate.open(4)
+        until(lambda: metrics(url)["wq_run_retrying"] == 1, "a failure")
+        (row,) = view(url, "?show=retrying")["keys"]["rows"]
+        failure = row.pop("failure")
+        self.assertGreater(failure.pop("at"), 0)
+        self.assertEqual(failure, {"exit": 4, "attempt": 1, "line": "about a"})
+        self.assertEqual(view(url)["failed"], [])
+        (row,) = view(url, "?show=running")["keys"]["rows"]
+        self.assertNotIn("failure", row)
+
+    def test_key_that_succeeds_has_no_failure_any_more(self):
+        program = self.start("-P1", "--backoff=1ms", "--follow", end=False,
+                             keys=["a"])
+        url = program.url()
+        program.gate.open(4)
+        row = until(lambda: [r for r in view(url)["keys"]["rows"]
+                             if "failure" in r and r["state"] == "running"],
+                    "the retry")[0]
+        self.assertEqual((row["attempt"], row["failure"]["exit"]), (2, 4))
+        program.gate.open(0)
+        until(lambda: metrics(url)["wq_run_done_total"] == 1, "a success")
+        program.add("a")
+        program.gate.open(5)
+        row = until(lambda: [r for r in view(url)["keys"]["rows"]
+                             if "failure" in r], "the next failure")[0]
+        self.assertEqual(row["failure"]["exit"], 5)
+
+    def test_long_keys_that_differ_in_the_middle_are_told_apart(self):
+        program = self.start("-P1", "--backoff=1h,1h", "--follow", end=False)
+        url = program.url()
+        for letter, code in (("x", 1), ("y", 2)):
+            program.add("a" * 500 + letter + "b" * 500)
+            program.gate.open(code)
+            until(lambda c=code: metrics(url)["wq_run_retrying"] == c, "failures")
+        self.assertEqual(sorted(
+            row["failure"]["exit"] for row in
+            view(url, "?show=retrying")["keys"]["rows"]), [1, 2])
+
+    def test_each_failure_is_sent_once(self):
+        program = self.start("-P1", "--retries=0", "--follow", end=False)
+        url = program.url()
+        events = self.events(url)
+        events.next()
+        sent = []
+        for n in range(3):
+            program.add("key-%d" % n)
+            program.gate.open(1)
+            while len(sent) <= n:
+                event = events.next()
+                self.assertEqual(event["failed_from"], len(sent) + 1)
+                sent += event["failed"]
+        self.assertEqual([row["key"] for row in sent],
+                         ["key-0", "key-1", "key-2"])
+        late = self.events(url).next()
+        self.assertEqual((late["failed_from"], len(late["failed"])), (1, 3))
 
 
 class Streams(Listening):
@@ -342,6 +506,56 @@ class Streams(Listening):
         self.assertEqual((values["wq_run_done_total"],
                           values["wq_run_failed_total"]), (1, 1))
         self.assertEqual(program.wait(), 123)
+
+    def test_end_with_keys_left_is_not_called_finished(self):
+        program = self.start("-P1", keys=["a", "b", "c"])
+        events = self.events(program.url())
+        events.next()
+        program.process.send_signal(signal.SIGTERM)
+        events.until(lambda e: e["phase"] == "draining")
+        program.gate.open(0)
+        last = event = events.next()
+        while event:
+            self.assertNotEqual(event["phase"], "finished")
+            last, event = event, events.next()
+        self.assertEqual((last["phase"], last["counts"]["left"]), ("stopped", 2))
+        self.assertEqual([row["key"] for row in last["keys"]["rows"]], ["b", "c"])
+
+    def test_table_of_each_stream_is_kept_up_to_date(self):
+        program = self.start("-P1", "--follow", end=False)
+        url = program.url()
+        streams = [self.events(url) for _ in range(3)]
+        for n in range(4):
+            program.add("key-%d" % n)
+            for stream in streams:
+                event = stream.until(
+                    lambda e, n=n: e["counts"]["ready"] == n and
+                    (e["keys"]["matched"] == n + 1 or e["keys"]["age"] > 2))
+                self.assertLess(event["keys"]["age"], 2)
+                self.assertEqual(len(event["keys"]["rows"]), n + 1)
+
+    def test_old_table_has_the_keys_that_run_now(self):
+        """With so many keys, a table is shown for some time."""
+        program = self.start("-P1", end=False)
+        url = program.url()
+        program.add("\n".join(map(str, range(300000))))
+        until(lambda: metrics(url)["workqueue_depth"] == 299999, "all keys")
+        events = self.events(url)
+        program.gate.open(0)
+        old = 0
+        while old < 3:
+            event = events.next()
+            if event["counts"]["running"] != 1:
+                continue
+            number = event["counts"]["done"]
+            running = [row["key"] for row in event["keys"]["rows"]
+                       if row["state"] == "running"]
+            self.assertEqual(running, [str(number)])
+            self.assertNotIn(str(number), [
+                row["key"] for row in event["keys"]["rows"]
+                if row["state"] == "ready"])
+            old += event["keys"]["age"] > 0
+            program.gate.open(0)
 
     def test_client_that_does_not_read_blocks_nothing(self):
         program = self.start("-P1", end=False)

@@ -7,25 +7,10 @@ import time
 import unittest
 
 from program import main
-from watched import WAIT, Terminal, Watched
+from watched import WAIT, AtTerminal, Watched
 
 
-def on(terminal, *options, environment=None, **rest):
-    return Watched(*options, stderr=terminal.theirs,
-                   environment={"TERM": "xterm", **(environment or {})}, **rest)
-
-
-class Progress(unittest.TestCase):
-    def terminal(self, *size):
-        terminal = Terminal(*size)
-        self.addCleanup(terminal.close)
-        return terminal
-
-    def start(self, terminal, *options, **rest):
-        program = on(terminal, *options, **rest)
-        self.addCleanup(program.close)
-        return program
-
+class Progress(AtTerminal):
     def test_display_has_counts_and_the_key_of_each_slot(self):
         terminal = self.terminal()
         program = self.start(terminal, "-P2", "--retries=3",

@@ -514,6 +514,42 @@ class Work(Shared):
         self.await_counts(0, 0, 0, 0)
         worker.terminate()
 
+    def test_dead_keys_are_served(self):
+        need_command("curl")
+        if b"--listen: not available" in self.wq(
+                "work", "--listen=unix:no/where", "true").err:
+            self.skipTest("wq was built without libmicrohttpd")
+        self.done("add", "x", "y")
+        self.assertEqual(self.wq("work", "-q", "--until-empty", "--retries=0",
+                                 "false").status, 123)
+        self.done("add", "a", "b")
+        worker = self.waiting("--retries=0", "--listen=unix:" +
+                              self.path("socket"))
+        self.await_begun("a")
+        self.let_go("a", 4)
+        self.await_begun("a", "b")
+        self.await_counts(0, 1, 0, 3)
+
+        def get(path):
+            return subprocess.run(
+                ["curl", "-s", "--unix-socket", self.path("socket"),
+                 "http://x" + path], capture_output=True, check=True).stdout
+        self.assertIn(b'\nwq_run_dead{name="default"} 3\n', get("/metrics"))
+        view = json.loads(get("/view?show=dead"))
+        self.assertEqual((view["counts"]["dead"], view["keys"]["matched"]),
+                         (3, 3))
+        rows = {row["key"]: row for row in view["keys"]["rows"]}
+        self.assertEqual({row["state"] for row in rows.values()}, {"dead"})
+        self.assertEqual(set(rows), set("xya"))
+        self.assertEqual(rows["a"]["failure"]["exit"], 4)
+        self.assertNotIn("failure", rows["x"])  # another worker knows why
+        self.assertEqual([row["key"] for row in view["failed"]], ["a"])
+        view = json.loads(get("/view"))
+        self.assertEqual([row["state"] for row in view["keys"]["rows"]],
+                         ["running", "dead", "dead", "dead"])
+        self.let_go("b")
+        worker.terminate()
+
     def test_workers_append_to_their_joblog(self):
         for key in "ab":
             self.done("add", key)

@@ -15,6 +15,7 @@ import termios
 import threading
 import time
 import unicodedata
+import unittest
 import urllib.error
 import urllib.request
 
@@ -300,3 +301,19 @@ class Terminal:
         line += [" "] * (self.column + cells - len(line))
         line[self.column:self.column + cells] = [character] + [""] * (cells - 1)
         self.column += cells
+
+
+class AtTerminal(unittest.TestCase):
+    """Tests of a program whose stderr is a terminal."""
+
+    def terminal(self, *size):
+        terminal = Terminal(*size)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def start(self, terminal, *options, environment=None, **rest):
+        program = Watched(
+            *options, stderr=terminal.theirs,
+            environment={"TERM": "xterm", **(environment or {})}, **rest)
+        self.addCleanup(program.close)
+        return program

@@ -48,3 +48,14 @@ text_terminate(struct wq__text *text)
     text->len--;
     return text->data;
 }
+
+size_t
+text_cut(const char *bytes, size_t len, size_t max)
+{
+    if (len <= max)
+        return len;
+    for (size_t back = 0; back <= 3 && back < max; back++)
+        if ((bytes[max - back] & 0xc0) != 0x80)
+            return max - back;
+    return max; /* not UTF-8 */
+}

@@ -21,4 +21,8 @@ void text_clear(struct wq__text *text);
  * NULL: out of memory, now or before. */
 char *text_terminate(struct wq__text *text);
 
+/* The largest length up to `max` at which the bytes can be cut without splitting
+ * a UTF-8 character; `len` if that is not more. */
+size_t text_cut(const char *bytes, size_t len, size_t max);
+
 #endif

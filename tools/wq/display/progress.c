@@ -3,14 +3,17 @@
  *
  *     [########............] 41%  820 done  3 failed  2 retrying  1175 ready
  *     12s  68.3/s  17s left
+ *     failed: src/x.c: exit 2 (attempt 1): error: expected ';'
+ *     retrying: src/b.c: timed out (attempt 2)
  *      1   1.2s  src/a.c
  *      2   340ms src/b.c (attempt 3)
  *
- * The numbers take as many lines as they need; each run takes one line, as far
- * as they fit on the terminal. Drawing is one write(): it moves up to the start
- * of the display, then writes line by line, each cleared to its end. Between two
- * drawings the cursor is in the first column below the display. Other writers
- * call display_hide() first, which moves up and clears to the end of the screen.
+ * The numbers take as many lines as they need; the latest failure of each kind
+ * and each run take one line, as far as they fit on the terminal. Drawing is one
+ * write(): it moves up to the start of the display, then writes line by line,
+ * each cleared to its end. Between two drawings the cursor is in the first column
+ * below the display. Other writers call display_hide() first, which moves up and
+ * clears to the end of the screen.
  *
  * The size of the terminal is read each time: that costs one system call, ten
  * times a second, and SIGWINCH could arrive between two drawings.
@@ -31,6 +34,7 @@
 #include "base/text.h"
 #include "display/printable.h"
 #include "display/rate.h"
+#include "display/reason.h"
 
 #define MS INT64_C(1000000)
 
@@ -42,6 +46,9 @@
 #define PLAIN_FIRST_NS (1000 * MS)
 #define PLAIN_SECOND_NS (2000 * MS)
 #define PLAIN_NS (5000 * MS)
+
+/* For the latest failure, in a plain line. */
+#define PLAIN_COLUMNS 100
 
 #define MAX_LINES 64
 #define MAX_COLUMNS 400
@@ -119,15 +126,22 @@ add_numbers(const struct run_rate *rate, const struct view *v, struct words *w)
 static void
 print_plainly(struct progress *p, const struct view *v)
 {
-    struct words w = {.n = 0};
-    char         line[512] = "";
-    size_t       len = 0;
+    const struct failures *failures = view_failures(p->runner);
+    const struct failure  *last = failures_at(failures, failures->count);
+    struct words           w = {.n = 0};
+    char                   line[512] = "";
+    char                   reason[PRINTABLE_SIZE(PLAIN_COLUMNS)] = "";
+    size_t                 len = 0, reason_len = 0, used;
 
     add_numbers(&p->rate, v, &w);
     for (size_t i = 0; i < w.n && len < sizeof line; i++)
         len += (size_t)snprintf(line + len, sizeof line - len, "%s%s",
                                 i ? ", " : "", w.text[i]);
-    report("%s", line);
+    if (last)
+        reason_len =
+            reason_print(&p->printable, last, PLAIN_COLUMNS, reason, &used);
+    report("%s%s%.*s", line, last ? "; last failure: " : "", (int)reason_len,
+           reason);
 }
 
 /* ---- the terminal -------------------------------------------------------- */
@@ -279,6 +293,36 @@ put_numbers(struct progress *p, const struct view *v, size_t *lines)
     end_line(p, lines);
 }
 
+/* The latest failure of a kind; NULL: there is none. */
+static void
+put_failure(struct progress *p, int colour, const char *kind,
+            const struct failure *failure, size_t *lines)
+{
+    char   text[PRINTABLE_SIZE(MAX_COLUMNS)];
+    size_t used;
+
+    if (!failure || !line_fits(p, *lines + 1) || p->columns < strlen(kind) + 16)
+        return;
+    put_coloured(p, colour, kind);
+    const size_t len = reason_print(&p->printable, failure,
+                                    p->columns - 1 - p->used, text, &used);
+    wq__text_add(&p->out, text, len);
+    p->used += used;
+    end_line(p, lines);
+}
+
+static void
+put_failures(struct progress *p, const struct view *v, size_t *lines)
+{
+    const struct failures *failures = view_failures(p->runner);
+
+    put_failure(p, RED, "failed: ", failures_at(failures, failures->count),
+                lines);
+    if (v->retrying)
+        put_failure(p, YELLOW, "retrying: ", failures_last_retry(failures),
+                    lines);
+}
+
 static void
 put_run(struct progress *p, const struct view *v, const struct run *run,
         size_t *lines)
@@ -345,6 +389,7 @@ draw(struct progress *p, const struct view *v)
     put_up(p);
     if (p->rows > 1) {
         put_numbers(p, v, &lines);
+        put_failures(p, v, &lines);
         put_runs(p, v, &lines);
     }
     put(p, "\033[J");

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* summary.c: what does the last line on stderr say? */
+/* summary.c: what do the last lines on stderr say? */
 #include "display/summary.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "base/report.h"
+#include "display/printable.h"
+#include "display/reason.h"
 
 /* Appends to `text` as much as fits. */
 __attribute__((format(printf, 4, 5))) static void
@@ -74,4 +79,41 @@ summary_line(const struct view *view, char *text, size_t size)
     if (view->unread)
         add(text, size, &len, "; input was left unread");
     return text;
+}
+
+/* Wider than most terminals, but a line of a log. */
+#define FAILURE_COLUMNS 240
+
+static void
+report_failure(const struct printable *printable, const struct failure *failure)
+{
+    char         text[PRINTABLE_SIZE(FAILURE_COLUMNS)];
+    size_t       used;
+    const size_t len =
+        reason_print(printable, failure, FAILURE_COLUMNS, text, &used);
+
+    report("  %.*s", (int)len, text);
+}
+
+void
+summary_failures(const struct failures *failures, const char *joblog)
+{
+    struct printable      printable;
+    const struct failure *failure;
+    size_t                n = 0;
+
+    if (!failures->count)
+        return;
+    printable_init(&printable);
+    report("failed keys:");
+    while ((failure = failures_first(failures, n))) {
+        report_failure(&printable, failure);
+        n++;
+    }
+    printable_fini(&printable);
+    if (failures->count <= n)
+        return;
+    report("  and %" PRIu64 " more; %s%s", failures->count - n,
+           joblog ? "see " : "--joblog=FILE records all of them",
+           joblog ? joblog : "");
 }

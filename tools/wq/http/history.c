@@ -14,9 +14,10 @@ history_take(struct history *history, const struct view *view)
         return;
     history->ring[history->n++ % HISTORY_SAMPLES] = (struct history_sample){
         .at_ns = at_ns,
-        .ready = view->ready + view->again,
+        .ready = view->ready,
         .running = view->running,
-        .waiting = view->waiting,
+        .waiting = view->waiting - view->retrying,
+        .retrying = view->retrying,
         .runs = view->counts.runs - view->running,
         .bad = view->counts.retries + view->counts.failed - view->counts.bad,
     };

@@ -13,9 +13,10 @@
 
 struct history_sample {
     int64_t  at_ns; /* since the start of the program */
-    size_t   ready; /* READY, or DIRTY: runs once more after its run */
+    size_t   ready;
     size_t   running;
-    size_t   waiting;
+    size_t   waiting; /* without those that are retrying */
+    size_t   retrying;
     uint64_t runs; /* that are over */
     uint64_t bad;  /* of these: failed */
 };

@@ -76,8 +76,18 @@ has_changed(const struct view *a, const struct view *b)
 {
     return memcmp(&a->counts, &b->counts, sizeof a->counts) != 0 ||
            a->ready != b->ready || a->waiting != b->waiting ||
-           a->running != b->running || a->slots != b->slots ||
-           a->phase != b->phase;
+           a->running != b->running || a->dead != b->dead ||
+           a->slots != b->slots || a->phase != b->phase;
+}
+
+/* Gives streams that are due their next event. */
+static void
+continue_streams(struct listener *l)
+{
+    streams_look(l);
+    for (struct event_stream *s = l->streams; s; s = s->next)
+        if (s->due)
+            stream_continue(s);
 }
 
 static void
@@ -91,8 +101,9 @@ tick(void *listener)
     listener_take_view(l);
     const bool changed = has_changed(&before, &l->view);
     for (struct event_stream *s = l->streams; s; s = s->next)
-        if (changed || l->view.now_ns - s->written_ns >= REGULAR_NS)
-            stream_continue(s);
+        s->due = s->suspended &&
+                 (changed || l->view.now_ns - s->written_ns >= REGULAR_NS);
+    continue_streams(l);
     run_daemon(l);
     loop_timer_set(l->loop, &l->tick,
                    loop_now(l->loop) + (l->streams ? SOON_NS : REGULAR_NS),
@@ -113,11 +124,13 @@ finish_streams(struct listener *l)
     const int64_t end_ns = loop_refresh(l->loop) + LAST_EVENT_NS;
 
     l->finished = true;
+    l->ration = (struct keys_ration){0}; /* the last tables stay */
     listener_take_view(l);
     for (int64_t now_ns = loop_now(l->loop); l->streams && now_ns < end_ns;
          now_ns = loop_refresh(l->loop)) {
         for (struct event_stream *s = l->streams; s; s = s->next)
-            stream_continue(s);
+            s->due = s->suspended;
+        continue_streams(l);
         (void)MHD_run(l->daemon);
         if (l->streams)
             (void)poll(&epoll, 1, 10);

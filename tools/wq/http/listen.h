@@ -8,7 +8,7 @@
  *     GET /events    the same as server-sent events, until the client leaves
  *
  * /view and /events take ?q=TEXT (only keys that contain it) and ?show=STATE
- * (all, running, retrying, waiting or ready).
+ * (all, running, retrying, waiting, ready or dead).
  * options/address.h says which addresses are accepted.
  *
  * Why a stream and not a page that polls: the server sends an event as soon as

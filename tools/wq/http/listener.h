@@ -26,10 +26,12 @@ struct event_stream {
     struct MHD_Connection *connection;
     struct keys            keys;         /* what it searches for, and found */
     uint64_t               history_from; /* samples before it were sent */
+    uint64_t               failed_from;  /* failures before it were sent */
     struct wq__text        out;          /* the event being sent */
     size_t                 sent;         /* bytes of it that were sent */
     int64_t                written_ns;   /* when the event was written */
     bool                   suspended;    /* all is sent; waits for the next */
+    bool                   due;          /* it gets an event in this tick */
     bool                   last;         /* nothing comes after `out` */
     struct event_stream   *next;         /* in listener->streams */
 };
@@ -66,7 +68,8 @@ void listener_take_view(struct listener *l);
 
 /* Add the state of listener->view as JSON (state.h). False: out of memory. */
 bool listener_add_state(struct listener *l, const struct keys *keys,
-                        uint64_t history_from, struct wq__text *out);
+                        uint64_t history_from, uint64_t failed_from,
+                        struct wq__text *out);
 
 /* ---- stream.c ------------------------------------------------------------ */
 
@@ -77,6 +80,10 @@ struct MHD_Response *stream_create(struct listener         *l,
 
 /* Give the stream its next event if it has sent the last one. */
 void stream_continue(struct event_stream *s);
+
+/* Walk over the keys for the streams that are due, the oldest table first, as
+ * far as the ration goes. */
+void streams_look(struct listener *l);
 
 /* Resume it without an event: the daemon must not be stopped while a connection
  * is suspended. */

@@ -65,6 +65,7 @@ add_own(struct wq__text *out, const struct view *v, wq_text format,
         {"running", false, v->running, "Current runs."},
         {"slots", false, v->slots, "Maximum of current runs."},
         {"retrying", false, v->retrying, "Keys that wait for a retry."},
+        {"dead", false, v->dead, "DEAD keys of a shared queue."},
     };
 
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)

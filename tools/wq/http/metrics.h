@@ -12,6 +12,7 @@
  *     wq_run_running            current runs
  *     wq_run_slots              maximum of current runs
  *     wq_run_retrying           keys that wait for a retry
+ *     wq_run_dead               DEAD keys of a shared queue
  */
 #ifndef WQ_TOOL_METRICS_H
 #define WQ_TOOL_METRICS_H

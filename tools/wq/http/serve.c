@@ -184,12 +184,13 @@ refuse_query(struct MHD_Connection *client)
 {
     return send_line(client, MHD_HTTP_BAD_REQUEST,
                      "q has at most 1024 bytes; show is all, running, "
-                     "retrying, waiting or ready\n");
+                     "retrying, waiting, ready or dead\n");
 }
 
 bool
 listener_add_state(struct listener *l, const struct keys *keys,
-                   uint64_t history_from, struct wq__text *out)
+                   uint64_t history_from, uint64_t failed_from,
+                   struct wq__text *out)
 {
     return state_add(
         &(struct state){
@@ -198,6 +199,7 @@ listener_add_state(struct listener *l, const struct keys *keys,
             .rate = &l->rate,
             .history = &l->history,
             .history_from = history_from,
+            .failed_from = failed_from,
             .keys = keys,
             .finished = l->finished,
         },
@@ -217,8 +219,8 @@ serve_view(struct listener *l, struct MHD_Connection *client)
         return MHD_NO;
     keys->query = query;
     listener_take_view(l);
-    (void)keys_look(keys, l->runner, &l->view, &l->ration);
-    (void)listener_add_state(l, keys, 0, &text);
+    (void)keys_look(keys, l->runner, &l->view, NULL);
+    (void)listener_add_state(l, keys, 0, 1, &text);
     wq__text_str(&text, "\n");
     free(keys);
     return send_response(client, MHD_HTTP_OK, "application/json",

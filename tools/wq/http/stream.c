@@ -18,15 +18,15 @@ write_event(struct event_stream *s)
 {
     struct listener *l = s->listener;
 
-    if (!s->written_ns || keys_may_look(&l->ration, &l->view))
-        (void)keys_look(&s->keys, l->runner, &l->view, &l->ration);
     text_clear(&s->out);
     s->sent = 0;
     wq__text_str(&s->out, "event: state\ndata: ");
-    s->last = !listener_add_state(l, &s->keys, s->history_from, &s->out) ||
+    s->last = !listener_add_state(l, &s->keys, s->history_from, s->failed_from,
+                                  &s->out) ||
               l->finished;
     wq__text_str(&s->out, "\n\n");
     s->history_from = l->history.n;
+    s->failed_from = view_failures(l->runner)->count + 1;
     s->written_ns = l->view.now_ns;
 }
 
@@ -86,10 +86,35 @@ stream_create(struct listener *l, struct MHD_Connection *client,
     s->next = l->streams;
     l->streams = s;
     l->n_streams++;
+    s->failed_from = 1;
     listener_take_view(l);
+    (void)keys_look(&s->keys, l->runner, &l->view, &l->ration);
     write_event(s);
     listener_tick_soon(l);
     return response;
+}
+
+/* The stream with the oldest table, of those that are due and did not walk for
+ * this view; NULL: none. */
+static struct event_stream *
+find_oldest(struct listener *l)
+{
+    struct event_stream *oldest = NULL;
+
+    for (struct event_stream *s = l->streams; s; s = s->next)
+        if (s->due && s->keys.taken_ns < l->view.now_ns &&
+            (!oldest || s->keys.taken_ns < oldest->keys.taken_ns))
+            oldest = s;
+    return oldest;
+}
+
+void
+streams_look(struct listener *l)
+{
+    struct event_stream *s;
+
+    while (keys_may_look(&l->ration, &l->view) && (s = find_oldest(l)))
+        (void)keys_look(&s->keys, l->runner, &l->view, &l->ration);
 }
 
 void

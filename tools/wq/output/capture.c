@@ -165,10 +165,12 @@ keep_group(struct stream *s, const char *data, size_t len)
 static void
 take(struct stream *s, const char *data, size_t len)
 {
-    const struct capture *c = s->capture;
+    struct capture *c = s->capture;
 
     s->bytes += len;
     copy(s, data, len);
+    if (s->target == TARGET_ERR)
+        tail_add(&c->tail, data, len);
     if (capture_is_by_line(c))
         take_lines(s, data, len);
     else
@@ -210,7 +212,8 @@ move(struct stream *s)
     enum moved            moved = MOVED_REFUSED;
     size_t                n = 0;
 
-    if (c->tag.len > 0 || s->copy >= 0 || capture_is_by_line(c))
+    if (c->tag.len > 0 || s->copy >= 0 || capture_is_by_line(c) ||
+        s->target == TARGET_ERR) /* its last line is kept */
         return false;
     if (s->direct)
         moved = outbox_move(c->output->box, s->target, s->fd, &n);
@@ -374,6 +377,7 @@ capture_open(struct capture *c, struct output *output, const struct run *run)
     c->output = output;
     c->await_until_ns = 0;
     c->impatient = false;
+    c->tail = (struct tail){0};
     reset(&c->streams[TARGET_OUT], c, TARGET_OUT);
     reset(&c->streams[TARGET_ERR], c, TARGET_ERR);
     make_tag(&c->tag, output->options, run);

@@ -29,6 +29,7 @@
 #include "output/outbox.h"
 #include "output/results_dir.h"
 #include "output/store.h"
+#include "output/tail.h"
 #include "process/run.h"
 
 /* Bytes read at a time: the default capacity of a pipe. */
@@ -54,6 +55,7 @@ struct capture {
     struct output  *output;         /* it belongs to */
     struct stream   streams[2];     /* by enum target */
     struct run     *run;            /* NULL: it is over */
+    struct tail     tail;           /* of its stderr */
     struct wq__text tag;            /* before each line */
     struct wq__text key;            /* of a run that is over; for messages */
     bool            impatient;      /* it is not direct any more: the reader is

@@ -347,6 +347,7 @@ output_finish(struct output *output, struct run *run)
         return;
     capture_drain(c);
     run->out_bytes = c->streams[TARGET_OUT].bytes;
+    run->err_len = tail_read(&c->tail, run->err_line);
     if (capture_bytes(c) > LARGE_OUTPUT)
         output->eager = EAGER_RUNS;
     remove_from(&output->running, c);

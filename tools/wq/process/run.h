@@ -27,6 +27,8 @@ enum outcome {
 
 struct capture; /* internal to the room output */
 
+#define RUN_LINE 160 /* bytes that are kept of the last line on stderr */
+
 /* --max-args: one process works on several keys. It belongs to the first run;
  * the other keys have runs of their own, which `rest` links, and which get a copy
  * of the result. */
@@ -61,7 +63,10 @@ struct run {
 
     struct capture *capture;   /* NULL: none */
     uint64_t        out_bytes; /* written to stdout; set by output_finish() */
-    struct result   result;    /* what it wrote to $WQ_RESULT_FD */
+    char            err_line[RUN_LINE]; /* the last line on stderr that is not
+                                       blank, cut; set by output_finish() */
+    size_t          err_len;            /* 0: none, or --ungroup */
+    struct result   result;             /* what it wrote to $WQ_RESULT_FD */
 
     bool         lost;     /* its hold was lost (shared queues) */
     bool         deferred; /* requeue-after of a failure is stored, and the hold

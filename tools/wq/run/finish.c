@@ -214,20 +214,6 @@ count(struct runner *runner, const struct run *run)
         counts->tempfails++;
 }
 
-/* "exit 1", "killed by SIGTERM", "timed out". */
-static const char *
-format_end(const struct run *run, char text[32])
-{
-    if (run->timed_out)
-        (void)snprintf(text, 32, "timed out");
-    else if (run->signal)
-        (void)snprintf(text, 32, "killed by SIG%s",
-                       value_signal_name(run->signal));
-    else
-        (void)snprintf(text, 32, "exit %d", run->exit_code);
-    return text;
-}
-
 /* At most MAX_REPORTS retries at once, then one a second: thousands of keys may
  * fail for the same reason. */
 static bool
@@ -256,8 +242,9 @@ may_report_retry(struct runner *runner)
 static void
 report_retry(struct runner *runner, const struct run *run)
 {
-    const unsigned retries = runner->options->retries;
-    char           end[32], most[16] = "inf", time[16], more[48] = "";
+    const unsigned       retries = runner->options->retries;
+    const struct failure failure = failure_of(run);
+    char reason[FAILURE_REASON], most[16] = "inf", time[16], more[48] = "";
 
     if (run->attempt > 1 || !may_report_retry(runner))
         return;
@@ -268,7 +255,8 @@ report_retry(struct runner *runner, const struct run *run)
                        (unsigned long long)runner->unreported);
     runner->unreported = 0;
     report("%s: %s; retry 1 of %s in %s%s",
-           report_key(run->key.data, run->key.len), format_end(run, end), most,
+           report_key(run->key.data, run->key.len),
+           failure_reason(&failure, reason), most,
            report_time(run->retry_in_ns, time), more);
 }
 
@@ -276,22 +264,25 @@ report_retry(struct runner *runner, const struct run *run)
 static void
 report_failure(struct runner *runner, const struct run *run)
 {
-    char end[32];
+    char reason[FAILURE_REASON];
 
     if (runner->options->quiet)
         return;
     if (run->outcome == OUTCOME_RETRY && !is_tempfail(run))
         report_retry(runner, run);
-    if (run->outcome == OUTCOME_FAILED)
-        report("%s: failed: %s (attempt %u)",
-               report_key(run->key.data, run->key.len), format_end(run, end),
-               run->attempt);
+    if (run->outcome != OUTCOME_FAILED)
+        return;
+    const struct failure failure = failure_of(run);
+    report("%s: failed: %s (attempt %u)",
+           report_key(run->key.data, run->key.len),
+           failure_reason(&failure, reason), run->attempt);
 }
 
 static void
 conclude_key(struct runner *runner, const struct run *run)
 {
     count(runner, run);
+    failures_note(&runner->failures, run);
     joblog_finished(&runner->joblog, run);
     events_finished(&runner->events, run);
     report_failure(runner, run);
@@ -305,7 +296,11 @@ conclude(struct runner *runner, struct run *run)
     runner->counts.timeouts += run->timed_out;
     runner->counts.restarts += run->restarting;
     output_finish(runner->output, run);
-    for (const struct run *r = run; r; r = r->rest) {
+    for (struct run *r = run; r; r = r->rest) {
+        if (r != run) {
+            memcpy(r->err_line, run->err_line, run->err_len);
+            r->err_len = run->err_len;
+        }
         conclude_key(runner, r);
         settled |= is_settled(r);
         if (r->ticket && is_settled(r))

@@ -247,6 +247,8 @@ static bool
 create_queue(struct runner *runner)
 {
     const struct options *options = runner->options;
+    const wq_metrics      sink =
+        durations_sink(&runner->durations, runner->registry);
 
     if (options->group_by.set) {
         runner->groups = malloc(sizeof *runner->groups);
@@ -255,8 +257,7 @@ create_queue(struct runner *runner)
         runner->groups->expression = &options->group_by;
     }
     runner->backoff = queue_backoff(&options->backoff);
-    return wq_create(WQ_CONFIG(.name = options->name,
-                               .metrics = wq_registry_sink(runner->registry),
+    return wq_create(WQ_CONFIG(.name = options->name, .metrics = &sink,
                                .group = runner->groups ? groups_of : NULL,
                                .group_ctx = runner->groups,
                                .group_max_held = options->group_max,
@@ -418,6 +419,7 @@ close_all(struct runner *runner)
     notes_fini(&runner->notes);
     keymap_fini(&runner->keymap);
     distinct_fini(&runner->settled);
+    failures_fini(&runner->failures);
     free(runner->inputs);
     loop_destroy(runner->loop);
 }
@@ -466,8 +468,10 @@ conclude(struct runner *runner, int status)
     progress_destroy(runner->progress);
     runner->progress = NULL;
     const bool quiet = options->quiet || options->dry_run || status == -SIGPIPE;
-    if (options->summary || !quiet)
+    if (options->summary || !quiet) {
+        summary_failures(&runner->failures, options->joblog);
         report("%s", summary_line(&view, line, sizeof line));
+    }
     return status;
 }
 

@@ -11,8 +11,10 @@
  *
  * runner.c creates everything and decides what starts next; add.c, start.c and
  * finish.c are the arrows of the picture; store.c is for shared queues; slots.c
- * keeps the runs; ending.c decides when the program stops. They share the struct below. Files in other
- * directories of tools/wq include only view.h.
+ * keeps the runs; failures.c remembers why keys failed, durations.c how long
+ * things took; ending.c decides when the program stops. They share the struct
+ * below. Files in other directories of tools/wq include only view.h, failures.h
+ * and durations.h.
  */
 #ifndef WQ_TOOL_RUNNER_H
 #define WQ_TOOL_RUNNER_H
@@ -41,6 +43,8 @@
 #include "process/run.h"
 #include "queue/batch.h"
 #include "queue/groups.h"
+#include "run/durations.h"
+#include "run/failures.h"
 #include "run/notes.h"
 #include "run/pressure.h"
 #include "run/view.h"
@@ -134,15 +138,17 @@ struct runner {
     struct timer drain_limit; /* --drain-timeout */
 
     /* Since the start. */
-    int64_t         started_ns;
-    struct counts   counts;
-    struct distinct settled;    /* keys that were settled */
-    size_t          retrying;   /* see struct view */
-    unsigned        reports;    /* of failures that will be retried, that may be
-                               printed now */
-    int64_t         reports_ns; /* when `reports` last grew */
-    uint64_t        unreported; /* failures that were not printed */
-    uint64_t        number;     /* of the last run */
+    int64_t                started_ns;
+    struct counts          counts;
+    struct distinct        settled;    /* keys that were settled */
+    size_t                 retrying;   /* see struct view */
+    struct failures        failures;   /* which keys, and why */
+    struct queue_durations durations;  /* of the queue; it is its sink */
+    unsigned               reports;    /* of failures that will be retried, that
+                                          may be printed now */
+    int64_t                reports_ns; /* when `reports` last grew */
+    uint64_t               unreported; /* failures that were not printed */
+    uint64_t               number;     /* of the last run */
 };
 
 /* Run all keys. Returns the exit status (0 or more). A negative value -N means:

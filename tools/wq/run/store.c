@@ -262,6 +262,8 @@ bool
 store_open(struct runner *runner)
 {
     const struct options *options = runner->options;
+    const wq_metrics      sink =
+        durations_sink(&runner->durations, runner->registry);
 
     runner->batch.options = options;
     if (!watch_lost(runner)) {
@@ -269,8 +271,7 @@ store_open(struct runner *runner)
         return false;
     }
     if (!queue_open(options,
-                    WQ_CONFIG(.name = options->name,
-                              .metrics = wq_registry_sink(runner->registry),
+                    WQ_CONFIG(.name = options->name, .metrics = &sink,
                               .limiter = queue_backoff(&options->backoff),
                               .retry = queue_retry_policy(options),
                               .on_lost = on_lost, .lost_ctx = runner),

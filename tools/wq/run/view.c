@@ -29,6 +29,7 @@ view_take(struct runner *runner, struct view *out)
         .again = stats.dirty,
         .slots = runner->max_running,
         .left = stats.known > stats.dead ? stats.known - stats.dead : 0,
+        .dead = stats.dead,
         .next_ns = stats.next_ns,
         .unread = runner->unread,
         .distinct = runner->settled.full ? 0 : runner->settled.n,
@@ -73,4 +74,16 @@ const struct options *
 view_options(struct runner *runner)
 {
     return runner->options;
+}
+
+const struct failures *
+view_failures(const struct runner *runner)
+{
+    return &runner->failures;
+}
+
+const struct queue_durations *
+view_durations(const struct runner *runner)
+{
+    return &runner->durations;
 }

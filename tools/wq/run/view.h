@@ -19,6 +19,8 @@
 
 #include "options/options.h"
 #include "process/run.h"
+#include "run/durations.h"
+#include "run/failures.h"
 
 struct runner;
 
@@ -64,6 +66,7 @@ struct view {
     size_t  again;    /* of these: DIRTY, the key runs once more */
     size_t  slots;    /* runs allowed at the same time */
     size_t  left;     /* keys not settled: running, READY, WAITING */
+    size_t  dead;     /* DEAD keys of a shared queue */
     int64_t next_ns;  /* until the earliest deadline; WQ_FOREVER: none */
     bool    unread;   /* input was left unread: more keys may be left */
     /* Different keys that were settled; 0: not known, as there are too many.
@@ -84,5 +87,9 @@ const char *phase_name(enum phase phase);
 wq_queue             *view_queue(struct runner *runner);
 wq_registry          *view_registry(struct runner *runner);
 const struct options *view_options(struct runner *runner);
+
+/* Why keys failed, and how long things took. */
+const struct failures        *view_failures(const struct runner *runner);
+const struct queue_durations *view_durations(const struct runner *runner);
 
 #endif
