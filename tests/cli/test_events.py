@@ -75,7 +75,7 @@ class Written(Case):
             self.assertNotIn("exit", finished)
 
     def test_added_event_reports_the_effect_of_an_add(self):
-        events = self.written([b"a", b"a", b"b"], "--json", "--after=10ms", "--",
+        events = self.written([b"a", b"a", b"b"], "--json", "--after=1s", "--",
                            "true")
         self.assertEqual([event["how"] for event in events
                           if event["event"] == "added"],
