@@ -68,6 +68,23 @@ pkgconfig_c() {
     run ./c shared
 }
 
+# What README.md tells a reader to type, with another place of installation.
+readme() {
+    need pkg-config
+    cp "$here/../../examples/hello.c" .
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    find_stage_library
+    # shellcheck disable=SC2046 # flags are words
+    {
+        # begin: readme
+        cc hello.c $(pkg-config --cflags --libs wq) -o hello
+        ./hello
+        # end: readme
+    } >printed
+    printf 'default/%s\n' nginx redis nginx | diff - printed
+}
+
 pkgconfig_cxx() {
     need pkg-config
     need "$CXX"
