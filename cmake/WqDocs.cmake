@@ -34,7 +34,7 @@ endif()
 
 # As in the source tree, so that links between the documents work.
 set(doc "${CMAKE_INSTALL_DOCDIR}")
-install(FILES README.md CHANGELOG.md CONTRIBUTING.md
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md MAINTAINERS
         DESTINATION "${doc}" COMPONENT doc)
 install(DIRECTORY docs DESTINATION "${doc}" COMPONENT doc
         PATTERN man EXCLUDE)

@@ -37,8 +37,7 @@ GROUPS = [
     ("Project", ["*"]),
 ]
 TITLES = {"README.md": "wq", "docs/man/wq.1": "wq(1), the command"}
-ROOT_DOCUMENTS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
-                  "MAINTAINERS.md"]
+ROOT_DOCUMENTS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
 
 
 class BadSite(Exception):

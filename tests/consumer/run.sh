@@ -85,6 +85,23 @@ readme() {
     printf 'default/%s\n' nginx redis nginx | diff - printed
 }
 
+# What docs/guide/recipes.md tells a reader to type.
+thread_sanitizer() {
+    need pkg-config
+    need setarch
+    cp "$here/../../examples/recipe_idle.c" program.c
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    find_stage_library
+    # shellcheck disable=SC2046 # flags are words
+    {
+        # begin: tsan
+        cc -g -fsanitize=thread program.c $(pkg-config --cflags --libs wq) -o program
+        setarch -R ./program
+        # end: tsan
+    }
+}
+
 pkgconfig_cxx() {
     need pkg-config
     need "$CXX"
