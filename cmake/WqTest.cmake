@@ -60,3 +60,31 @@ function(wq_add_script_test name)
   set_tests_properties(${name} PROPERTIES
     LABELS "${arg_LABELS}" TIMEOUT 120 SKIP_RETURN_CODE ${WQ_TEST_SKIP})
 endfunction()
+
+# wq_add_python_tests(<kind> [EXCLUDE <regex>...] ENVIRONMENT <name=value>...)
+# Each test_<name>.py in this directory becomes the test <kind>.<name>, with the
+# label <kind>. Without Python there are none; with CI=true that is an error.
+function(wq_add_python_tests kind)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCLUDE;ENVIRONMENT")
+  find_package(Python3 COMPONENTS Interpreter)
+  if(NOT Python3_Interpreter_FOUND)
+    if("$ENV{CI}" STREQUAL "true")
+      message(FATAL_ERROR "the tests ${kind} need python3, and CI=true")
+    endif()
+    message(STATUS "tests ${kind} skipped: python3 not found")
+    return()
+  endif()
+
+  file(GLOB sources CONFIGURE_DEPENDS test_*.py)
+  foreach(regex IN LISTS arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${regex}")
+  endforeach()
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    string(REGEX REPLACE "^test_" "${kind}." name ${name})
+    wq_add_script_test(${name} LABELS ${kind}
+      COMMAND "${Python3_EXECUTABLE}" -B "${source}")
+    set_property(TEST ${name} PROPERTY ENVIRONMENT
+      ${arg_ENVIRONMENT} ${WQ_TEST_ENVIRONMENT})
+  endforeach()
+endfunction()
