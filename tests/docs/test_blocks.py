@@ -49,6 +49,15 @@ class Blocks(unittest.TestCase):
                         ROOT, mark.split("#")[0] or "?")),
                         "%s:%d: no file is named" % (path, line))
 
+    def test_every_example_of_the_command_names_the_script_that_is_run(self):
+        examples = re.search(r"^\.Sh EXAMPLES\n(.*?)^\.Sh", read(
+            "docs/man/wq.1"), re.M | re.S).group(1)
+        marked = re.findall(r'^\.\\" (\S+)#\S+\n\.Bd -literal', examples, re.M)
+        self.assertEqual(len(marked), examples.count(".Bd"))
+        self.assertGreater(len(marked), 5)
+        for path in marked:
+            self.assertTrue(os.path.exists(os.path.join(ROOT, path)), path)
+
     def test_the_examples_print_what_the_guide_says(self):
         checked = 0
         for path in DOCUMENTS:
