@@ -269,9 +269,9 @@ def ends(text):
 
 def split_lead(text):
     """("What it does.", "The loop of a worker:") of a text before code."""
-    if not text.rstrip().endswith(":"):
-        return text, "For example:"
     sentences = re.split(r"(?<=[.:])\s+(?=[A-Z])", text)
+    if not text.rstrip().endswith(":") or len(sentences) == 1:
+        return text.rstrip(": \n.") + ".", "For example:"
     return " ".join(sentences[:-1]), sentences[-1]
 
 

@@ -72,6 +72,9 @@ def word(text, names, parameters, own):
     if not match:
         return None
     lead, trail = match["lead"], match["trail"]
+    inner = WORD.match(match["mark"] or "")
+    if inner and not inner["lead"] and not inner["trail"]:
+        match = inner  # a mark around a name adds nothing
     if match["call"]:
         known = match["call"] in names and match["call"] not in own
         macro = ("Xr %s 3" % match["call"] if known else

@@ -64,7 +64,10 @@ def plain(text):
 def summary(entry):
     """What the entry is, in a phrase: the beginning of its first sentence."""
     text = plain(entry.blocks[0].text)
-    text = re.split(r"(?<=\w)[.:;](?=\s|$)|(?<=\))[.:;](?=\s|$)", text)[0]
+    parts = re.split(r"(?<=[\w)])[.:;?](?=\s|$)", text)
+    text = parts[0]
+    if " " not in text and len(parts) > 2:
+        text = parts[1].strip()  # "Drain: shut the queue down"
     for cut in (r" \(", r", ", r" and "):
         if len(text) > 70:
             text = re.split(cut, text)[0]

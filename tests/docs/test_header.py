@@ -139,6 +139,8 @@ class Pages(unittest.TestCase):
         for text, expected in (
                 ("Mark `key` as needing work. More.", "mark key as needing work"),
                 ("READY keys: many.", "READY keys"),
+                ("Drain: shut down. More.", "shut down"),
+                ("Is it there? Yes.", "is it there"),
                 ("wq_x() that blocks; else", "wq_x() that blocks")):
             one = entry("/* %s */\nWQ_API int wq_a(void);\n" % text)
             self.assertEqual(pages.summary(one), expected)
