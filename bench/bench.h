@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <wq/wq.h>
 
@@ -85,7 +86,9 @@ void   bench_write_key(char text[KEY_LEN + 1], size_t i);
 /* The number of a key. */
 size_t bench_key_number(wq_key key);
 
-double bench_now_ns(void);
+/* What a clock shows. */
+double bench_clock_ns(clockid_t clock);
+double bench_now_ns(void); /* CLOCK_MONOTONIC */
 void   bench_sleep_ns(int64_t ns);
 
 /* Pseudo-random numbers, the same on every side. */

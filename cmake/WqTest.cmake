@@ -61,25 +61,26 @@ function(wq_add_script_test name)
     LABELS "${arg_LABELS}" TIMEOUT 120 SKIP_RETURN_CODE ${WQ_TEST_SKIP})
 endfunction()
 
-# wq_add_python_tests(<kind> [EXCLUDE <regex>...] ENVIRONMENT <name=value>...)
-# Each test_<name>.py in this directory becomes the test <kind>.<name>, with the
-# label <kind>. Without Python there are none; with CI=true that is an error.
-function(wq_add_python_tests kind)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCLUDE;ENVIRONMENT")
+# wq_need_python(<what>)
+#
+# Finds python3 for <what>; without it, ends the file that calls this.
+macro(wq_need_python what)
   find_package(Python3 COMPONENTS Interpreter)
   if(NOT Python3_Interpreter_FOUND)
     if("$ENV{CI}" STREQUAL "true")
-      message(FATAL_ERROR "the tests ${kind} need python3, and CI=true")
+      message(FATAL_ERROR "${what} need python3, and CI=true")
     endif()
-    message(STATUS "tests ${kind} skipped: python3 not found")
+    message(STATUS "${what} skipped: python3 not found")
     return()
   endif()
+endmacro()
 
-  file(GLOB sources CONFIGURE_DEPENDS test_*.py)
-  foreach(regex IN LISTS arg_EXCLUDE)
-    list(FILTER sources EXCLUDE REGEX "${regex}")
-  endforeach()
-  foreach(source IN LISTS sources)
+# wq_add_python_tests(<kind> SOURCES <file>... ENVIRONMENT <NAME=value>...)
+#
+# Each file, test_<name>.py, is the test <kind>.<name>.
+function(wq_add_python_tests kind)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;ENVIRONMENT")
+  foreach(source IN LISTS arg_SOURCES)
     cmake_path(GET source STEM name)
     string(REGEX REPLACE "^test_" "${kind}." name ${name})
     wq_add_script_test(${name} LABELS ${kind}

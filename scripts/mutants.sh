@@ -332,25 +332,25 @@ image-release  src/core/image.c      fault_core_images      /^reserve(/,/^}/s/^ 
 image-cooldown src/core/image.c      model_model            s/^        \.next_cooldown = image->next_cooldown_ns,/        .next_cooldown = 0,/
 image-loan     src/core/image.c      unit_image             /^expel_loan(/,/^}/s/^    wq__loans_end(.*/    c->loans.live--;/
 finish-stale   src/memory/finish.c   behaviour_finish       s/if (!wq__core_may_be_lent(\*item)) {/if (0) {/
-sqlite-sync    backends/sqlite/engine.c   sqlite_power     /^make_durable(/,/^}/s/^    if (!e->must_sync /    if (1 || !e->must_sync /
-sqlite-merged  backends/sqlite/ops.c      sqlite_kills     s/^    e->must_sync |= !err;/    e->must_sync |= !err \&\& e->wrote;/
-sqlite-promise backends/sqlite/ops.c      sqlite_power     /^must_be_durable(/,/^}/s/outcome != WQ_RESULT_DONE \&\&/outcome == WQ_RESULT_BACK \&\&/
+sqlite-sync    backends/sqlite/engine.c   sqlite_power     /^make_durable(/,/^}/s/^    if (!e->rows.must_sync /    if (1 || !e->rows.must_sync /
+sqlite-merged  src/shared/row_ops.c      sqlite_kills     s/^    r->must_sync |= !err;/    r->must_sync |= !err \&\& r->made_ready;/
+sqlite-promise src/shared/row_ops.c      sqlite_power     /^must_be_durable(/,/^}/s/outcome != WQ_RESULT_DONE \&\&/outcome == WQ_RESULT_BACK \&\&/
 sqlite-full    backends/sqlite/database.c sqlite_power     s/? "PRAGMA synchronous=FULL"/? "PRAGMA synchronous=NORMAL"/
 sqlite-all     backends/sqlite/engine.c   sqlite_kills     s/ || e->sync == WQ_SQLITE_SYNC_LAZY ||/ || e->sync != WQ_SQLITE_SYNC_ADDS ||/
-sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    ++\*wq__side_commits(e->side);/    (void)0;/;s/^    \*counts = e->counts;/    ++*wq__side_commits(e->side); &/;}
-sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    \*wq__side_last_number(e->side) = e->number;/    (void)0;/;s/^    \*counts = e->counts;/    *wq__side_last_number(e->side) = e->number; &/;}
-sqlite-turned  backends/sqlite/engine.c   sqlite_files     /^wq__sqlite_join(/,/^}/s/^    err = begin_session(e);/    *wq__side_last_number(e->side) = e->number; &/
+sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    ++\*wq__side_commits(e->side);/    (void)0;/;s/^    store_counts(e, counts);/    ++*wq__side_commits(e->side); &/;}
+sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    \*wq__side_last_number(e->side) = e->rows.number;/    (void)0;/;s/^    store_counts(e, counts);/    *wq__side_last_number(e->side) = e->rows.number; &/;}
+sqlite-turned  backends/sqlite/engine.c   sqlite_files     /^wq__sqlite_join(/,/^}/s/^    err = begin_session(e);/    *wq__side_last_number(e->side) = e->rows.number; &/
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
 sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {/    if (wq__db_run(\&e->db, WQ__SQL_COMMIT) \&\& !e) {/
 sqlite-moved   backends/sqlite/engine.c   sqlite_files     s/^    err = check_file(e);/    (void)check_file;/
 sqlite-settle  backends/sqlite/engine.c   sqlite_deaths    s/err = wq__sqlite_settle_others(e, did);/(void)did;/
 sqlite-orphans backends/sqlite/engine.c   sqlite_power     s/^        err = wq__sqlite_adopt_orphans(e);/        (void)0;/
-sqlite-return  backends/sqlite/ops.c      sqlite_deaths    s/^        err = give_back(&x, x.item->priority);/        end_loan(\&x);/
-sqlite-dirty   backends/sqlite/ops.c      sqlite_deaths    /^wq__sqlite_give_back(/,/^}/s/^        err = give_back(&x, x.item->priority);/        (void)wq__core_remove(\&e->scratch, key, hash_of(e, key), e->now_ns); &/
-sqlite-expiry  backends/sqlite/ops.c      sqlite_deaths    s/x.row.expiries += expired;/(void)0;/
-sqlite-success backends/sqlite/ops.c      sqlite_deaths    /^forget(/,/^}/s/x->row.expiries = 0;/(void)0;/
-sqlite-fence   backends/sqlite/ops.c      sqlite_io_faults s/^           row->image.fence == fence;/           fence;/
-sqlite-scratch backends/sqlite/ops.c      sqlite_io_faults s/^    e->scratch.tally = m->tally;/    (void)0;/
+sqlite-return  src/shared/row_ops.c      sqlite_deaths    s/^        err = give_back(&x, x.item->priority);/        end_loan(\&x);/
+sqlite-dirty   src/shared/row_ops.c      sqlite_deaths    /^wq__rows_give_back(/,/^}/s/^        err = give_back(&x, x.item->priority);/        (void)wq__core_remove(\&r->scratch, key, hash_of(r, key), r->now_ns); &/
+sqlite-expiry  src/shared/row_ops.c      sqlite_deaths    s/x.row.expiries += expired;/(void)0;/
+sqlite-success src/shared/row_ops.c      sqlite_deaths    /^forget(/,/^}/s/x->row.expiries = 0;/(void)0;/
+sqlite-fence   src/shared/row_ops.c      sqlite_io_faults s/^           row->image.fence == fence;/           fence;/
+sqlite-scratch src/shared/row_ops.c      sqlite_io_faults s/^    r->scratch.tally = m->tally;/    (void)0;/
 sqlite-made    backends/sqlite/database.c sqlite_kills     s/\*empty = !application \&\& !version \&\& !tables;/*empty = !application \&\& !version \&\& !tables; int64_t n = 0; (void)read_number(db, "PRAGMA page_count", \&n); *empty = n == 0;/
 '
 

@@ -70,13 +70,13 @@ check_file(struct wq__sqlite *e)
 static void
 reset(struct wq__sqlite *e)
 {
-    e->now_ns = e->base.clock->now(e->base.clock);
-    e->made_ready = 0;
-    e->wrote = e->must_sync = e->stale_next = e->more_to_do = false;
-    e->bucket.read = e->bucket.moved = false;
+    const struct wq__side_counts *counts = wq__side_counts(e->side, e->queue);
+
+    wq__rows_begin(&e->rows, e->base.clock->now(e->base.clock),
+                   *wq__side_last_number(e->side), &counts->keys);
+    e->counted = counts->valid;
+    e->wrote = false;
     e->buries = 0;
-    e->number = *wq__side_last_number(e->side);
-    e->counts = *wq__side_counts(e->side, e->queue);
 }
 
 /* Takes the writer lock; an error releases it. */
@@ -134,23 +134,23 @@ prepare_commit(struct wq__sqlite *e)
 static void
 store_counts(const struct wq__sqlite *e, struct wq__side_counts *counts)
 {
-    struct wq__side_counts mine = e->counts;
-
-    mine.valid = 0;
-    *counts = mine;
+    counts->valid = 0;
     atomic_signal_fence(memory_order_seq_cst);
-    counts->valid = 1;
+    counts->keys = e->rows.counts;
+    atomic_signal_fence(memory_order_seq_cst);
+    counts->valid = e->counted;
 }
 
-/* With the lock: while COMMIT runs, nobody knows whether it has happened. The process may be killed in between: so its numbers are used, and its
- * commit is one that is not synced, before others can see it. */
+/* With the lock: while COMMIT runs, nobody knows whether it has happened. The
+ * process may be killed in between: so its numbers are used, and its commit is
+ * one that is not synced, before others can see it. */
 static wq_err
 commit_writes(struct wq__sqlite *e)
 {
     struct wq__side_counts *counts = wq__side_counts(e->side, e->queue);
 
     counts->valid = 0;
-    *wq__side_last_number(e->side) = e->number;
+    *wq__side_last_number(e->side) = e->rows.number;
     ++*wq__side_commits(e->side);
     if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {
         const struct wq__sentence said = wq__fail_save();
@@ -250,7 +250,7 @@ sync_wal(struct wq__sqlite *e)
 static wq_err
 make_durable(struct wq__sqlite *e, uint64_t commits)
 {
-    if (!e->must_sync || e->sync == WQ_SQLITE_SYNC_LAZY ||
+    if (!e->rows.must_sync || e->sync == WQ_SQLITE_SYNC_LAZY ||
         wq__side_synced(e->side) >= commits)
         return WQ_OK;
     const wq_err err = sync_wal(e);
@@ -263,12 +263,13 @@ make_durable(struct wq__sqlite *e, uint64_t commits)
 
 /* With the lock: wake up sessions that must know what this one has done. */
 static void
-publish(struct wq__sqlite *e, const struct wq__side_counts *before)
+publish(struct wq__sqlite *e, const struct wq__row_counts *before)
 {
-    const struct wq__side_counts *after = &e->counts;
-    unsigned                      news = 0;
-    const size_t                  ready =
-        e->made_ready < after->ready ? e->made_ready : (size_t)after->ready;
+    const struct wq__row_counts *after = &e->rows.counts;
+    unsigned                     news = 0;
+    const size_t                 ready = e->rows.made_ready < after->ready
+                                             ? e->rows.made_ready
+                                             : (size_t)after->ready;
 
     if (ready)
         news |= WQ__NEWS_READY;
@@ -283,8 +284,9 @@ publish(struct wq__sqlite *e, const struct wq__side_counts *before)
 static wq_err
 end(struct wq__sqlite *e)
 {
-    const struct wq__side_counts before = *wq__side_counts(e->side, e->queue);
-    wq_err                       err = commit(e);
+    const struct wq__row_counts before =
+        wq__side_counts(e->side, e->queue)->keys;
+    wq_err err = commit(e);
 
     if (err) {
         wq__side_unlock(e->side);
@@ -302,21 +304,24 @@ end(struct wq__sqlite *e)
 
 /* ---- batches -------------------------------------------------------------- */
 
+/* How many deadlines act in one transaction, which takes some 0.3 s then. */
+enum { PROMOTIONS = 1 << 16 };
+
 /* All that happens before the operations of a batch. */
 static wq_err
 catch_up(struct wq__sqlite *e, struct wq__did *did)
 {
-    wq_err err = e->counts.valid ? WQ_OK : wq__sqlite_recount(e);
+    wq_err err = e->counted ? WQ_OK : wq__sqlite_recount(e);
 
     if (!err)
         err = wq__sqlite_settle_others(e, did);
-    return err ? err : wq__sqlite_promote(e);
+    return err ? err : wq__rows_promote(&e->rows, PROMOTIONS);
 }
 
 static int64_t
 end_of_lease(const struct wq__sqlite *e)
 {
-    return e->base.lease_ns ? e->now_ns + e->base.lease_ns : WQ_FOREVER;
+    return e->base.lease_ns ? e->rows.now_ns + e->base.lease_ns : WQ_FOREVER;
 }
 
 /* With the lock. */
@@ -326,10 +331,10 @@ begin_session(struct wq__sqlite *e)
     e->session = 0;
     const wq_err err =
         wq__side_begin(e->side, e->queue, end_of_lease(e), &e->session);
-    e->holder = e->session;
+    e->rows.holder = e->session;
     return !err && e->holder_pid
                ? wq__side_begin_for(e->side, e->queue, (uint32_t)e->holder_pid,
-                                    &e->holder)
+                                    &e->rows.holder)
                : err;
 }
 
@@ -342,7 +347,7 @@ replace_session(struct wq__sqlite *e, bool expired)
 
     if (err)
         return err;
-    if (!e->counts.valid)
+    if (!e->counted)
         err = wq__sqlite_recount(e);
     if (!err && e->session)
         err = wq__sqlite_return_own(e, expired);
@@ -382,9 +387,9 @@ next_of(struct wq__sqlite *e)
 {
     const int64_t end_ns = wq__side_next_end(e->side, e->queue);
 
-    if (e->more_to_do)
-        return e->now_ns;
-    return end_ns < e->counts.next_ns ? end_ns : e->counts.next_ns;
+    if (e->rows.more_to_do)
+        return e->rows.now_ns;
+    return end_ns < e->rows.counts.next_ns ? end_ns : e->rows.counts.next_ns;
 }
 
 /* A check looks at the file as it is, also if it is damaged. */
@@ -394,23 +399,50 @@ is_check(const struct wq__op *batch)
     return batch && batch->kind == WQ__OP_CHECK && !batch->next;
 }
 
+/* What can be seen, beside single keys. */
+static wq_err
+look(struct wq__sqlite *e, struct wq__op *op)
+{
+    switch (op->kind) {
+    case WQ__OP_STATS:
+        return wq__sqlite_read_stats(e, op->as.stats);
+    case WQ__OP_DEPTHS:
+        return wq__sqlite_read_depths(e, op->as.depths.out, op->as.depths.max,
+                                      op->as.depths.n);
+    case WQ__OP_WALK:
+        return wq__sqlite_walk(e, op);
+    default:
+        return wq__sqlite_check(e, op->as.check.problem, op->as.check.ctx);
+    }
+}
+
+/* An error ends the transaction. */
+static wq_err
+carry_out_one(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
+{
+    if (op->kind < WQ__OP_STATS)
+        return wq__rows_carry_out(&e->rows, op, did);
+    op->err = look(e, op);
+    return op->err == WQ_EAWAY || op->err == WQ_EIO ? op->err : WQ_OK;
+}
+
 /* In a transaction, which ends. */
 static wq_err
 carry_out(struct wq__sqlite *e, struct wq__op *batch, struct wq__pulse *pulse)
 {
-    const struct wq__tally before = e->scratch.tally;
+    const struct wq__tally before = e->rows.scratch.tally;
     wq_err err = is_check(batch) ? WQ_OK : catch_up(e, &pulse->did);
 
     for (struct wq__op *op = batch; op && !err; op = op->next)
-        err = wq__sqlite_carry_out(e, op, &pulse->did);
+        err = carry_out_one(e, op, &pulse->did);
     if (!err)
         err = wq__sqlite_refresh_next(e);
     if (err)
         return abandon(e, err);
-    wq__did_count(&pulse->did, &before, &e->scratch.tally);
-    pulse->ready = e->counts.ready;
-    pulse->held = e->counts.held;
-    pulse->dirty = e->counts.dirty;
+    wq__did_count(&pulse->did, &before, &e->rows.scratch.tally);
+    pulse->ready = e->rows.counts.ready;
+    pulse->held = e->rows.counts.held;
+    pulse->dirty = e->rows.counts.dirty;
     pulse->next_ns = next_of(e); /* needs the lock */
     return end(e);
 }
@@ -426,7 +458,7 @@ begin_in_session(struct wq__sqlite *e, bool *lost)
         wq_err err = ensure_session(e, lost);
         if (!err)
             err = begin(e);
-        if (err || !wq__side_is_ended(e->side, e->now_ns))
+        if (err || !wq__side_is_ended(e->side, e->rows.now_ns))
             return err;
         (void)abandon(e, WQ_OK);
     }
@@ -462,7 +494,7 @@ sqlite_reconcile(struct wq__engine *base, const struct wq__known *known,
 
     if (err)
         return err;
-    if (!e->counts.valid)
+    if (!e->counted)
         err = wq__sqlite_recount(e);
     if (!err)
         err = wq__sqlite_release(e, known, n);
@@ -524,20 +556,20 @@ wq__sqlite_join(struct wq__sqlite *e, bool fresh)
     if (err)
         return err;
     err = wq__sqlite_begin_epoch(e, fresh);
-    e->now_ns = e->base.clock->now(e->base.clock);
+    e->rows.now_ns = e->base.clock->now(e->base.clock);
     if (*wq__side_stamp(e->side) != stamp_of(e)) {
         wq__side_forget_counts(e->side);
-        e->counts.valid = 0;
+        e->counted = 0;
         *wq__side_stamp(e->side) = stamp_of(e);
     }
-    if (!err && !e->counts.valid)
+    if (!err && !e->counted)
         err = wq__sqlite_recount(e);
     if (!err) /* `fresh` is for the first handle of the file, not of the queue */
         err = wq__sqlite_adopt_orphans(e);
     if (err)
         return abandon(e, err);
     *wq__side_last_number(e->side) =
-        e->number; /* while nobody gives out more */
+        e->rows.number; /* while nobody gives out more */
     err = end(e);
     if (!err)
         err = wq__side_lock(e->side);
@@ -558,7 +590,7 @@ leave(struct wq__sqlite *e)
 {
     if (begin(e))
         return;
-    wq_err err = e->counts.valid ? WQ_OK : wq__sqlite_recount(e);
+    wq_err err = e->counted ? WQ_OK : wq__sqlite_recount(e);
     if (!err)
         err = wq__sqlite_return_own(e, false);
     if (err) {
@@ -576,7 +608,7 @@ leave(struct wq__sqlite *e)
 void
 wq__sqlite_free(struct wq__sqlite *e, bool forked)
 {
-    wq__core_fini(&e->scratch);
+    wq__rows_fini(&e->rows);
     if (!forked) /* SQLite forbids a child to touch it */
         wq__db_close(&e->db);
     if (e->side)

@@ -79,16 +79,6 @@ read_options(const wq_sqlite_options *from, wq_sqlite_options *out)
 
 /* ---- opening -------------------------------------------------------------- */
 
-static uint64_t
-seed_of(const wq_limiter_spec *spec)
-{
-    uint64_t seed = spec->seed;
-
-    if (!seed)
-        (void)wq__random(&seed, sizeof seed);
-    return seed;
-}
-
 static struct wq__sqlite *
 make_engine(const char *path, const wq_sqlite_options *o,
             const struct wq__terms *terms, wq_clock *clock)
@@ -104,18 +94,13 @@ make_engine(const char *path, const wq_sqlite_options *o,
     }
     e->base.ops = &wq__sqlite_ops;
     e->base.lease_ns = lease ? o->lease_ns : 0;
-    e->terms = *terms;
-    e->terms.max_expiries = o->max_expiries == UINT_MAX ? 0 : o->max_expiries;
     e->sync = o->sync;
     e->holder_pid = o->holder_pid;
     e->path = copy;
-    e->random = seed_of(&terms->limiter);
+    wq__rows_init(&e->rows, &wq__sqlite_rows, terms);
+    e->rows.terms.max_expiries =
+        o->max_expiries == UINT_MAX ? 0 : o->max_expiries;
     wq__sqlite_clock_init(e, clock);
-    /* Keys of the scratch core are few: its hash needs no secret. */
-    wq__core_init(&e->scratch, (struct wq__hash_key){.mask = UINT32_MAX}, NULL,
-                  NULL);
-    wq__core_keep_ages(&e->scratch);
-    e->scratch.respect = terms->retry & WQ_RETRY_RESPECT;
     return e;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rows.c: how does the row of a key become a record of the scratch core, and the
- * record a row again?
+/* rows.c: how is the row of a key found, read and written?
  *
- * Cost of a read or a write: that of SQLite, some microseconds; of the core:
- * some hundred nanoseconds.
+ * Cost: that of SQLite, some microseconds.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "core/hash.h"
 #include "error/error.h"
@@ -43,18 +42,12 @@ enum column {
     HASH,
 };
 
-int64_t
-wq__sqlite_hash(const struct wq__sqlite *e, wq_key key)
+static int64_t
+hash_of(const struct wq__sqlite *e, wq_key key)
 {
     return (
         int64_t)(wq__siphash13(e->secret[0], e->secret[1], key.data, key.len) >>
                  1);
-}
-
-bool
-wq__row_is_known(const struct wq__row *row)
-{
-    return row->dead || row->image.states;
 }
 
 /* ---- reading -------------------------------------------------------------- */
@@ -134,76 +127,100 @@ wq__row_read(sqlite3_stmt *s, struct wq__row *row, wq_key *key)
 }
 
 wq_err
-wq__row_find(struct wq__sqlite *e, wq_key key, struct wq__row *row)
+wq__row_fetch(struct wq__sqlite *e, sqlite3_stmt *s, struct wq__row *row,
+              wq_key *key)
 {
-    sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_BY_KEY);
+    wq_key    found;
+    const int code = s ? wq__db_step(s) : SQLITE_ERROR;
 
-    if (!s)
-        return wq__db_error(&e->db, "read");
-    (void)sqlite3_bind_int64(s, 1, wq__sqlite_hash(e, key));
-    (void)sqlite3_bind_int64(s, 2, e->queue);
-    (void)sqlite3_bind_blob(s, 3, key.data, (int)key.len, SQLITE_STATIC);
-    const int code = wq__db_step(s);
-    if (code == SQLITE_ROW) {
-        wq__row_read(s, row, NULL);
-        (void)sqlite3_reset(s);
-        return WQ_OK;
-    }
-    *row = (struct wq__row){.id = 0};
-    return code == SQLITE_DONE ? WQ_OK : wq__db_error(&e->db, "read");
-}
-
-/* ---- the scratch core ----------------------------------------------------- */
-
-wq_err
-wq__row_check(const struct wq__sqlite *e, wq_key key, const struct wq__row *row)
-{
-    if (key.len > 0 && key.len <= WQ_KEY_MAX &&
-        wq__image_is_possible(&row->image))
-        return WQ_OK;
-    return wq_fail(WQ_EAWAY,
-                   "sqlite: row %" PRId64 " of the table 'key' in '%s' is "
-                   "damaged: run 'wq fsck'",
-                   row->id, e->path);
-}
-
-/* The next hand-out and the next arrival get the next numbers. */
-wq_err
-wq__row_import(struct wq__sqlite *e, wq_key key, const struct wq__row *row,
-               wq_item **item)
-{
-    struct wq__core         *c = &e->scratch;
-    const struct wq__numbers last = {.fence = (uint64_t)e->number,
-                                     .arrival = (uint64_t)e->number};
-
-    if (item)
-        *item = NULL;
-    if (!row->dead && row->image.states) {
-        const wq_err damage = wq__row_check(e, key, row);
-        if (damage)
-            return damage;
-        const wq_err err =
-            wq__core_import(c, key, wq__core_hash(c, key), &row->image, item);
-        if (err)
-            return err;
-    }
-    wq__core_set_numbers(c, last);
+    if (code != SQLITE_ROW)
+        return code == SQLITE_DONE ? WQ_ENOTFOUND
+                                   : wq__db_error(&e->db, "read");
+    wq__row_read(s, row, &found);
+    *key = (wq_key){e->key, found.len};
+    if (found.len > 0 && found.len <= sizeof e->key)
+        memcpy(e->key, found.data, found.len);
+    else
+        key->len = 0; /* damaged: wq__row_check() says so */
+    (void)sqlite3_reset(s);
     return WQ_OK;
 }
 
-void
-wq__row_export(struct wq__sqlite *e, wq_key key, struct wq__row *row)
+static wq_err
+find(struct wq__rows *r, wq_key key, struct wq__row *row)
 {
-    struct wq__core *c = &e->scratch;
-    const uint32_t   hash = wq__core_hash(c, key);
+    struct wq__sqlite *e = wq__sqlite_of(r);
+    sqlite3_stmt      *s = wq__db_statement(&e->db, WQ__SQL_BY_KEY);
+    wq_key             same;
 
-    wq__core_export(c, key, hash, &row->image);
-    wq__core_expel(c, key, hash);
-    const struct wq__numbers last = wq__core_numbers(c);
-    if ((int64_t)last.fence > e->number)
-        e->number = (int64_t)last.fence;
-    if ((int64_t)last.arrival > e->number)
-        e->number = (int64_t)last.arrival;
+    if (s) {
+        (void)sqlite3_bind_int64(s, 1, hash_of(e, key));
+        (void)sqlite3_bind_int64(s, 2, e->queue);
+        (void)sqlite3_bind_blob(s, 3, key.data, (int)key.len, SQLITE_STATIC);
+    }
+    const wq_err err = wq__row_fetch(e, s, row, &same);
+    if (err == WQ_ENOTFOUND)
+        *row = (struct wq__row){.id = 0};
+    return err == WQ_ENOTFOUND ? WQ_OK : err;
+}
+
+static wq_err
+fetch_until(struct wq__sqlite *e, enum wq__statement which, int64_t bound_ns,
+            struct wq__row *row, wq_key *key)
+{
+    sqlite3_stmt *s = wq__db_statement(&e->db, which);
+
+    if (s) {
+        (void)sqlite3_bind_int64(s, 1, e->queue);
+        (void)sqlite3_bind_int64(s, 2, bound_ns);
+    }
+    return wq__row_fetch(e, s, row, key);
+}
+
+static wq_err
+fetch_ready(struct wq__sqlite *e, struct wq__row *row, wq_key *key)
+{
+    sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_FIRST_READY);
+
+    if (s)
+        (void)sqlite3_bind_int64(s, 1, e->queue);
+    wq_err err = wq__row_fetch(e, s, row, key);
+    if (err == WQ_ENOTFOUND && e->rows.counts.ready) { /* that is wrong */
+        err = wq__sqlite_recount(e);
+        return err ? err : WQ_ENOTFOUND;
+    }
+    return err;
+}
+
+static wq_err
+first(struct wq__rows *r, enum wq__row_order order, int64_t bound_ns,
+      struct wq__row *row, wq_key *key)
+{
+    struct wq__sqlite *e = wq__sqlite_of(r);
+    wq_err             err = WQ_ENOTFOUND;
+
+    switch (order) {
+    case WQ__FIRST_READY:
+        return fetch_ready(e, row, key);
+    case WQ__FIRST_DUE:
+        err = fetch_until(e, WQ__SQL_FIRST_DUE, bound_ns, row, key);
+        return err == WQ_ENOTFOUND
+                   ? fetch_until(e, WQ__SQL_FIRST_COOL, bound_ns, row, key)
+                   : err;
+    case WQ__FIRST_USED:
+        return fetch_until(e, WQ__SQL_FIRST_FULL, bound_ns, row, key);
+    }
+    return err;
+}
+
+static wq_err
+damaged(struct wq__rows *r, wq_key key, const struct wq__row *row)
+{
+    (void)key;
+    return wq_fail(WQ_EAWAY,
+                   "sqlite: row %" PRId64 " of the table 'key' in '%s' is "
+                   "damaged: run 'wq fsck'",
+                   row->id, wq__sqlite_of(r)->path);
 }
 
 /* ---- writing -------------------------------------------------------------- */
@@ -287,7 +304,7 @@ insert(struct wq__sqlite *e, wq_key key, struct wq__row *row)
     if (s) {
         bind_row(s, row);
         bind(s, QUEUE, e->queue, true);
-        bind(s, HASH, wq__sqlite_hash(e, key), true);
+        bind(s, HASH, hash_of(e, key), true);
         (void)sqlite3_bind_blob(s, KEY + 1, key.data, (int)key.len,
                                 SQLITE_STATIC);
     }
@@ -318,102 +335,86 @@ static wq_err delete (struct wq__sqlite *e, const struct wq__row *row)
     return execute(e, s);
 }
 
-/* ---- counts --------------------------------------------------------------- */
-
-static void
-count(uint64_t *n, bool before, bool after)
+static wq_err
+write_row(struct wq__rows *r, wq_key key, const struct wq__row *before,
+          struct wq__row *row, bool empty)
 {
-    *n += (uint64_t)after - (uint64_t)before;
-}
+    struct wq__sqlite *e = wq__sqlite_of(r);
 
-static void
-count_deadlines(struct wq__sqlite *e, const struct wq__image *was,
-                const struct wq__image *is)
-{
-    const unsigned entry = WQ__WAITING | WQ__COOLDOWN;
-
-    if (is->states & entry && is->at_ns < e->counts.next_ns)
-        e->counts.next_ns = is->at_ns;
-    if (was->states & entry && was->at_ns <= e->counts.next_ns &&
-        (!(is->states & entry) || is->at_ns != was->at_ns))
-        e->stale_next = true;
-}
-
-static void
-count_states(struct wq__sqlite *e, const struct wq__row *was,
-             const struct wq__row *is)
-{
-    const unsigned          a = was->image.states, b = is->image.states;
-    struct wq__side_counts *n = &e->counts;
-
-    count(&n->ready, a & WQ__READY, b & WQ__READY);
-    count(&n->held, a & WQ__HELD, b & WQ__HELD);
-    count(&n->dirty, a & WQ__DIRTY, b & WQ__DIRTY);
-    count(&n->waiting, a & WQ__WAITING, b & WQ__WAITING);
-    count(&n->dead, was->dead, is->dead);
-    count(&n->known, wq__row_is_known(was), wq__row_is_known(is));
-    count_deadlines(e, &was->image, &is->image);
-    e->made_ready += b & WQ__READY && !(a & WQ__READY);
-}
-
-/* ---- saving --------------------------------------------------------------- */
-
-/* Its place in the ready order: the tail, unless it was there already. */
-static void
-place(struct wq__sqlite *e, const struct wq__row *before, struct wq__row *row)
-{
-    const bool was = before->image.states & WQ__READY &&
-                     before->image.priority == row->image.priority;
-
-    if (row->image.states & WQ__READY && !was)
-        row->seq = wq__sqlite_number(e);
-}
-
-static bool
-is_same(const struct wq__row *a, const struct wq__row *b)
-{
-    const struct wq__image *i = &a->image, *k = &b->image;
-
-    return a->id == b->id && a->dead == b->dead && a->seq == b->seq &&
-           a->owner == b->owner && a->fails == b->fails &&
-           a->failed_ns == b->failed_ns && a->expiries == b->expiries &&
-           a->has_bucket == b->has_bucket && a->tokens_ns == b->tokens_ns &&
-           a->tokens <= b->tokens && a->tokens >= b->tokens &&
-           i->states == k->states && i->priority == k->priority &&
-           i->since_ns == k->since_ns && i->held_priority == k->held_priority &&
-           i->fence == k->fence && i->held_ns == k->held_ns &&
-           i->at_ns == k->at_ns && i->arrival == k->arrival &&
-           i->wait_priority == k->wait_priority &&
-           i->throttled == k->throttled && i->latest_ns == k->latest_ns &&
-           i->next_cooldown_ns == k->next_cooldown_ns &&
-           i->wait_cooldown_ns == k->wait_cooldown_ns &&
-           i->cooldown_until_ns == k->cooldown_until_ns;
-}
-
-wq_err
-wq__row_write(struct wq__sqlite *e, wq_key key, const struct wq__row *before,
-              struct wq__row *row)
-{
-    wq_err err;
-
-    place(e, before, row);
-    const bool empty = !wq__row_is_known(row) && !row->fails &&
-                       !row->expiries && !row->has_bucket;
-    if (is_same(before, row) || (empty && !row->id))
-        return WQ_OK;
+    (void)before;
     if (empty)
-        err = delete (e, row);
-    else
-        err = row->id ? update(e, row) : insert(e, key, row);
-    if (!err)
-        count_states(e, before, row);
-    return err;
+        return delete (e, row);
+    return row->id ? update(e, row) : insert(e, key, row);
+}
+
+/* ---- savepoints ----------------------------------------------------------- */
+
+static wq_err
+save(struct wq__rows *r)
+{
+    return wq__db_run(&wq__sqlite_of(r)->db, WQ__SQL_SAVEPOINT);
+}
+
+static wq_err
+end_save(struct wq__rows *r, bool undo)
+{
+    struct wq__db *db = &wq__sqlite_of(r)->db;
+    const wq_err   err = undo ? wq__db_run(db, WQ__SQL_ROLLBACK_TO) : WQ_OK;
+
+    return err ? err : wq__db_run(db, WQ__SQL_RELEASE);
+}
+
+/* ---- the bucket of all keys ----------------------------------------------- */
+
+static wq_err
+read_bucket(struct wq__rows *r, struct wq__fill *level, bool *there)
+{
+    struct wq__sqlite *e = wq__sqlite_of(r);
+    sqlite3_stmt      *s = wq__db_statement(&e->db, WQ__SQL_GET_BUCKET);
+
+    if (s)
+        (void)sqlite3_bind_int64(s, 1, e->queue);
+    if (!s || wq__db_step(s) != SQLITE_ROW)
+        return wq__db_error(&e->db, "read");
+    *there = sqlite3_column_type(s, 0) != SQLITE_NULL;
+    *level = (struct wq__fill){sqlite3_column_double(s, 0),
+                               sqlite3_column_int64(s, 1)};
+    (void)sqlite3_reset(s);
+    return WQ_OK;
 }
 
 wq_err
-wq__row_save(struct wq__sqlite *e, wq_key key, const struct wq__row *before,
-             struct wq__row *row)
+wq__sqlite_save_bucket(struct wq__sqlite *e)
 {
-    wq__row_export(e, key, row);
-    return wq__row_write(e, key, before, row);
+    const struct wq__row_bucket *bucket = &e->rows.bucket;
+
+    if (!bucket->moved)
+        return WQ_OK;
+    sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_SET_BUCKET);
+    if (s) {
+        (void)sqlite3_bind_int64(s, 1, e->queue);
+        (void)sqlite3_bind_double(s, 2, bucket->level.tokens);
+        (void)sqlite3_bind_int64(s, 3, bucket->level.last_ns);
+    }
+    return execute(e, s);
 }
+
+/* ---- interface ------------------------------------------------------------ */
+
+struct wq__sqlite *
+wq__sqlite_of(struct wq__rows *r)
+{
+    return (struct wq__sqlite *)(void *)((char *)r -
+                                         offsetof(struct wq__sqlite, rows));
+}
+
+const struct wq__row_store wq__sqlite_rows = {
+    .name = "sqlite",
+    .damaged = damaged,
+    .find = find,
+    .first = first,
+    .write = write_row,
+    .save = save,
+    .end_save = end_save,
+    .read_bucket = read_bucket,
+};

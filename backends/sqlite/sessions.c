@@ -9,11 +9,8 @@
  * A session is ended for good before its first key is given back, so it cannot
  * renew itself meanwhile, and a finish that comes late finds another fence.
  */
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "error/error.h"
 #include "store.h"
 
 /* How many holds are given back in one transaction. */
@@ -24,35 +21,17 @@ enum { RETURNS = 256 };
 /* The first hold of `owner` after `fence`. WQ_ENOTFOUND: there is none. */
 static wq_err
 first_hold(struct wq__sqlite *e, int64_t owner, int64_t fence,
-           struct wq__row *row, wq_key *key, sqlite3_stmt **at)
+           struct wq__row *row, wq_key *key)
 {
     sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_HELD_BY);
 
-    *at = s;
-    if (!s)
-        return wq__db_error(&e->db, "read");
-    (void)sqlite3_bind_int64(s, 1, e->queue);
-    (void)sqlite3_bind_int64(s, 2, owner);
-    (void)sqlite3_bind_int64(s, 3, fence);
-    const int code = wq__db_step(s);
-    if (code != SQLITE_ROW)
-        return code == SQLITE_DONE ? WQ_ENOTFOUND
-                                   : wq__db_error(&e->db, "read");
-    wq__row_read(s, row, key);
-    const wq_err damage = wq__row_check(e, *key, row);
-    if (damage)
-        (void)sqlite3_reset(s);
-    return damage;
-}
-
-/* Take the key out of the statement, which is reset. */
-static wq_key
-copy_key(struct wq__sqlite *e, sqlite3_stmt *s, wq_key key)
-{
-    assert(key.data && key.len <= WQ_KEY_MAX);
-    memcpy(e->key, key.data, key.len);
-    (void)sqlite3_reset(s);
-    return (wq_key){e->key, key.len};
+    if (s) {
+        (void)sqlite3_bind_int64(s, 1, e->queue);
+        (void)sqlite3_bind_int64(s, 2, owner);
+        (void)sqlite3_bind_int64(s, 3, fence);
+    }
+    const wq_err err = wq__row_fetch(e, s, row, key);
+    return err ? err : wq__row_check(&e->rows, *key, row);
 }
 
 /* Give back holds of `owner`, at most *left. WQ_ENOTFOUND: none are left. */
@@ -61,14 +40,13 @@ return_holds(struct wq__sqlite *e, int64_t owner, bool expired, size_t *left)
 {
     struct wq__row row = {.id = 0};
     wq_key         key = {0};
-    sqlite3_stmt  *s = NULL;
     wq_err         err = WQ_OK;
 
     while (!err && *left) {
-        err = first_hold(e, owner, INT64_MIN, &row, &key, &s);
+        err = first_hold(e, owner, INT64_MIN, &row, &key);
         if (err)
             return err;
-        err = wq__sqlite_give_back(e, copy_key(e, s, key), &row, expired);
+        err = wq__rows_give_back(&e->rows, key, &row, expired);
         --*left;
     }
     return err;
@@ -81,11 +59,12 @@ wq_err
 wq__sqlite_settle_others(struct wq__sqlite *e, struct wq__did *did)
 {
     size_t        left = RETURNS;
-    const int64_t id = wq__side_find_ended(e->side, e->queue, e->now_ns, false);
+    const int64_t id =
+        wq__side_find_ended(e->side, e->queue, e->rows.now_ns, false);
 
     if (!id)
         return WQ_OK;
-    e->more_to_do = true;
+    e->rows.more_to_do = true;
     const wq_err err = return_holds(e, id, true, &left);
     did->expired += RETURNS - left;
     if (err == WQ_ENOTFOUND)
@@ -136,18 +115,16 @@ release(struct wq__sqlite *e, const uint64_t *fences, size_t n)
 {
     struct wq__row row = {.id = 0};
     wq_key         key = {0};
-    sqlite3_stmt  *s = NULL;
     int64_t        after = INT64_MIN;
 
     for (;;) {
-        wq_err err = first_hold(e, e->session, after, &row, &key, &s);
+        wq_err err = first_hold(e, e->session, after, &row, &key);
         if (err)
             return err == WQ_ENOTFOUND ? WQ_OK : err;
-        key = copy_key(e, s, key);
         after = (int64_t)row.image.fence;
         if (is_known(fences, n, row.image.fence))
             continue;
-        err = wq__sqlite_give_back(e, key, &row, false);
+        err = wq__rows_give_back(&e->rows, key, &row, false);
         if (err)
             return err;
     }
@@ -195,7 +172,7 @@ wq__sqlite_adopt_orphans(struct wq__sqlite *e)
     while (!(err = next_owner(e, owner, &owner))) {
         size_t left = SIZE_MAX;
 
-        if (wq__side_is_live(e->side, owner, e->now_ns))
+        if (wq__side_is_live(e->side, owner, e->rows.now_ns))
             continue;
         err = return_holds(e, owner, true, &left);
         if (err && err != WQ_ENOTFOUND)

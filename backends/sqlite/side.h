@@ -30,6 +30,7 @@
 #include <wq/wq.h>
 
 #include "clock/clock.h"
+#include "shared/rows.h"
 
 enum {
     WQ__SIDE_SESSIONS = 1024, /* at one time, of one database */
@@ -52,9 +53,8 @@ struct wq__side;
 /* How many keys of a queue are in which state. In the mapped file, under the
  * writer lock. */
 struct wq__side_counts {
-    uint64_t ready, held, dirty, waiting, dead, known;
-    int64_t  next_ns; /* the earliest deadline; WQ_FOREVER: none */
-    uint64_t valid;   /* 0: they are not known, count the rows; else 1 */
+    struct wq__row_counts keys;
+    uint64_t valid; /* 0: they are not known, count the rows; else 1 */
 };
 
 /* Open, or make, the directory of the database at `path`, which exists. Errors

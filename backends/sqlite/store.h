@@ -2,17 +2,13 @@
 /* store.h: what is an engine of an SQLite queue made of?
  *
  * An engine (shared/engine.h) whose store is a database file. Every batch is one
- * transaction. What a verb does to a key is decided by the core, as for queues
- * in memory: the row of the key is put into a scratch core that holds no other
- * key, the core's own function is called, and the row is written back. SQL only
- * finds rows: by key, the first READY one, those that are due.
+ * transaction. A key is a row, and shared/rows.h carries out the operations on
+ * rows: SQL only finds and writes them.
  *
  *   open.c      opening a queue: options, URL, errors
  *   database.c  the file: schema, statements, what SQLite's errors mean
  *   time.c      the clock that all processes and boots agree on
- *   rows.c      rows in and out of the scratch core
- *   limits.c    limiters whose state is in the file
- *   ops.c       what each operation does
+ *   rows.c      how a row is found, read and written
  *   view.c      stats, depths, walks, the check of all invariants
  *   sessions.c  holders that have ended, and what becomes of their keys
  *   engine.c    transactions; durability; the verbs of an engine
@@ -30,10 +26,7 @@
 
 #include <wq/sqlite.h>
 
-#include "core/core.h"
-#include "core/image.h"
-#include "limit/bucket.h"
-#include "shared/engine.h"
+#include "shared/rows.h"
 #include "side.h"
 
 /* ---- the file ------------------------------------------------------------- */
@@ -144,21 +137,6 @@ enum wq__row_flag {
     WQ__ROW_DEBOUNCED = 8,
 };
 
-/* All that the file knows of a key. */
-struct wq__row {
-    int64_t          id;    /* 0: there is no row */
-    bool             dead;  /* DEAD: then no other state */
-    struct wq__image image; /* what the core knows; DEAD: `priority` */
-    int64_t          seq;   /* READY: its place in the order; DEAD: likewise */
-    int64_t          owner; /* HELD: the session */
-    uint32_t         fails; /* since its last success */
-    int64_t          failed_ns; /* when it failed last */
-    uint32_t         expiries;  /* holds that ended with their session */
-    bool             has_bucket;
-    double           tokens;    /* its own bucket */
-    int64_t          tokens_ns; /* when that was written */
-};
-
 /* ---- the engine ----------------------------------------------------------- */
 
 /* The clock of the store (time.c). */
@@ -167,16 +145,9 @@ struct wq__sqlite_clock {
     int64_t  epoch_ns; /* the store's time minus CLOCK_BOOTTIME */
 };
 
-/* The token bucket of all keys, in a transaction. */
-struct wq__sqlite_bucket {
-    bool            read;  /* from the file */
-    bool            moved; /* ... and changed */
-    struct wq__fill level;
-};
-
 struct wq__sqlite {
     struct wq__engine       base;
-    struct wq__terms        terms;
+    struct wq__rows         rows; /* the queue's */
     wq_sqlite_sync          sync;
     int                     holder_pid; /* 0: holds belong to the session */
     char                   *path;       /* owned */
@@ -185,33 +156,24 @@ struct wq__sqlite {
     struct wq__db           db;
     struct wq__side        *side;
     struct wq__sqlite_clock clock;
-    struct wq__core         scratch; /* empty between operations */
-    uint64_t                random;  /* state of the random numbers of jitter */
 
-    int64_t session; /* the own one; 0: none */
-    int64_t holder;  /* the session that holds keys: the own one, or that of
-                        holder_pid */
+    /* The own session; 0: none. That of holder_pid, if there is one, is
+     * rows.holder. */
+    int64_t session;
     /* It began in a batch that the shell has not heard of. Written by run() and
      * reconcile(), read by renew(): sequentially consistent, it is rare. */
     atomic_bool unreported;
 
-    /* ---- the transaction under way ---- */
-    int64_t                now_ns;
-    struct wq__side_counts counts;     /* as they will be after it */
-    int64_t                number;     /* the last one in use */
-    int64_t                ceiling;    /* numbers up to here are reserved */
-    size_t                 made_ready; /* keys that became READY */
-    bool                   wrote;
-    bool                   must_sync; /* an operation has promised something */
-    bool    stale_next; /* counts.next_ns was that of a deadline that is gone */
-    bool    more_to_do; /* deadlines or ended holds are left for the next */
-    int64_t buries;     /* a session that holds nothing any more; 0: none */
-    struct wq__sqlite_bucket bucket;
-    int                      wal_frames; /* in the WAL after the last commit */
+    /* ---- the transaction under way, beside what `rows` has of it ---- */
+    bool    counted; /* rows.counts are known */
+    bool    wrote;
+    int64_t ceiling; /* numbers up to here are reserved */
+    int64_t buries;  /* a session that holds nothing any more; 0: none */
 
-    unsigned char key[WQ_KEY_MAX]; /* of a row whose statement was reset */
-
+    int wal_frames;    /* in the WAL after the last commit */
     int checkpoint_at; /* wal_frames from which on a checkpoint may be due */
+
+    unsigned char key[WQ_KEY_MAX]; /* of the row that was fetched last */
 };
 
 /* ---- database.c ----------------------------------------------------------- */
@@ -265,83 +227,31 @@ void wq__sqlite_clock_init(struct wq__sqlite *e, wq_clock *given);
  * reserve numbers. `fresh`: nobody uses the file. */
 wq_err wq__sqlite_begin_epoch(struct wq__sqlite *e, bool fresh);
 
-/* In a transaction: a new number, larger than all before. */
-int64_t wq__sqlite_number(struct wq__sqlite *e);
-
 /* Before a commit: the file reserves all numbers that are in use. */
 wq_err wq__sqlite_reserve(struct wq__sqlite *e);
 
 /* ---- rows.c --------------------------------------------------------------- */
 
-int64_t wq__sqlite_hash(const struct wq__sqlite *e, wq_key key);
+extern const struct wq__row_store wq__sqlite_rows;
 
-/* Read the row of `key`; row->id is 0 if there is none. */
-wq_err wq__row_find(struct wq__sqlite *e, wq_key key, struct wq__row *row);
+/* The engine that rows belong to. */
+struct wq__sqlite *wq__sqlite_of(struct wq__rows *r);
 
 /* Read the row that a statement has arrived at. The key is valid until the
  * statement is reset. */
 void wq__row_read(sqlite3_stmt *s, struct wq__row *row, wq_key *key);
 
-/* WQ_EAWAY: no release has written such a row; the file is damaged. */
-wq_err wq__row_check(const struct wq__sqlite *e, wq_key key,
-                     const struct wq__row *row);
-
-/* Put the row into the scratch core; *item, unless NULL: its loan, or NULL. */
-wq_err wq__row_import(struct wq__sqlite *e, wq_key key,
-                      const struct wq__row *row, wq_item **item);
-
-/* Take the key out of the scratch core, into row->image. */
-void wq__row_export(struct wq__sqlite *e, wq_key key, struct wq__row *row);
-
-/* Write the row if it differs from `before`: insert, update or delete it. Keeps
- * the counts, and gives a key that became READY its place. */
-wq_err wq__row_write(struct wq__sqlite *e, wq_key key,
-                     const struct wq__row *before, struct wq__row *row);
-
-/* Export and write. */
-wq_err wq__row_save(struct wq__sqlite *e, wq_key key,
-                    const struct wq__row *before, struct wq__row *row);
-
-/* Does the queue know the key: has it a state, or a cooldown? */
-bool wq__row_is_known(const struct wq__row *row);
-
-/* ---- limits.c ------------------------------------------------------------- */
-
-/* How often the key has failed. */
-unsigned wq__sqlite_requeues(const struct wq__sqlite *e,
-                             const struct wq__row    *row);
-
-/* Count a failure, and say how long the key waits. */
-wq_err wq__sqlite_when(struct wq__sqlite *e, struct wq__row *row,
-                       int64_t *delay_ns);
-
-/* The key has succeeded. */
-void wq__sqlite_forget(struct wq__row *row);
+/* Read the row that a bound statement finds, if it finds one, and reset it. The
+ * key is valid until the next call. WQ_ENOTFOUND: it finds none. */
+wq_err wq__row_fetch(struct wq__sqlite *e, sqlite3_stmt *s, struct wq__row *row,
+                     wq_key *key);
 
 /* Before a commit: write the queue's bucket if it has changed. */
 wq_err wq__sqlite_save_bucket(struct wq__sqlite *e);
 
-/* Buckets of keys that are full again are forgotten, a few at a time. */
-wq_err wq__sqlite_drop_full_buckets(struct wq__sqlite *e);
-
-/* ---- ops.c ---------------------------------------------------------------- */
-
-/* All deadlines that have passed act; cooldowns end. */
-wq_err wq__sqlite_promote(struct wq__sqlite *e);
-
-/* Carry out an operation. Returns an error only if the transaction must end. */
-wq_err wq__sqlite_carry_out(struct wq__sqlite *e, struct wq__op *op,
-                            struct wq__did *did);
-
-/* The hold of a row ends: READY again; `expired`: counts an expiry, and may be
- * DEAD then. */
-wq_err wq__sqlite_give_back(struct wq__sqlite *e, wq_key key,
-                            const struct wq__row *before, bool expired);
-
 /* ---- view.c --------------------------------------------------------------- */
 
 wq_err wq__sqlite_recount(struct wq__sqlite *e);
-wq_err wq__sqlite_read_key(struct wq__sqlite *e, wq_key key, wq_key_info *info);
 wq_err wq__sqlite_read_stats(struct wq__sqlite *e, wq_stats *out);
 wq_err wq__sqlite_read_depths(struct wq__sqlite *e, wq_depth *out, size_t max,
                               size_t *n);

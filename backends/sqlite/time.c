@@ -116,7 +116,7 @@ write_meta(struct wq__sqlite *e, const struct meta *m)
     if (!s || wq__db_step(s) != SQLITE_DONE)
         return wq__db_error(&e->db, "write the table 'meta' of");
     e->wrote = true;
-    e->must_sync =
+    e->rows.must_sync =
         true; /* fences below the ceiling are handed out from now on */
     return WQ_OK;
 }
@@ -169,13 +169,14 @@ wq__sqlite_begin_epoch(struct wq__sqlite *e, bool fresh)
         begin_boot(&m, boot);
     e->clock.epoch_ns = m.epoch_ns;
     e->ceiling = m.number;
-    e->number = *wq__side_last_number(e->side);
-    if (fresh || !e->number) {
+    e->rows.number = *wq__side_last_number(e->side);
+    if (fresh || !e->rows.number) {
         const int64_t wall_ns = wq__time_wall();
-        e->number = m.number > wall_ns || !is_own_clock(e) ? m.number : wall_ns;
+        e->rows.number =
+            m.number > wall_ns || !is_own_clock(e) ? m.number : wall_ns;
     }
-    if (other_boot || e->number > e->ceiling) {
-        m.number = e->ceiling = e->number + RESERVE;
+    if (other_boot || e->rows.number > e->ceiling) {
+        m.number = e->ceiling = e->rows.number + RESERVE;
         err = write_meta(e, &m);
     }
     return err;
@@ -183,26 +184,20 @@ wq__sqlite_begin_epoch(struct wq__sqlite *e, bool fresh)
 
 /* ---- numbers -------------------------------------------------------------- */
 
-int64_t
-wq__sqlite_number(struct wq__sqlite *e)
-{
-    return ++e->number;
-}
-
 wq_err
 wq__sqlite_reserve(struct wq__sqlite *e)
 {
     struct meta m = {.number = 0};
 
-    if (e->number <= e->ceiling)
+    if (e->rows.number <= e->ceiling)
         return WQ_OK;
     const wq_err err = read_meta(e, &m);
     if (err)
         return err;
     e->ceiling = m.number; /* another process may have moved it */
-    if (e->number <= e->ceiling)
+    if (e->rows.number <= e->ceiling)
         return WQ_OK;
-    m.number = e->ceiling = e->number + RESERVE;
-    m.seen_ns = is_own_clock(e) ? e->now_ns : m.seen_ns;
+    m.number = e->ceiling = e->rows.number + RESERVE;
+    m.seen_ns = is_own_clock(e) ? e->rows.now_ns : m.seen_ns;
     return write_meta(e, &m);
 }

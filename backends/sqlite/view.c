@@ -55,27 +55,26 @@ find_next(struct wq__sqlite *e, int64_t *out)
 wq_err
 wq__sqlite_refresh_next(struct wq__sqlite *e)
 {
-    if (!e->stale_next)
+    if (!e->rows.stale_next)
         return WQ_OK;
-    e->stale_next = false;
-    return find_next(e, &e->counts.next_ns);
+    e->rows.stale_next = false;
+    return find_next(e, &e->rows.counts.next_ns);
 }
 
 static wq_err
-count_rows(struct wq__sqlite *e, struct wq__side_counts *out)
+count_rows(struct wq__sqlite *e, struct wq__row_counts *out)
 {
     sqlite3_stmt *s = about_queue(e, WQ__SQL_COUNT);
 
     if (!s || wq__db_step(s) != SQLITE_ROW)
         return wq__db_error(&e->db, "count the keys of");
-    *out = (struct wq__side_counts){
+    *out = (struct wq__row_counts){
         .ready = (uint64_t)sqlite3_column_int64(s, 0),
         .held = (uint64_t)sqlite3_column_int64(s, 1),
         .dirty = (uint64_t)sqlite3_column_int64(s, 2),
         .waiting = (uint64_t)sqlite3_column_int64(s, 3),
         .dead = (uint64_t)sqlite3_column_int64(s, 4),
         .known = (uint64_t)sqlite3_column_int64(s, 5),
-        .valid = 1,
     };
     (void)sqlite3_reset(s);
     return find_next(e, &out->next_ns);
@@ -84,51 +83,13 @@ count_rows(struct wq__sqlite *e, struct wq__side_counts *out)
 wq_err
 wq__sqlite_recount(struct wq__sqlite *e)
 {
-    return count_rows(e, &e->counts);
+    const wq_err err = count_rows(e, &e->rows.counts);
+
+    e->counted |= !err;
+    return err;
 }
 
 /* ---- keys ----------------------------------------------------------------- */
-
-static void
-describe_dead(const struct wq__row *row, wq_key_info *info)
-{
-    info->states = WQ_STATE_DEAD;
-    info->priority = row->image.priority;
-    info->ready_ns = info->held_ns = info->wait_ns = -1;
-    info->fence = 0;
-}
-
-/* What is known of a key, whose row is not in the scratch core. */
-static wq_err
-describe(struct wq__sqlite *e, wq_key key, const struct wq__row *row,
-         wq_key_info *info)
-{
-    struct wq__core *c = &e->scratch;
-    const uint32_t   hash = wq__core_hash(c, key);
-    const wq_err     err = wq__row_import(e, key, row, NULL);
-
-    if (err)
-        return err;
-    if (row->dead)
-        describe_dead(row, info);
-    else
-        wq__core_key_info(c, key, hash, e->now_ns, info);
-    wq__core_expel(c, key, hash);
-    if (!e->terms.ages)
-        info->ready_ns = info->held_ns = -1;
-    info->requeues = wq__sqlite_requeues(e, row);
-    info->group = (wq_key){0};
-    return WQ_OK;
-}
-
-wq_err
-wq__sqlite_read_key(struct wq__sqlite *e, wq_key key, wq_key_info *info)
-{
-    struct wq__row row;
-    const wq_err   err = wq__row_find(e, key, &row);
-
-    return err ? err : describe(e, key, &row, info);
-}
 
 /* Visit the row that a statement has arrived at. *full: no space for it. */
 static wq_err
@@ -139,7 +100,7 @@ visit(struct wq__sqlite *e, struct wq__op *op, sqlite3_stmt *s, bool *full)
     wq_key         key;
 
     wq__row_read(s, &row, &key);
-    const wq_err err = describe(e, key, &row, &info);
+    const wq_err err = wq__row_describe(&e->rows, key, &row, &info);
     if (err)
         return err;
     *full = info.states & op->as.walk.states &&
@@ -185,9 +146,10 @@ read_ages(struct wq__sqlite *e, wq_stats *out)
     if (!s || wq__db_step(s) != SQLITE_ROW)
         return wq__db_error(&e->db, "read");
     const double n = sqlite3_column_double(s, 0);
-    const double sum = n * (double)e->now_ns - sqlite3_column_double(s, 2);
+    const double sum = n * (double)e->rows.now_ns - sqlite3_column_double(s, 2);
     out->longest_ns =
-        n > 0 ? wq__span_between(sqlite3_column_int64(s, 1), e->now_ns) : 0;
+        n > 0 ? wq__span_between(sqlite3_column_int64(s, 1), e->rows.now_ns)
+              : 0;
     out->unfinished_ns =
         sum >= 9.2e18 ? INT64_MAX : (int64_t)(sum > 0 ? sum : 0);
     if (out->unfinished_ns < out->longest_ns || n == 1)
@@ -212,8 +174,8 @@ read_holders(struct wq__sqlite *e, size_t *out)
 wq_err
 wq__sqlite_read_stats(struct wq__sqlite *e, wq_stats *out)
 {
-    const struct wq__side_counts *n = &e->counts;
-    int64_t                       due_ns = WQ_FOREVER;
+    const struct wq__row_counts *n = &e->rows.counts;
+    int64_t                      due_ns = WQ_FOREVER;
     wq_err err = wq__sqlite_next(e, WQ__SQL_NEXT_DUE, &due_ns);
 
     if (err)
@@ -225,31 +187,14 @@ wq__sqlite_read_stats(struct wq__sqlite *e, wq_stats *out)
         .dirty = n->dirty,
         .waiting = n->waiting,
         .known = n->known,
-        .next_ns = wq__span_until(e->now_ns, due_ns),
+        .next_ns = wq__span_until(e->rows.now_ns, due_ns),
         .unfinished_ns = -1,
         .longest_ns = -1,
         .offered = n->ready,
         .dead = n->dead,
     };
     err = read_holders(e, &out->holders);
-    return err || !e->terms.ages ? err : read_ages(e, out);
-}
-
-/* Add to the depth of a priority; those beyond `max` are only counted. */
-static void
-add_depth(wq_depth *out, size_t max, size_t *n, int priority, size_t keys)
-{
-    const size_t stored = *n < max ? *n : max;
-    size_t       i = 0;
-
-    while (i < stored && out[i].priority != priority)
-        i++;
-    if (i < stored)
-        out[i].keys += keys;
-    else if (*n < max)
-        out[(*n)++] = (wq_depth){priority, keys};
-    else
-        ++*n;
+    return err || !e->rows.terms.ages ? err : read_ages(e, out);
 }
 
 wq_err
@@ -260,10 +205,10 @@ wq__sqlite_read_depths(struct wq__sqlite *e, wq_depth *out, size_t max,
     int           code = SQLITE_ERROR;
 
     *n = 0;
-    add_depth(out, max, n, 0, 0); /* always in use */
+    wq__depths_add(out, max, n, 0, 0); /* always in use */
     while (s && (code = wq__db_step(s)) == SQLITE_ROW)
-        add_depth(out, max, n, sqlite3_column_int(s, 0),
-                  (size_t)sqlite3_column_int64(s, 1));
+        wq__depths_add(out, max, n, sqlite3_column_int(s, 0),
+                       (size_t)sqlite3_column_int64(s, 1));
     return code == SQLITE_DONE ? WQ_OK : wq__db_error(&e->db, "read");
 }
 
@@ -297,7 +242,7 @@ complain_about(const struct check *c, const char *query, const char *what)
 
     if (sqlite3_prepare_v2(e->db.sqlite, query, -1, &s, NULL) == SQLITE_OK) {
         (void)sqlite3_bind_int64(s, 1, e->queue);
-        (void)sqlite3_bind_int64(s, 2, e->number);
+        (void)sqlite3_bind_int64(s, 2, e->rows.number);
         while ((code = sqlite3_step(s)) == SQLITE_ROW)
             complain(c, "row %lld of the table 'key': %s",
                      (long long)sqlite3_column_int64(s, 0), what);
@@ -373,23 +318,11 @@ check_row(const struct check *c, sqlite3_stmt *s)
     wq_key             key;
 
     wq__row_read(s, &row, &key);
-    if (key.len == 0 || key.len > WQ_KEY_MAX) {
-        complain(c, "row %" PRId64 ": a key of %zu bytes", row.id, key.len);
-        return WQ_OK;
-    }
-    if (!row.dead && row.image.states && !wq__image_is_possible(&row.image)) {
-        complain(c, "row %" PRId64 ": impossible states", row.id);
-        return WQ_OK;
-    }
-    const wq_err err = wq__row_import(e, key, &row, NULL);
-    if (err)
-        return err;
-    const char *broken = wq__core_check(&e->scratch);
-    if (broken)
-        complain(c, "row %" PRId64 ": %s", row.id, broken);
-    wq__core_expel(&e->scratch, key, wq__core_hash(&e->scratch, key));
+    const char *problem = wq__row_problem(&e->rows, key, &row);
+    if (problem)
+        complain(c, "row %" PRId64 ": %s", row.id, problem);
     if (row.image.states & WQ__HELD &&
-        !wq__side_is_live(e->side, row.owner, e->now_ns))
+        !wq__side_is_live(e->side, row.owner, e->rows.now_ns))
         complain(c, "row %" PRId64 ": HELD by a process that has ended",
                  row.id);
     return WQ_OK;
@@ -427,9 +360,9 @@ compare(const struct check *c, const char *what, uint64_t counted,
 static wq_err
 check_counts(const struct check *c)
 {
-    const struct wq__side_counts *n = &c->e->counts;
-    struct wq__side_counts        real = {.ready = 0};
-    const wq_err                  err = count_rows(c->e, &real);
+    const struct wq__row_counts *n = &c->e->rows.counts;
+    struct wq__row_counts        real = {.ready = 0};
+    const wq_err                 err = count_rows(c->e, &real);
 
     if (err)
         return err;
@@ -439,9 +372,10 @@ check_counts(const struct check *c)
     compare(c, "WAITING", n->waiting, real.waiting);
     compare(c, "DEAD", n->dead, real.dead);
     compare(c, "known", n->known, real.known);
-    if (!c->e->stale_next && n->next_ns != real.next_ns)
+    if (!c->e->rows.stale_next && n->next_ns != real.next_ns)
         complain(c, "the earliest deadline is not the one that is remembered");
-    c->e->counts = real; /* they are only remembered: now they are right */
+    c->e->rows.counts = real; /* they are only remembered: now they are right */
+    c->e->counted = true;
     return WQ_OK;
 }
 

@@ -66,11 +66,17 @@ bench_key_number(wq_key key)
 /* ---- time and random numbers -------------------------------------------- */
 
 double
-bench_now_ns(void)
+bench_clock_ns(clockid_t clock)
 {
     struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    (void)clock_gettime(clock, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+double
+bench_now_ns(void)
+{
+    return bench_clock_ns(CLOCK_MONOTONIC);
 }
 
 void

@@ -5,13 +5,12 @@
  * Each thread adds a key and gets a key (wq_next_with()) in turn: two calls and
  * three operations. The store takes 100 us for each of its calls.
  */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "bench.h"
+#include "crew.h"
 #include "measure.h"
 #include "shared/shared.h"
 #include "slow_engine.h"
@@ -20,43 +19,27 @@ enum {
     CALL_NS = 100000,
     SPAN_NS = 300000000, /* of a measurement */
     TIMES = 100000,      /* so many cycles of a thread are timed */
-    MOST_THREADS = 64,
 };
 
 /* ---- threads ------------------------------------------------------------- */
 
-struct crew {
-    wq_queue          *queue;
-    size_t             number;
-    pthread_barrier_t *start;
-    atomic_bool       *stop;
-    size_t             n;  /* out: cycles */
-    float             *ns; /* out: what each took; owned */
-};
-
-static void *
-cycle(void *arg)
+static void
+sleep_precisely(void)
 {
-    struct crew *c = arg;
-    wq_item     *item = NULL;
-    char         text[KEY_LEN + 1];
-    const wq_key key = {text, KEY_LEN};
-
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
-    pthread_barrier_wait(c->start);
-    while (!atomic_load_explicit(c->stop, memory_order_relaxed)) {
-        const double begin = bench_now_ns();
-        bench_write_key(text, c->number * 1000000000 + c->n);
-        must(!wq_add(c->queue, key), "wq_add");
-        must(!wq_next_with(c->queue, wq_result_done(), WQ_FOREVER, &item),
-             "wq_next_with");
-        if (c->n < TIMES)
-            c->ns[c->n] = (float)(bench_now_ns() - begin);
-        c->n++;
-    }
-    if (item)
-        must(!wq_done(c->queue, item), "wq_done");
-    return NULL;
+}
+
+static void
+cycle(struct member *m, wq_key key)
+{
+    float       *ns = m->own; /* what each cycle took */
+    const double begin = bench_now_ns();
+
+    must(!wq_add(m->queue, key), "wq_add");
+    must(!wq_next_with(m->queue, wq_result_done(), WQ_FOREVER, &m->item),
+         "wq_next_with");
+    if (m->n < TIMES)
+        ns[m->n] = (float)(bench_now_ns() - begin);
 }
 
 struct measured {
@@ -75,8 +58,7 @@ ascending(const void *a, const void *b)
 }
 
 static void
-read_times(const struct crew *crews, size_t threads, size_t cycles,
-           struct measured *m)
+read_times(const struct crew *crew, size_t cycles, struct measured *m)
 {
     float *all = malloc(cycles * sizeof *all);
     size_t n = 0;
@@ -85,9 +67,9 @@ read_times(const struct crew *crews, size_t threads, size_t cycles,
         must(false, "malloc");
         return;
     }
-    for (size_t i = 0; i < threads; i++)
-        for (size_t k = 0; k < crews[i].n && k < TIMES; k++)
-            all[n++] = crews[i].ns[k];
+    for (size_t i = 0; i < crew->threads; i++)
+        for (size_t k = 0; k < crew->members[i].n && k < TIMES; k++)
+            all[n++] = ((const float *)crew->members[i].own)[k];
     qsort(all, n, sizeof *all, ascending);
     m->p50_us = (double)all[n / 2] / 1000;
     m->p99_us = (double)all[n * 99 / 100] / 1000;
@@ -99,44 +81,26 @@ run(enum slow_how how, bool gathers, size_t threads)
 {
     wq_queue          *q = slow_queue_open(how, CALL_NS);
     struct wq__shared *s = wq__shared_of(q);
-    pthread_barrier_t  start;
-    atomic_bool        stop = false;
-    pthread_t          ids[MOST_THREADS];
-    static struct crew crews[MOST_THREADS];
-    size_t             cycles = 0;
+    struct crew        crew = {
+               .threads = threads, .begin = sleep_precisely, .cycle = cycle};
+    double took;
 
     s->gathers = gathers;
-    must(!pthread_barrier_init(&start, NULL, (unsigned)threads + 1),
-         "pthread_barrier_init");
     for (size_t i = 0; i < threads; i++) {
-        crews[i] = (struct crew){.queue = q,
-                                 .number = i,
-                                 .start = &start,
-                                 .stop = &stop,
-                                 .ns = malloc(TIMES * sizeof(float))};
-        must(crews[i].ns != NULL, "malloc");
-        must(!pthread_create(&ids[i], NULL, cycle, &crews[i]),
-             "pthread_create");
+        crew.members[i].own = malloc(TIMES * sizeof(float));
+        must(crew.members[i].own != NULL, "malloc");
     }
-    pthread_barrier_wait(&start);
-    const double begin = bench_now_ns();
-    bench_sleep_ns(shared_quick ? SPAN_NS / 20 : SPAN_NS);
-    atomic_store(&stop, true);
-    for (size_t i = 0; i < threads; i++) {
-        pthread_join(ids[i], NULL);
-        cycles += crews[i].n;
-    }
-    const double took = bench_now_ns() - begin;
+    const size_t cycles =
+        crew_run(&crew, q, shared_quick ? SPAN_NS / 20 : SPAN_NS, &took);
 
     struct measured m = {
         .per_second = (double)cycles * 1e9 / took,
         .calls = (double)(2 * cycles + threads) / (double)s->batches,
         .operations = (double)s->operations / (double)s->batches,
     };
-    read_times(crews, threads, cycles, &m);
+    read_times(&crew, cycles, &m);
     for (size_t i = 0; i < threads; i++)
-        free(crews[i].ns);
-    pthread_barrier_destroy(&start);
+        free(crew.members[i].own);
     must(wq_len(q) == 0, "number of keys handed out");
     wq_destroy(q);
     return m;

@@ -5,15 +5,14 @@
  * Each thread adds a key of its own, gets a key, any, and finishes it: with
  * wq_get() and wq_done(), three calls, or with wq_next_with(), two.
  */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "bench.h"
+#include "crew.h"
 #include "measure.h"
 #include "shared/shared.h"
 
-const size_t thread_counts[THREAD_COUNTS] = {1, 8, MOST_THREADS};
+const size_t thread_counts[THREAD_COUNTS] = {1, 8, CREW_MOST};
 
 /* In the order in which the tables show them. */
 static const wq_sqlite_sync syncs[SYNCS] = {
@@ -25,15 +24,6 @@ enum figure { RATE, CPU_US, OPERATIONS, FIGURES };
 static double figures[SYNCS][HOWS][THREAD_COUNTS][FIGURES][MOST_ROUNDS];
 
 /* ---- threads --------------------------------------------------------------- */
-
-struct crew {
-    wq_queue          *queue;
-    enum how           how;
-    size_t             number;
-    pthread_barrier_t *start;
-    atomic_bool       *stop;
-    size_t             n; /* out: cycles */
-};
 
 static void
 take_one(wq_queue *q, enum how how, wq_item **item)
@@ -48,54 +38,18 @@ take_one(wq_queue *q, enum how how, wq_item **item)
     *item = NULL;
 }
 
-static void *
-cycle(void *arg)
+static void
+cycle_with_get(struct member *m, wq_key key)
 {
-    struct crew *c = arg;
-    wq_item     *item = NULL;
-    char         text[KEY_LEN + 1];
-    const wq_key key = {text, KEY_LEN};
-
-    pthread_barrier_wait(c->start);
-    while (!atomic_load_explicit(c->stop, memory_order_relaxed)) {
-        bench_write_key(text, c->number * 1000000000 + c->n);
-        must_ok(wq_add(c->queue, key), "wq_add");
-        take_one(c->queue, c->how, &item);
-        c->n++;
-    }
-    if (item)
-        must_ok(wq_done(c->queue, item), "wq_done");
-    return NULL;
+    must_ok(wq_add(m->queue, key), "wq_add");
+    take_one(m->queue, GET_DONE, &m->item);
 }
 
-/* The number of cycles of all threads. */
-static size_t
-run_threads(wq_queue *q, enum how how, size_t threads, double *took_ns)
+static void
+cycle_with_next(struct member *m, wq_key key)
 {
-    pthread_barrier_t start;
-    atomic_bool       stop = false;
-    pthread_t         ids[MOST_THREADS];
-    struct crew       crews[MOST_THREADS];
-    size_t            cycles = 0;
-
-    must(!pthread_barrier_init(&start, NULL, (unsigned)threads + 1),
-         "pthread_barrier_init");
-    for (size_t i = 0; i < threads; i++) {
-        crews[i] = (struct crew){q, how, i, &start, &stop, 0};
-        must(!pthread_create(&ids[i], NULL, cycle, &crews[i]),
-             "pthread_create");
-    }
-    pthread_barrier_wait(&start);
-    const double begin = bench_now_ns();
-    bench_sleep_ns((int64_t)span_ns());
-    atomic_store(&stop, true);
-    for (size_t i = 0; i < threads; i++) {
-        pthread_join(ids[i], NULL);
-        cycles += crews[i].n;
-    }
-    *took_ns = bench_now_ns() - begin;
-    pthread_barrier_destroy(&start);
-    return cycles;
+    must_ok(wq_add(m->queue, key), "wq_add");
+    take_one(m->queue, NEXT, &m->item);
 }
 
 static void
@@ -107,7 +61,10 @@ measure(wq_sqlite_sync sync, enum how how, size_t threads, double out[FIGURES])
     const uint64_t     batches = s->batches, operations = s->operations;
     double             took_ns;
     const double       cpu = cpu_ns();
-    const double       n = (double)run_threads(q, how, threads, &took_ns);
+    struct crew        crew = {.threads = threads,
+                               .cycle =
+                            how == NEXT ? cycle_with_next : cycle_with_get};
+    const double       n = (double)crew_run(&crew, q, span_ns(), &took_ns);
 
     out[RATE] = n * 1e9 / took_ns;
     out[CPU_US] = (cpu_ns() - cpu) / n / 1000;

@@ -123,10 +123,7 @@ bench_program(void)
 double
 cpu_ns(void)
 {
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+    return bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double

@@ -13,7 +13,7 @@
 
 #include <wq/sqlite.h>
 
-enum { MOST_ROUNDS = 101, SYNCS = 3, THREAD_COUNTS = 3, MOST_THREADS = 64 };
+enum { MOST_ROUNDS = 101, SYNCS = 3, THREAD_COUNTS = 3 };
 
 /* Measure for a short time only. */
 extern bool sqlite_quick;

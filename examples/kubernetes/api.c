@@ -286,6 +286,20 @@ api_sleep(struct api_client *c, int64_t ms)
 
 /* ---- a client ----------------------------------------------------------- */
 
+void
+api_client_destroy(struct api_client *c)
+{
+    if (!c)
+        return;
+    curl_easy_cleanup(c->easy);
+    if (c->multi)
+        (void)curl_multi_cleanup(c->multi);
+    curl_slist_free_all(c->headers);
+    free(c->token);
+    free(c->bytes);
+    free(c);
+}
+
 struct api_client *
 api_client_create(const struct api_config *config)
 {
@@ -302,20 +316,6 @@ api_client_create(const struct api_config *config)
         return NULL;
     }
     return c;
-}
-
-void
-api_client_destroy(struct api_client *c)
-{
-    if (!c)
-        return;
-    curl_easy_cleanup(c->easy);
-    if (c->multi)
-        (void)curl_multi_cleanup(c->multi);
-    curl_slist_free_all(c->headers);
-    free(c->token);
-    free(c->bytes);
-    free(c);
 }
 
 void

@@ -210,10 +210,10 @@ start(struct controller *c)
     if (wq_create(
             WQ_CONFIG(.name = "widgets",
                       .metrics = wq_registry_sink(config->metrics),
-                      .limiter = wq_limiter_exponential_with(
-                          WQ_EXPONENTIAL(.base_ns = WQ_MS(config->retry_ms),
-                                         .max_ns = WQ_MS(config->pause_ms),
-                                         .jitter = WQ_JITTER_EQUAL))),
+                      .limiter = wq_limiter_exponential_with(WQ_EXPONENTIAL(
+                              .base_ns = WQ_MS(config->tuning.retry_ms),
+                              .max_ns = WQ_MS(config->tuning.pause_ms),
+                              .jitter = WQ_JITTER_EQUAL))),
             &c->queue) ||
         wq_workers_start(
             c->queue,
@@ -229,11 +229,7 @@ start(struct controller *c)
         .api = &config->api,
         .path = c->path,
         .store = c->store,
-        .page = config->page,
-        .watch_ms = config->watch_ms,
-        .silence_ms = config->silence_ms,
-        .retry_ms = config->retry_ms,
-        .pause_ms = config->pause_ms,
+        .tuning = config->tuning,
         .on_change = on_change,
         .ctx = c,
     });

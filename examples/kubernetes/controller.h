@@ -9,17 +9,14 @@
 #include <wq/metrics.h>
 
 #include "api.h"
+#include "reflector.h"
 
 struct controller_config {
     struct api_config api;
-    const char *namespace;   /* NULL: all */
-    unsigned     workers;    /* threads that reconcile */
-    unsigned     page;       /* objects of a page of a list */
-    int64_t      watch_ms;   /* see reflector.h */
-    int64_t      silence_ms; /* see reflector.h */
-    int64_t      retry_ms;   /* the first pause after a failure */
-    int64_t      pause_ms;   /* the longest one */
-    wq_registry *metrics;    /* must outlive the controller */
+    const char *namespace;           /* NULL: all */
+    unsigned                workers; /* threads that reconcile */
+    struct reflector_tuning tuning;  /* its pauses are also those of keys */
+    wq_registry            *metrics; /* must outlive the controller */
 };
 
 struct controller;

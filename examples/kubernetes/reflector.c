@@ -138,7 +138,7 @@ get_page(struct reflector *r, const char *token)
     const char *more = escaped && *token ? "&continue=" : "";
 
     (void)snprintf(path, sizeof path, "%s?limit=%u%s%s", r->config.path,
-                   r->config.page, more, escaped ? escaped : "");
+                   r->config.tuning.page, more, escaped ? escaped : "");
     curl_free(escaped);
     return api_call(r->client, &(struct api_request){.path = path});
 }
@@ -253,8 +253,9 @@ watch(struct reflector *r)
     const uint64_t events = r->events;
     const int64_t  begin_ms = api_now_ms();
     /* Not all clients at the same time. */
-    const int64_t limit_ms = r->config.watch_ms + rand() % r->config.watch_ms;
-    char          path[1024];
+    const int64_t limit_ms =
+        r->config.tuning.watch_ms + rand() % r->config.tuning.watch_ms;
+    char path[1024];
 
     r->watches++;
     (void)snprintf(path, sizeof path,
@@ -262,12 +263,12 @@ watch(struct reflector *r)
                    "&timeoutSeconds=%lld",
                    r->config.path, r->version, (long long)limit_ms / 1000 + 1);
     struct api_answer answer = api_call(
-        r->client, &(struct api_request){.path = path,
-                                         .on_line = on_line,
-                                         .ctx = r,
-                                         .total_ms = limit_ms + 1000 +
-                                                     r->config.api->request_ms,
-                                         .silence_ms = r->config.silence_ms});
+        r->client, &(struct api_request){
+                       .path = path,
+                       .on_line = on_line,
+                       .ctx = r,
+                       .total_ms = limit_ms + 1000 + r->config.api->request_ms,
+                       .silence_ms = r->config.tuning.silence_ms});
 
     if (answer.status == 200 &&
         (r->events != events || api_now_ms() - begin_ms >= SHORT_MS)) {
@@ -306,8 +307,8 @@ reflector_start(const struct reflector_config *config)
     r->config = *config;
     r->client = api_client_create(config->api);
     r->backoff = wq_limiter_exponential_with(
-        WQ_EXPONENTIAL(.base_ns = WQ_MS(config->retry_ms),
-                       .max_ns = WQ_MS(config->pause_ms),
+        WQ_EXPONENTIAL(.base_ns = WQ_MS(config->tuning.retry_ms),
+                       .max_ns = WQ_MS(config->tuning.pause_ms),
                        .jitter = WQ_JITTER_EQUAL));
     if (!r->client || wq_limiter_error(r->backoff) ||
         pthread_create(&r->thread, NULL, run, r)) {

@@ -8,15 +8,20 @@
 #include "api.h"
 #include "store.h"
 
+/* How it asks the server. */
+struct reflector_tuning {
+    unsigned page;       /* objects of a page of a list */
+    int64_t  watch_ms;   /* how long the server may keep a watch open */
+    int64_t  silence_ms; /* a watch without a byte for so long is dead */
+    int64_t  retry_ms;   /* the first pause after a failure */
+    int64_t  pause_ms;   /* the longest one */
+};
+
 struct reflector_config {
     const struct api_config *api;
     const char              *path;  /* of the collection: "/apis/..." */
     struct store            *store; /* only the reflector writes to it */
-    unsigned                 page;  /* objects of a page of a list */
-    int64_t watch_ms;   /* how long the server may keep a watch open */
-    int64_t silence_ms; /* a watch without a byte for so long is dead */
-    int64_t retry_ms;   /* the first pause after a failure */
-    int64_t pause_ms;   /* the longest one */
+    struct reflector_tuning  tuning;
     /* The object of `key` has changed or is gone. Must not call the store. */
     void (*on_change)(void *ctx, const char *key);
     void *ctx;

@@ -20,6 +20,16 @@ struct store {
     json_t         *objects; /* guarded by `lock`; values are strings */
 };
 
+void
+store_destroy(struct store *store)
+{
+    if (!store)
+        return;
+    json_decref(store->objects);
+    (void)pthread_mutex_destroy(&store->lock);
+    free(store);
+}
+
 struct store *
 store_create(void)
 {
@@ -34,16 +44,6 @@ store_create(void)
         return NULL;
     }
     return store;
-}
-
-void
-store_destroy(struct store *store)
-{
-    if (!store)
-        return;
-    json_decref(store->objects);
-    (void)pthread_mutex_destroy(&store->lock);
-    free(store);
 }
 
 static const char *

@@ -195,7 +195,8 @@ struct wq__engine_ops {
                   struct wq__pulse *pulse);
 
     /* Renew the session. WQ_ELOST: it has ended. Must return well within a
-     * lease: until then no loss is reported. Not called unless lease_ns is set. */
+     * lease: until then no loss is reported. Not called unless lease_ns is
+     * set. */
     wq_err (*renew)(struct wq__engine *e);
 
     /* Give back what the session holds and `known` does not name, without an
@@ -204,11 +205,11 @@ struct wq__engine_ops {
                         size_t n, bool *lost);
 
     /* Sleep until another session has changed the store since the last run()
-     * that returned WQ_OK so that a sleeper of this one must know it: a key became READY; no key is
-     * READY any more; no key is HELD any more; next_ns has become earlier; or until `until_ns`,
-     * or kick(). May return earlier, and must where a change may be missed: so
-     * a look at the store now and then is the engine's part. One thread at a
-     * time. */
+     * that returned WQ_OK so that a sleeper of this one must know it: a key
+     * became READY; no key is READY any more; no key is HELD any more; next_ns
+     * has become earlier; or until `until_ns`, or kick(). May return earlier,
+     * and must where a change may be missed: so a look at the store now and
+     * then is the engine's part. One thread at a time. */
     void (*wait)(struct wq__engine *e, int64_t until_ns);
 
     /* End the wait() of another thread; if there is none, the next one. */

@@ -2,7 +2,6 @@
 /* report.c: reporting to the sinks of metrics; see report.h. */
 #include "shared/report.h"
 
-
 static uint64_t
 since(uint64_t now, uint64_t *reported)
 {

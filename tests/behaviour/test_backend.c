@@ -19,34 +19,61 @@ struct parrot {
     wq_err      answer;
 };
 
+static struct parrot *
+parrot_of(const wq_queue *q)
+{
+    return (struct parrot *)(void *)(uintptr_t)q;
+}
+
 static wq_err
 say(const wq_queue *q, const char *verb)
 {
-    struct parrot *p = (struct parrot *)(void *)(uintptr_t)q;
-
-    p->verb = verb;
-    return p->answer;
+    parrot_of(q)->verb = verb;
+    return parrot_of(q)->answer;
 }
 
-static void
-parrot_destroy(wq_queue *q)
+static wq_err
+say_key(wq_queue *q, const char *verb, wq_key key)
 {
-    (void)say(q, "destroy");
+    parrot_of(q)->key = key;
+    return say(q, verb);
 }
+
+static wq_err
+say_timeout(wq_queue *q, const char *verb, int64_t timeout_ns)
+{
+    parrot_of(q)->timeout_ns = timeout_ns;
+    return say(q, verb);
+}
+
+/* A verb without arguments and results. */
+#define PLAIN_VERB(name)                                                       \
+    static void parrot_##name(wq_queue *q)                                     \
+    {                                                                          \
+        (void)say(q, #name);                                                   \
+    }
+
+PLAIN_VERB(destroy)
+PLAIN_VERB(shutdown)
+PLAIN_VERB(interrupt)
 
 static wq_err
 parrot_add(wq_queue *q, wq_key key)
 {
-    ((struct parrot *)(void *)q)->key = key;
-    return say(q, "add");
+    return say_key(q, "add", key);
+}
+
+static wq_err
+parrot_drain(wq_queue *q, int64_t timeout_ns)
+{
+    return say_timeout(q, "drain", timeout_ns);
 }
 
 static wq_err
 parrot_get(wq_queue *q, int64_t timeout_ns, wq_item **out)
 {
     (void)out;
-    ((struct parrot *)(void *)q)->timeout_ns = timeout_ns;
-    return say(q, "get");
+    return say_timeout(q, "get", timeout_ns);
 }
 
 static wq_err
@@ -59,8 +86,7 @@ parrot_done(wq_queue *q, wq_item *item)
 static wq_err
 parrot_done_key(wq_queue *q, wq_key key)
 {
-    ((struct parrot *)(void *)q)->key = key;
-    return say(q, "done_key");
+    return say_key(q, "done_key", key);
 }
 
 static wq_err
@@ -70,19 +96,6 @@ parrot_len(wq_queue *q, size_t *out)
     return say(q, "len");
 }
 
-static void
-parrot_shutdown(wq_queue *q)
-{
-    (void)say(q, "shutdown");
-}
-
-static wq_err
-parrot_drain(wq_queue *q, int64_t timeout_ns)
-{
-    ((struct parrot *)(void *)q)->timeout_ns = timeout_ns;
-    return say(q, "drain");
-}
-
 static bool
 parrot_shutting_down(const wq_queue *q)
 {
@@ -90,26 +103,20 @@ parrot_shutting_down(const wq_queue *q)
     return true;
 }
 
-static void
-parrot_interrupt(wq_queue *q)
-{
-    (void)say(q, "interrupt");
-}
+#define VERB(name) .name = parrot_##name
 
-static const wq_backend whole = {
-    .size = sizeof whole,
-    .name = "parrot",
-    .destroy = parrot_destroy,
-    .add = parrot_add,
-    .get = parrot_get,
-    .done = parrot_done,
-    .done_key = parrot_done_key,
-    .len = parrot_len,
-    .shutdown = parrot_shutdown,
-    .drain = parrot_drain,
-    .shutting_down = parrot_shutting_down,
-    .interrupt = parrot_interrupt,
-};
+static const wq_backend whole = {.size = sizeof whole,
+                                 .name = "parrot",
+                                 VERB(destroy),
+                                 VERB(add),
+                                 VERB(get),
+                                 VERB(done),
+                                 VERB(done_key),
+                                 VERB(len),
+                                 VERB(shutdown),
+                                 VERB(drain),
+                                 VERB(shutting_down),
+                                 VERB(interrupt)};
 
 /* ---- what wq_backend_init() checks -------------------------------------- */
 

@@ -71,15 +71,6 @@ bare_setup(void **state)
 #define with_refused(name) test_with(name, refused_setup, scene_teardown)
 #define with_bare(name) test_with(name, bare_setup, scene_teardown)
 
-static wq_stats
-stats_of(wq_queue *q)
-{
-    wq_stats stats = {.size = sizeof stats};
-
-    assert_err(wq_read_stats(q, &stats), WQ_OK);
-    return stats;
-}
-
 /* Add one key, and return what the add did. */
 static wq_added
 add_one(wq_queue *q, const char *key, wq_add_options how)
@@ -243,9 +234,7 @@ TEST(deadline_keeps_its_priority_in_a_full_queue)
     step(t, S);
     assert_int_equal(info_of(t->q, "foo").priority, 7);
     finish(t->q, held);
-    wq_item *item = take_key(t->q, "foo");
-    assert_int_equal(item->priority, 7);
-    finish(t->q, item);
+    work_on_at(t->q, "foo", 7);
     timed_destroy(t);
 }
 
@@ -262,9 +251,7 @@ TEST(key_that_is_rejected_keeps_its_priority)
     step(t, S);
     assert_none_due(t);
     atomic_store(&s->inner->refused_with, WQ_OK);
-    wq_item *item = take_key(t->q, "foo");
-    assert_int_equal(item->priority, -3);
-    finish(t->q, item);
+    work_on_at(t->q, "foo", -3);
 }
 
 static const wq_add_options replace = {.after_ns = 2 * S,
@@ -285,9 +272,7 @@ TEST(READY_key_is_deferred_to_the_layer)
     assert_int_equal(stats.merged, 1);
     assert_int_equal(stats.retries, 1);
     step(t, 2 * S);
-    wq_item *item = take_key(t->q, "foo");
-    assert_int_equal(item->priority, 4);
-    finish(t->q, item);
+    work_on_at(t->q, "foo", 4);
     assert_none_due(t);
 }
 
@@ -729,9 +714,7 @@ TEST(limits_around_a_queue_with_options_keep_the_options)
     assert_int_equal(stats_of(t->q).retries, 1);
     assert_err(wq_add_rate_limited(t->q, wq_str("foo")), WQ_OK);
     assert_int_equal(stats_of(t->q).retries, 2);
-    wq_item *item = take_key(t->q, "foo");
-    assert_int_equal(item->priority, 3);
-    finish(t->q, item);
+    work_on_at(t->q, "foo", 3);
 
     probe.delay_ns = S;
     assert_int_equal(

@@ -11,6 +11,7 @@
 
 #include <wq/limiter.h>
 
+#include "support/fields.h"
 #include "support/probe.h"
 
 #define MS INT64_C(1000000)
@@ -45,26 +46,22 @@ own(void)
     return wq_limiter_create(&probe_ops, &p);
 }
 
+#define SPEC_FIELD(member) FIELD(wq_limiter_spec, member)
+
+static const struct field spec_fields[] = {
+    SPEC_FIELD(size),       SPEC_FIELD(parts),      SPEC_FIELD(jitter),
+    SPEC_FIELD(base_ns),    SPEC_FIELD(max_ns),     SPEC_FIELD(seed),
+    SPEC_FIELD(max_keys),   SPEC_FIELD(ttl_ns),     SPEC_FIELD(burst),
+    SPEC_FIELD(fast_ns),    SPEC_FIELD(slow_ns),    SPEC_FIELD(max_fast),
+    SPEC_FIELD(item_burst), SPEC_FIELD(max_wait_ns)};
+
 static void
 assert_same_spec(const wq_limiter_spec *a, const wq_limiter_spec *b)
 {
-    assert_int_equal(a->size, b->size);
-    assert_int_equal(a->parts, b->parts);
-    assert_int_equal(a->jitter, b->jitter);
+    assert_same_fields(spec_fields, a, b);
     assert_true(a->factor == b->factor);
-    assert_int_equal(a->base_ns, b->base_ns);
-    assert_int_equal(a->max_ns, b->max_ns);
-    assert_int_equal(a->seed, b->seed);
-    assert_int_equal(a->max_keys, b->max_keys);
-    assert_int_equal(a->ttl_ns, b->ttl_ns);
     assert_true(a->rate == b->rate);
-    assert_int_equal(a->burst, b->burst);
-    assert_int_equal(a->fast_ns, b->fast_ns);
-    assert_int_equal(a->slow_ns, b->slow_ns);
-    assert_int_equal(a->max_fast, b->max_fast);
     assert_true(a->item_rate == b->item_rate);
-    assert_int_equal(a->item_burst, b->item_burst);
-    assert_int_equal(a->max_wait_ns, b->max_wait_ns);
 }
 
 /* The description of `l`, which is destroyed. */

@@ -108,8 +108,9 @@ lifo_destroy(void *self)
 
 static struct lifo lifo;
 
-static int
-make_lifo_queue(void **state)
+/* Of an empty stack. */
+static wq_order
+begin_lifo(void)
 {
     const wq_order order = {
         .size = sizeof order,
@@ -120,12 +121,18 @@ make_lifo_queue(void **state)
         .len = lifo_len,
         .destroy = lifo_destroy,
     };
-    wq_queue *q = NULL;
 
     memset(&lifo, 0, sizeof lifo);
     atomic_flag_clear(&lifo.busy);
-    q = open_queue(WQ_CONFIG(.order = &order));
-    *state = q;
+    return order;
+}
+
+static int
+make_lifo_queue(void **state)
+{
+    const wq_order order = begin_lifo();
+
+    *state = open_queue(WQ_CONFIG(.order = &order));
     return 0;
 }
 
@@ -216,17 +223,11 @@ TEST(bytes_of_a_pushed_key_stay_where_they_are)
 /* */
 TEST(order_without_touch_and_destroy_works)
 {
-    wq_queue      *q = NULL;
-    const wq_order order = {
-        .size = sizeof order,
-        .self = &lifo,
-        .push = lifo_push,
-        .pop = lifo_pop,
-        .len = lifo_len,
-    };
+    wq_order order = begin_lifo();
 
-    memset(&lifo, 0, sizeof lifo);
-    q = open_queue(WQ_CONFIG(.order = &order));
+    order.touch = NULL;
+    order.destroy = NULL;
+    wq_queue *q = open_queue(WQ_CONFIG(.order = &order));
     add(q, "foo");
     add(q, "foo");
     work_on(q, "foo");

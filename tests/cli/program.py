@@ -113,7 +113,9 @@ class Ended:
         return self.out.decode().splitlines()
 
 
-class Case(unittest.TestCase):
+class InDirectory(unittest.TestCase):
+    """A test with a directory of its own."""
+
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="wq-test-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
@@ -121,6 +123,8 @@ class Case(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.dir, name)
 
+
+class Case(InDirectory):
     def read(self, name):
         with open(self.path(name), "rb") as file:
             return file.read()

@@ -60,6 +60,15 @@ class Shared(Handled):
         self.assertTrue(ended.err.startswith(b"wq: "), ended.err)
         return ended.err.decode().rstrip("\n")
 
+    def cannot_print(self, stdout, *arguments):
+        """`wq` with this stdout, to which it cannot write. Returns what it
+        says."""
+        answer = subprocess.run(
+            [PROGRAM, *arguments], stdout=stdout, stderr=subprocess.PIPE,
+            env=self.environment(), check=False)
+        self.assertEqual(answer.returncode, 125, answer.stderr)
+        return answer.stderr
+
     def json(self, *arguments):
         """The JSON lines that it prints."""
         return [json.loads(line) for line in

@@ -324,21 +324,30 @@ class Work(Shared):
 
     # ---- the store ---------------------------------------------------------
 
-    def test_result_is_stored_when_the_store_answers_again(self):
+    def lock_store(self):
+        """Another program locks it until its connection is closed."""
+        database = sqlite3.connect(self.path("queue.db"),
+                                   isolation_level=None)
+        database.execute("BEGIN IMMEDIATE")
+        return database
+
+    def end_run_while_locked(self):
+        """Returns the worker, and the connection that locks the store."""
         self.url += "?busy=50ms"
         self.done("add", "a")
         worker = self.waiting("--json=events")
         self.await_begun("a")
-        database = sqlite3.connect(self.path("queue.db"),
-                                   isolation_level=None)
-        database.execute("BEGIN IMMEDIATE")  # another program locks it
+        database = self.lock_store()
         self.let_go("a")
+        return worker, database
+
+    def test_result_is_stored_when_the_store_answers_again(self):
+        worker, database = self.end_run_while_locked()
         until(lambda: [line for line in self.log() if line[0] == "end"], "end")
         line = worker.stderr.readline()
         self.assertIn(b"wq: cannot store the result of a run: ", line)
         self.assertIn(b"; trying again", line)
         self.assertEqual(self.finished("key"), [])
-        database.execute("ROLLBACK")
         database.close()
         self.await_event(event="finished", key="a", outcome="ok")
         self.assertEqual(self.counts(), (0, 0, 0, 0))
@@ -353,13 +362,10 @@ class Work(Shared):
         worker = self.worker("-a", "-", "--until-empty",
                              stdin=subprocess.PIPE)
         self.await_counts(0, 0, 0, 0)
-        database = sqlite3.connect(self.path("queue.db"),
-                                   isolation_level=None)
-        database.execute("BEGIN IMMEDIATE")
+        database = self.lock_store()
         self.feed(worker, b"b\nc\n", end=False)
         self.assertIn(b"wq: cannot add keys: ", worker.stderr.readline())
         self.feed(worker, b"d\n")
-        database.execute("ROLLBACK")
         database.close()
         ended = self.ends(worker)
         self.assertEqual(sorted(self.begun()), ["a", "b", "c", "d"])
@@ -371,9 +377,7 @@ class Work(Shared):
                              stdin=subprocess.PIPE)
         until(lambda: os.path.exists(self.path("queue.db")) and self.status(),
               "the queue")
-        database = sqlite3.connect(self.path("queue.db"),
-                                   isolation_level=None)
-        database.execute("BEGIN IMMEDIATE")
+        database = self.lock_store()
         self.feed(worker, b"b\nc\n", end=False)
         self.assertIn(b"wq: cannot add keys: ", worker.stderr.readline())
         for phase in ("draining", "stopping", "killing"):
@@ -383,14 +387,7 @@ class Work(Shared):
                       self.ends(worker, 125).err)
 
     def test_last_signal_does_not_wait_for_the_store(self):
-        self.url += "?busy=50ms"
-        self.done("add", "a")
-        worker = self.waiting("--json=events")
-        self.await_begun("a")
-        database = sqlite3.connect(self.path("queue.db"),
-                                   isolation_level=None)
-        database.execute("BEGIN IMMEDIATE")
-        self.let_go("a")
+        worker, database = self.end_run_while_locked()
         self.assertIn(b"cannot store the result", worker.stderr.readline())
         for phase in ("draining", "stopping", "killing"):
             self.signalled(worker, signal.SIGTERM, phase)

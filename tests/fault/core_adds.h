@@ -66,10 +66,10 @@ expect_every_way(const char *name, int *kind, int to)
 
 /* A batch, and the scenes that it meets. */
 struct batch {
-    const char *names[BATCH];
-    bool        displace; /* others make room */
     struct scene (*scene)(int size);
-    int from, to; /* the sizes */
+    int         from, to; /* the sizes */
+    bool        displace; /* others make room */
+    const char *names[BATCH];
 };
 
 /* In every way: all of its keys are added or none. */
@@ -86,6 +86,8 @@ expect_all_or_none(const struct batch *b)
         }
     }
 }
+
+#define EXPECT_ALL_OR_NONE(...) expect_all_or_none(&(struct batch){__VA_ARGS__})
 
 /* There is no room for both new keys. Room is looked for before anything
  * changes. */

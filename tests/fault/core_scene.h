@@ -19,6 +19,7 @@
 
 #include "core/core.h"
 #include "fault/snapshot.h"
+#include "support/core_kind.h"
 #include "support/plug_in.h"
 #include "support/sweep.h"
 
@@ -155,14 +156,10 @@ setup(struct counting *mem)
     ctx.plug_in = plug_in_order(&ctx.order);
     wq__core_init(&ctx.core, secret, scene.has_plug_in ? &ctx.plug_in : NULL,
                   &mem->allocator);
-    if (scene.ages)
-        wq__core_keep_ages(&ctx.core);
-    if (scene.grouped)
-        wq__core_have_groups(&ctx.core, scene.max_held);
-    if (scene.ageing)
-        wq__core_serve_after(&ctx.core, 5);
-    if (scene.max_bytes)
-        wq__core_bound_bytes(&ctx.core, SIZE_MAX);
+    const struct core_kind kind = {scene.ages, scene.grouped, scene.max_held,
+                                   scene.ageing ? 5 : 0,
+                                   scene.max_bytes ? SIZE_MAX : 0};
+    core_set_kind(&ctx.core, &kind);
     make_held();
     for (int i = 0; i < scene.ready; i++)
         assert_int_equal(add(numbered(text, "ready", i)), WQ_OK);

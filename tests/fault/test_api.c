@@ -60,6 +60,15 @@ op_add_held(void)
     return wq_add_str(ctx.q, "held0");
 }
 
+/* O-13: what was handed over is merged first, and nobody loses it. */
+static void
+expect_failure_behind_others(const char *name, wq_err (*op)(void),
+                             void (*done)(void))
+{
+    scene = (struct scene){.handed_over = 60};
+    expect_failure(name, op, done);
+}
+
 TEST(first_add_without_memory_changes_nothing)
 {
     scene = (struct scene){0};
@@ -89,8 +98,7 @@ TEST(add_of_a_held_key_needs_no_memory)
 /* O-13: the add is refused, and what was accepted before it is kept. */
 TEST(add_behind_keys_handed_over_without_memory_loses_none)
 {
-    scene = (struct scene){.handed_over = 60};
-    expect_failure("add behind keys handed over", op_add, all_come_out);
+    expect_failure_behind_others("add", op_add, all_come_out);
 }
 
 /* ---- get ---------------------------------------------------------------- */
@@ -345,10 +353,8 @@ op_remove_wait(void)
 static void
 one_is_removed(void)
 {
-    wq_stats c = {.size = sizeof c};
-
     expect_sound();
-    assert_int_equal(wq_read_stats(ctx.q, &c), WQ_OK);
+    const wq_stats c = stats_of(ctx.q);
     assert_int_equal(c.removed, 1);
     assert_int_equal(c.ready, ctx.pending - 1);
 }
@@ -356,15 +362,13 @@ one_is_removed(void)
 /* O-57 O-13 */
 TEST(remove_behind_keys_handed_over_without_memory_removes_nothing)
 {
-    scene = (struct scene){.handed_over = 60};
-    expect_failure("remove", op_remove, one_is_removed);
+    expect_failure_behind_others("remove", op_remove, one_is_removed);
 }
 
 /* O-84 O-13 */
 TEST(removal_behind_keys_handed_over_without_memory_removes_nothing)
 {
-    scene = (struct scene){.handed_over = 60};
-    expect_failure("remove_wait", op_remove_wait, one_is_removed);
+    expect_failure_behind_others("remove_wait", op_remove_wait, one_is_removed);
 }
 
 /* ---- waits and pauses --------------------------------------------------- */

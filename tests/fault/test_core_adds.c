@@ -28,12 +28,8 @@ TEST(add_with_a_purpose_of_a_known_key_without_memory_changes_nothing)
         scene =
             (struct scene){.ready = 1, .held = 1, .waiting = 1, .paced = true};
         expect_every_way(names[i], &scene.levels, 12);
-        scene = (struct scene){.ready = 1,
-                               .held = 1,
-                               .dirty = true,
-                               .waiting = 3,
-                               .paced = true,
-                               .ages = true};
+        scene.dirty = scene.ages = true;
+        scene.waiting = 3;
         expect_every_way(names[i], &scene.levels, 3);
     }
 }
@@ -49,17 +45,6 @@ every_state(int size)
                           .ages = size % 2};
 }
 
-/* O-50: all or none, whichever of them there is no memory for. */
-TEST(batch_without_memory_changes_nothing)
-{
-    expect_all_or_none(&(struct batch){
-        .names = {"new1", "ready0", "long", "new1", "held0", "wait0", "new2",
-                  "quiet"},
-        .scene = every_state,
-        .to = 20,
-    });
-}
-
 static struct scene
 full_of_keys(int size)
 {
@@ -67,16 +52,19 @@ full_of_keys(int size)
         .ready = size, .levels = 2, .max_len = (size_t)size + 2};
 }
 
+/* O-50: all or none, whichever of them there is no memory for. */
+TEST(batch_without_memory_changes_nothing)
+{
+    EXPECT_ALL_OR_NONE(every_state, 0, 20,
+                       .names = {"new1", "ready0", "long", "new1", "held0",
+                                 "wait0", "new2", "quiet"});
+}
+
 /* O-55: nobody makes room for what cannot be added. */
 TEST(batch_that_displaces_without_memory_changes_nothing)
 {
-    expect_all_or_none(&(struct batch){
-        .names = {"new1", "ready0", "long", "new2"},
-        .displace = true,
-        .scene = full_of_keys,
-        .from = 4,
-        .to = 20,
-    });
+    EXPECT_ALL_OR_NONE(full_of_keys, 4, 20, .displace = true,
+                       .names = {"new1", "ready0", "long", "new2"});
 }
 
 TEST(batch_that_does_not_fit_changes_nothing)

@@ -43,12 +43,9 @@ few_priorities(int size)
 /* O-80 O-50: the groups made for keys before the one that fails go, too. */
 TEST(batch_over_new_groups_without_memory_changes_nothing)
 {
-    expect_all_or_none(&(struct batch){
-        .names = {"new1", "ready0", "long", "new1", "new2", "wait0", "new3",
-                  "new4"},
-        .scene = few_priorities,
-        .to = 20,
-    });
+    EXPECT_ALL_OR_NONE(few_priorities, 0, 20,
+                       .names = {"new1", "ready0", "long", "new1", "new2",
+                                 "wait0", "new3", "new4"});
 }
 
 /* The READY keys have 6 bytes each. */
@@ -65,13 +62,8 @@ full_of_bytes(int size)
 /* O-80 O-87 O-55: nobody makes room for what cannot be added. */
 TEST(batch_that_displaces_groups_without_memory_changes_nothing)
 {
-    expect_all_or_none(&(struct batch){
-        .names = {"new1", "ready0", "new2", "new3"},
-        .displace = true,
-        .scene = full_of_bytes,
-        .from = 5,
-        .to = 11,
-    });
+    EXPECT_ALL_OR_NONE(full_of_bytes, 5, 11, .displace = true,
+                       .names = {"new1", "ready0", "new2", "new3"});
 }
 
 /* O-87 */

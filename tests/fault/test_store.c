@@ -130,9 +130,7 @@ describe(char text[TEXT])
 static void
 expect_sound(void)
 {
-    const char *broken = memory_store_check(ctx.store);
-    if (broken)
-        fail_msg("%s", broken);
+    assert_sound_store(ctx.store);
 }
 
 static void
@@ -228,36 +226,27 @@ sweep_with(bool *of_scene, const char *name, wq_err (*op)(void),
 
 /* ---- what is swept ------------------------------------------------------- */
 
+static const wq_add_options *how;
+
 static wq_err
 op_add(void)
 {
-    return add_keys(ctx.a, "new", WQ_ADD(.priority = -5), KEYS);
+    return add_keys(ctx.a, "new", how, KEYS);
 }
 
-static wq_err
-op_delay(void)
+static void
+sweep_add(const char *name, const wq_add_options *options)
 {
-    return add_keys(ctx.a, "new", WQ_ADD(.after_ns = 50), KEYS);
-}
-
-static wq_err
-op_limit(void)
-{
-    return add_keys(ctx.a, "new", WQ_ADD(.rate_limited = true), KEYS);
-}
-
-static wq_err
-op_debounce(void)
-{
-    return add_keys(ctx.a, "new", WQ_ADD(.debounce_ns = 50), KEYS);
+    how = options;
+    sweep(name, op_add, changed);
 }
 
 TEST(add_without_memory_changes_nothing)
 {
-    sweep("add", op_add, changed);
-    sweep("delay", op_delay, changed);
-    sweep("limit", op_limit, changed);
-    sweep("debounce", op_debounce, changed);
+    sweep_add("add", WQ_ADD(.priority = -5));
+    sweep_add("delay", WQ_ADD(.after_ns = 50));
+    sweep_add("limit", WQ_ADD(.rate_limited = true));
+    sweep_add("debounce", WQ_ADD(.debounce_ns = 50));
 }
 
 static wq_err

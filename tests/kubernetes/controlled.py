@@ -4,32 +4,22 @@ pauses, until the world has converged."""
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import unittest
 import urllib.error
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
 
 from apiserver import Server  # noqa: E402
-from program import main, need_command, until  # noqa: E402,F401
+from program import InDirectory, main, need_command, until  # noqa: E402,F401
 
 PROGRAM = os.environ.get("WIDGETS_PROGRAM", "widgets")
 QUICK = ("--port=0", "--retry=0.01", "--retry-max=0.1", "--drain=30")
 
 
-class Controlled(unittest.TestCase):
-    def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="wq-kubernetes-")
-        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
-
-    def path(self, name):
-        return os.path.join(self.dir, name)
-
+class Controlled(InDirectory):
     def write(self, name, text):
         with open(self.path(name), "w", encoding="ascii") as file:
             file.write(text)

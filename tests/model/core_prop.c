@@ -131,22 +131,6 @@ read_arguments(struct world *w, enum arguments given, struct trace *t)
 /* ---- steps -------------------------------------------------------------- */
 
 static void
-audit(struct world *w)
-{
-    const char *broken = wq__core_check(&w->core);
-    if (broken)
-        (void)prop_check(w, false, broken, 0, 1);
-}
-
-/* From now on memory is there. */
-static void
-heal(struct world *w)
-{
-    counting_heal(&w->mem);
-    w->mem.refused = 0;
-}
-
-static void
 step(struct world *w)
 {
     const struct operation *op = decode(prop_read_byte(w));
@@ -157,7 +141,7 @@ step(struct world *w)
     w->traces[w->report->steps++ % PROP_TRACE] = t;
     t.answer = op->perform(w, &t);
     if (op->perform != refuse_memory) /* it lasts for one operation */
-        heal(w);
+        prop_heal(w);
     w->traces[(w->report->steps - 1) % PROP_TRACE] = t;
     if (w->rebuilt)
         prop_rebuild(w);
@@ -166,7 +150,7 @@ step(struct world *w)
     prop_compare_waits(w);
     if (w->report->steps % 8 == 0)
         prop_compare_keys(w);
-    audit(w);
+    prop_audit(w);
 }
 
 /* Everything comes out, in the model's order, and nothing is left. */
@@ -176,14 +160,14 @@ take_all_out(struct world *w)
     static const struct trace first = {.a = 0}, resume = {.a = 1};
 
     w->plug_in.refuse = w->model.refuse = 0;
-    heal(w);
+    prop_heal(w);
     (void)prop_pause(w, &resume);
     while (!w->report->text[0] && !model_idle(&w->model)) {
         (void)(model_offers(&w->model) ? prop_get : prop_done)(w, &first);
         prop_compare_waits(w);
     }
     prop_compare_numbers(w);
-    audit(w);
+    prop_audit(w);
 }
 
 int

@@ -82,7 +82,7 @@ model_pass(struct model *m, int64_t now, int64_t again)
 {
     for (int i = 0; i < MODEL_KEYS; i++)
         model__forget_quiet_if_over(&m->keys[i], now);
-    while (model_waiting(m) && model_first_deadline(m) <= now)
+    while (model_counts(m).waiting && model_first_deadline(m) <= now)
         if (!fall_due(m, model__first_waiting(m, NULL), now, again))
             return;
 }

@@ -275,16 +275,18 @@ void model_drop_waiting(struct model *m);
  * dropped unless `backoffs`. What the order refuses waits for `again`. */
 void model_hasten(struct model *m, int64_t now, int64_t again, bool backoffs);
 
+/* How many keys are in each state. */
+struct model_counts {
+    size_t held, dirty, waiting, dead;
+};
+struct model_counts model_counts(const struct model *m);
+
 /* What can be seen from outside. */
 bool    model_is_ready(const struct model *m, int key);
 bool    model_is_wanted(const struct model *m, int key); /* READY or DIRTY */
 bool    model_is_known(const struct model *m, int key);
 bool    model_throttles(const struct model *m); /* is any key left alone? */
 size_t  model_known(const struct model *m);
-size_t  model_held(const struct model *m);
-size_t  model_dirty(const struct model *m);
-size_t  model_waiting(const struct model *m);
-size_t  model_dead(const struct model *m);
 size_t  model_offers(const struct model *m); /* keys that gets would hand out */
 size_t  model_bytes(const struct model *m);  /* of the known keys */
 size_t  model_groups(const struct model *m); /* of the known keys */

@@ -45,61 +45,19 @@ model_throttles(const struct model *m)
     return false;
 }
 
-static size_t
-count(const struct model *m, bool (*has)(const struct model_key *))
+struct model_counts
+model_counts(const struct model *m)
 {
-    size_t n = 0;
-    for (int i = 0; i < MODEL_KEYS; i++)
-        n += has(&m->keys[i]);
+    struct model_counts n = {0};
+
+    for (int i = 0; i < MODEL_KEYS; i++) {
+        const struct model_key *k = &m->keys[i];
+        n.held += k->held;
+        n.dirty += k->dirty;
+        n.waiting += k->waiting;
+        n.dead += k->dead;
+    }
     return n;
-}
-
-static bool
-is_held(const struct model_key *k)
-{
-    return k->held;
-}
-
-static bool
-is_dirty(const struct model_key *k)
-{
-    return k->dirty;
-}
-
-static bool
-is_waiting(const struct model_key *k)
-{
-    return k->waiting;
-}
-
-static bool
-is_dead(const struct model_key *k)
-{
-    return k->dead;
-}
-
-size_t
-model_dead(const struct model *m)
-{
-    return count(m, is_dead);
-}
-
-size_t
-model_held(const struct model *m)
-{
-    return count(m, is_held);
-}
-
-size_t
-model_dirty(const struct model *m)
-{
-    return count(m, is_dirty);
-}
-
-size_t
-model_waiting(const struct model *m)
-{
-    return count(m, is_waiting);
 }
 
 size_t
@@ -171,7 +129,7 @@ model_offers(const struct model *m)
 bool
 model_idle(const struct model *m)
 {
-    return m->ready_len == 0 && model_held(m) == 0;
+    return m->ready_len == 0 && model_counts(m).held == 0;
 }
 
 int

@@ -49,7 +49,7 @@ prop_get(struct world *w, const struct trace *t)
 static int
 held_key(const struct world *w, int i)
 {
-    const size_t held = model_held(&w->model);
+    const size_t held = model_counts(&w->model).held;
 
     if (held == 0)
         return -1;
@@ -187,7 +187,7 @@ prop_done_many(struct world *w, const struct trace *t)
 {
     enum { ITEMS = 4 };
     const int    which = t->a, how = t->b % 4;
-    const size_t held = model_held(&w->model);
+    const size_t held = model_counts(&w->model).held;
     const size_t n = held < ITEMS - 1 ? held : ITEMS - 1;
     wq_item     *items[ITEMS], copy, *stale = stale_item(w, which);
     int          keys[ITEMS];

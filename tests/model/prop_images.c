@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image.h"
 #include "core/inside.h"
+#include "support/image_fields.h"
 
 /* Keys by number, in the order in which they come back. */
 struct order {
@@ -67,36 +67,9 @@ static void
 compare_images(struct world *w, const struct wq__image *a,
                const struct wq__image *b)
 {
-    prop_equal(w, "states of an image", a->states, b->states);
-    prop_equal(w, "priority of an image", a->priority, b->priority);
-    prop_equal(w, "since of an image", a->since_ns, b->since_ns);
-    prop_equal(w, "held_priority of an image", a->held_priority,
-               b->held_priority);
-    prop_equal(w, "fence of an image", (long long)a->fence,
-               (long long)b->fence);
-    prop_equal(w, "held_ns of an image", a->held_ns, b->held_ns);
-    prop_equal(w, "holder of an image", a->holder, b->holder);
-    prop_equal(w, "at of an image", a->at_ns, b->at_ns);
-    prop_equal(w, "arrival of an image", (long long)a->arrival,
-               (long long)b->arrival);
-    prop_equal(w, "wait_priority of an image", a->wait_priority,
-               b->wait_priority);
-    prop_equal(w, "throttled of an image", a->throttled, b->throttled);
-    prop_equal(w, "latest of an image", a->latest_ns, b->latest_ns);
-    prop_equal(w, "next_cooldown of an image", a->next_cooldown_ns,
-               b->next_cooldown_ns);
-    prop_equal(w, "wait_cooldown of an image", a->wait_cooldown_ns,
-               b->wait_cooldown_ns);
-    prop_equal(w, "cooldown_until of an image", a->cooldown_until_ns,
-               b->cooldown_until_ns);
-}
-
-static void
-audit(struct world *w)
-{
-    const char *broken = wq__core_check(&w->core);
-    if (broken)
-        (void)prop_check(w, false, broken, 0, 1);
+    for (size_t i = 0; i < sizeof image_fields / sizeof *image_fields; i++)
+        prop_equal(w, image_fields[i].name, field_value(&image_fields[i], a),
+                   field_value(&image_fields[i], b));
 }
 
 /* L6: without memory nothing has changed, and a second try succeeds. */
@@ -106,11 +79,10 @@ retry_import(struct world *w, int n, const struct wq__image *image)
     struct wq__image now;
 
     prop_check(w, w->mem.refused != 0, "refused allocations", 1, 0);
-    audit(w);
+    prop_audit(w);
     wq__core_export(&w->core, prop_key(n), prop_hash(w, n), &now);
     prop_equal(w, "states without memory", 0, now.states);
-    counting_heal(&w->mem);
-    w->mem.refused = 0; /* the next operation has memory */
+    prop_heal(w);
     prop_equal(w, "import with memory", WQ_OK,
                wq__core_import(&w->core, prop_key(n), prop_hash(w, n), image,
                                &w->items[n]));
@@ -140,7 +112,7 @@ compare_with_an_empty_core(struct world *w)
 {
     const struct wq__core *c = &w->core;
 
-    audit(w);
+    prop_audit(w);
     prop_equal(w, "records after all left", 0, (long long)c->recs.live);
     prop_equal(w, "loans after all left", 0, (long long)c->loans.live);
     prop_equal(w, "entries after all left", 0, (long long)c->waiting.len);
@@ -173,7 +145,7 @@ prop_rebuild(struct world *w)
     wq__core_set_numbers(&w->core, (struct wq__numbers){0});
     for (size_t i = 0; i < order.len; i++)
         import(w, order.keys[i], &images.of[order.keys[i]]);
-    audit(w);
+    prop_audit(w);
     wq__core_set_numbers(&w->core, numbers);
     w->walk.under_way = false; /* records have moved */
 }

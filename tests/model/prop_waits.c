@@ -50,26 +50,20 @@ prop_flush(struct world *w, const struct trace *t)
 /* O-81: when the runs are done that it waits for, and not before. Of many
  * flushes some may finish later, but not later than when there is no work. */
 static void
-compare_flushes(struct world *w)
+compare_flush(struct world *w, int i)
 {
-    for (int i = 0; i < MODEL_FLUSHES; i++) {
-        struct flush *f = &w->flushes[i];
+    struct flush *f = &w->flushes[i];
+    const bool    is_over = model_flush_is_over(&w->model, i);
+    const bool    must_be = w->model.flushes[i].is_exact
+                                ? is_over
+                                : is_over && model_idle(&w->model);
+    const bool    has_finished = wq__core_has_flushed(&w->core, f->turn);
 
-        if (!f->is_under_way)
-            continue;
-        const bool is_over = model_flush_is_over(&w->model, i);
-        const bool must_be = w->model.flushes[i].is_exact
-                                 ? is_over
-                                 : is_over && model_idle(&w->model);
-        const bool has_finished = wq__core_has_flushed(&w->core, f->turn);
-        prop_check(w, is_over || !has_finished, "a flush finished too early", 0,
-                   1);
-        prop_check(w, has_finished || !must_be, "a flush has not finished", 1,
-                   0);
-        if (has_finished) {
-            f->is_under_way = false;
-            model_end_flush(&w->model, i);
-        }
+    prop_check(w, is_over || !has_finished, "a flush finished too early", 0, 1);
+    prop_check(w, has_finished || !must_be, "a flush has not finished", 1, 0);
+    if (has_finished) {
+        f->is_under_way = false;
+        model_end_flush(&w->model, i);
     }
 }
 
@@ -96,26 +90,25 @@ prop_errand(struct world *w, const struct trace *t)
 
 /* O-83 */
 static void
-compare_errands(struct world *w)
+compare_errand(struct world *w, struct errand *e)
 {
-    for (int i = 0; i < PROP_ERRANDS; i++) {
-        struct errand *e = &w->errands[i];
+    const bool is_served = wq__core_has_flushed_key(
+        &w->core, prop_key(e->key), prop_hash(w, e->key), &e->core);
 
-        if (!e->is_under_way)
-            continue;
-        const bool is_served = wq__core_has_flushed_key(
-            &w->core, prop_key(e->key), prop_hash(w, e->key), &e->core);
-        prop_equal(w, "is an errand served",
-                   !model_owes(&w->model, e->key, e->runs), is_served);
-        e->is_under_way = !is_served;
-    }
+    prop_equal(w, "is an errand served",
+               !model_owes(&w->model, e->key, e->runs), is_served);
+    e->is_under_way = !is_served;
 }
 
 void
 prop_compare_waits(struct world *w)
 {
-    compare_flushes(w);
-    compare_errands(w);
+    for (int i = 0; i < MODEL_FLUSHES; i++)
+        if (w->flushes[i].is_under_way)
+            compare_flush(w, i);
+    for (int i = 0; i < PROP_ERRANDS; i++)
+        if (w->errands[i].is_under_way)
+            compare_errand(w, &w->errands[i]);
 }
 
 /* ---- pausing and the end ------------------------------------------------ */

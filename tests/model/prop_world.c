@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model/words.h"
+#include "support/core_kind.h"
 
 enum {
     KEY_BYTES = 400,  /* the longest key: beyond WQ__KEY_INLINE */
@@ -141,6 +142,14 @@ prop_compare(struct world *w, wq_err err, enum model_answer answer)
 }
 
 void
+prop_audit(struct world *w)
+{
+    const char *broken = wq__core_check(&w->core);
+    if (broken)
+        (void)prop_check(w, false, broken, 0, 1);
+}
+
+void
 prop_check_end(struct world *w, wq_key key)
 {
     prop_equal(w, "byte behind a key", 0,
@@ -153,6 +162,13 @@ prop_failed_for_memory(const struct world *w, wq_err err)
     return err == WQ_ENOMEM && w->mem.refused && !w->plug_in.refused;
 }
 
+void
+prop_heal(struct world *w)
+{
+    counting_heal(&w->mem);
+    w->mem.refused = 0;
+}
+
 /* ---- life --------------------------------------------------------------- */
 
 static void
@@ -160,14 +176,9 @@ set_up_core(struct world *w)
 {
     w->core.respect = w->respect;
     w->core.max_len = w->max_len;
-    if (w->ages)
-        wq__core_keep_ages(&w->core);
-    if (w->grouped)
-        wq__core_have_groups(&w->core, w->max_held);
-    if (w->max_ready)
-        wq__core_serve_after(&w->core, w->max_ready);
-    if (w->max_bytes)
-        wq__core_bound_bytes(&w->core, w->max_bytes);
+    core_set_kind(&w->core,
+                  &(struct core_kind){w->ages, w->grouped, w->max_held,
+                                      w->max_ready, w->max_bytes});
 }
 
 static void

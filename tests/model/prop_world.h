@@ -128,12 +128,18 @@ void prop_equal(struct world *w, const char *what, long long expected,
 /* The core answers as the model does. */
 void prop_compare(struct world *w, wq_err err, enum model_answer answer);
 
+/* Does the auditor find all laws kept? */
+void prop_audit(struct world *w);
+
 /* A NUL follows the bytes of every key that is shown. */
 void prop_check_end(struct world *w, wq_key key);
 
 /* Was memory refused in this operation? Then the core may have failed where the
  * model, which needs none, would not; L6: the model stays as it is. */
 bool prop_failed_for_memory(const struct world *w, wq_err err);
+
+/* From now on memory is there. */
+void prop_heal(struct world *w);
 
 /* ---- prop_adds.c -------------------------------------------------------- */
 

@@ -25,6 +25,7 @@
 #include <wq/workers.h>
 #include <wq/wq.h>
 
+#include "../support/unlocked_allocator.h"
 #include "check.h"
 
 #define MS INT64_C(1000000)
@@ -95,31 +96,6 @@ start(void *(*run)(void *), void *arg)
 
 /* ---- producers and consumers --------------------------------------------- */
 
-/* An allocator that is not thread-safe: the queue calls it under its lock. */
-static size_t allocated;
-
-static void *
-count_alloc(void *ctx, size_t n)
-{
-    (void)ctx;
-    allocated += n;
-    return malloc(n);
-}
-
-static void
-count_free(void *ctx, void *p, size_t n)
-{
-    (void)ctx;
-    allocated -= n;
-    free(p);
-}
-
-static const wq_allocator counting = {
-    .size = sizeof counting,
-    .alloc = count_alloc,
-    .free = count_free,
-};
-
 struct producer {
     wq_queue       *q;
     struct object **objects;
@@ -165,8 +141,8 @@ hand_over(void)
     pthread_t       producers[THREADS], consumers[THREADS];
     struct producer of[THREADS];
 
-    CHECK(wq_create(WQ_CONFIG(.allocator = &counting, .ages = true), &q) ==
-          WQ_OK);
+    CHECK(wq_create(WQ_CONFIG(.allocator = &unlocked_allocator, .ages = true),
+                    &q) == WQ_OK);
     for (int i = 0; i < THREADS; i++) {
         of[i].q = q;
         of[i].objects = calloc(number, sizeof *of[i].objects);
@@ -186,7 +162,7 @@ hand_over(void)
     for (int i = 0; i < THREADS; i++)
         pthread_join(consumers[i], NULL);
     wq_destroy(q);
-    CHECK(allocated == 0);
+    CHECK(unlocked_bytes == 0);
 }
 
 /* ---- a worker pool with retries, delays and metrics ---------------------- */

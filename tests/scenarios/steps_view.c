@@ -88,37 +88,25 @@ do_stats(struct call *c)
 
     if (report(c, wq_read_stats(c->q, &s)))
         return;
+#define COUNT(field)                                                           \
+    {                                                                          \
+        .name = #field, .value = (int64_t)s.field                              \
+    }
+#define AGE(field)                                                             \
+    {                                                                          \
+        .name = #field, .value = s.field##_ns, .is_duration = true             \
+    }
     const struct field fields[] = {
-        {"ready", (int64_t)s.ready, false},
-        {"held", (int64_t)s.held, false},
-        {"dirty", (int64_t)s.dirty, false},
-        {"waiting", (int64_t)s.waiting, false},
-        {"known", (int64_t)s.known, false},
-        {"sleeping", (int64_t)s.sleeping, false},
-        {"next", s.next_ns, true},
-        {"unfinished", s.unfinished_ns, true},
-        {"longest", s.longest_ns, true},
-        {"shutting_down", s.shutting_down, false},
-        {"adds", (int64_t)s.adds, false},
-        {"merged", (int64_t)s.merged, false},
-        {"retries", (int64_t)s.retries, false},
-        {"gets", (int64_t)s.gets, false},
-        {"dones", (int64_t)s.dones, false},
-        {"removed", (int64_t)s.removed, false},
-        {"displaced", (int64_t)s.displaced, false},
-        {"deferred", (int64_t)s.deferred, false},
-        {"overdue", (int64_t)s.overdue, false},
-        {"paused", s.paused, false},
-        {"bytes", (int64_t)s.bytes, false},
-        {"groups", (int64_t)s.groups, false},
-        {"offered", (int64_t)s.offered, false},
-        {"drops", (int64_t)s.drops, false},
-        {"dead", (int64_t)s.dead, false},
-        {"holders", (int64_t)s.holders, false},
-        {"lost", (int64_t)s.lost, false},
-        {"expired", (int64_t)s.expired, false},
-        {"connects", (int64_t)s.connects, false},
-    };
+        AGE(next),        AGE(unfinished),      AGE(longest),   COUNT(ready),
+        COUNT(held),      COUNT(dirty),         COUNT(waiting), COUNT(known),
+        COUNT(sleeping),  COUNT(shutting_down), COUNT(adds),    COUNT(merged),
+        COUNT(retries),   COUNT(gets),          COUNT(dones),   COUNT(removed),
+        COUNT(displaced), COUNT(deferred),      COUNT(overdue), COUNT(paused),
+        COUNT(bytes),     COUNT(groups),        COUNT(offered), COUNT(drops),
+        COUNT(dead),      COUNT(holders),       COUNT(lost),    COUNT(expired),
+        COUNT(connects)};
+#undef COUNT
+#undef AGE
     compare_fields(c, 1, fields, sizeof fields / sizeof *fields);
 }
 

@@ -64,9 +64,7 @@ static char handle_names[HANDLES + 1] = "abc"; /* what callbacks get */
 static inline void
 expect_sound(void)
 {
-    const char *broken = memory_store_check(f.store);
-    if (broken)
-        fail_msg("%s", broken);
+    assert_sound_store(f.store);
 }
 
 /* ---- reports ------------------------------------------------------------- */
@@ -278,6 +276,14 @@ take_key(wq_queue *q, const char *key)
     return item;
 }
 
+/* Add the key, and get it. */
+static inline wq_item *
+hold(wq_queue *q, const char *key)
+{
+    add(q, key);
+    return take_key(q, key);
+}
+
 static inline void
 work_on(wq_queue *q, const char *key)
 {
@@ -292,19 +298,20 @@ assert_none_ready(wq_queue *q)
     assert_err(wq_get_within(q, 0, &item), WQ_ETIMEDOUT);
 }
 
+/* `w` sleeps in a get of `q`; an add through another handle wakes it. */
+static inline void
+expect_sleeps_until_add(struct worker *w, wq_queue *q, wq_item **item)
+{
+    worker_await_blocked(w);
+    add(f.c, "k");
+    assert_err(worker_join(w), WQ_OK);
+    assert_err(wq_done(q, *item), WQ_OK);
+}
+
 static inline unsigned
 states(wq_queue *q, const char *key)
 {
     return info_of(q, key).states;
-}
-
-static inline wq_stats
-stats(wq_queue *q)
-{
-    wq_stats out = {.size = sizeof out};
-
-    assert_err(wq_read_stats(q, &out), WQ_OK);
-    return out;
 }
 
 #endif

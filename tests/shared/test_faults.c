@@ -19,32 +19,8 @@ static const char *const names[KEYS] = {"j", "k", "l"};
 static wq_item *items[2]; /* on loan to the caller of a */
 
 static void
-hold_k(void)
+nothing(void)
 {
-    add(f.a, "k");
-    items[0] = take_key(f.a, "k");
-}
-
-static void
-hold_dirty_k(void)
-{
-    hold_k();
-    add(f.a, "k");
-}
-
-static void
-hold_two(void)
-{
-    hold_k();
-    add(f.a, "l");
-    items[1] = take_key(f.a, "l");
-}
-
-static void
-hold_k_and_add_j(void)
-{
-    hold_k();
-    add(f.a, "j");
 }
 
 static void
@@ -67,6 +43,33 @@ delay_k(void)
 }
 
 static void
+hold_k(void)
+{
+    items[0] = hold(f.a, "k");
+}
+
+static void
+hold_two(void)
+{
+    hold_k();
+    items[1] = hold(f.a, "l");
+}
+
+static void
+hold_dirty_k(void)
+{
+    hold_k();
+    add(f.a, "k");
+}
+
+static void
+hold_k_and_add_j(void)
+{
+    hold_k();
+    add(f.a, "j");
+}
+
+static void
 bury_k(void)
 {
     hold_k();
@@ -80,27 +83,10 @@ fail_k(void)
     assert_err(wq_finish(f.a, items[0], wq_result_retry()), WQ_OK);
 }
 
-static void
-nothing(void)
-{
-}
-
-static wq_err
-do_add(void)
-{
-    return wq_add_str(f.a, "k");
-}
-
 static wq_err
 do_add_after(void)
 {
     return wq_add_after_str(f.a, "k", 500);
-}
-
-static wq_err
-do_add_rate_limited(void)
-{
-    return wq_add_rate_limited_str(f.a, "k");
 }
 
 static wq_err
@@ -115,30 +101,6 @@ do_add_many(void)
     for (int i = 0; i < 3; i++)
         assert_int_equal(added[i] != untouched, !err);
     return err;
-}
-
-static wq_err
-do_remove(void)
-{
-    return wq_remove_str(f.a, "k");
-}
-
-static wq_err
-do_cancel(void)
-{
-    return wq_cancel_after_str(f.a, "k");
-}
-
-static wq_err
-do_forget(void)
-{
-    return wq_forget_str(f.a, "k");
-}
-
-static wq_err
-do_revive(void)
-{
-    return wq_revive_str(f.a, "k");
 }
 
 static wq_err
@@ -169,12 +131,6 @@ do_done(void)
 }
 
 static wq_err
-do_done_key(void)
-{
-    return wq_done_key_str(f.a, "k");
-}
-
-static wq_err
 do_done_many(void)
 {
     const wq_err err = wq_done_many(f.a, items, 2);
@@ -196,42 +152,6 @@ do_finish_many(void)
         assert_int_equal(items[i] == NULL, !err);
     }
     return err;
-}
-
-static wq_err
-do_finish_done(void)
-{
-    return wq_finish(f.a, items[0], wq_result_done());
-}
-
-static wq_err
-do_finish_retry(void)
-{
-    return wq_finish(f.a, items[0], wq_result_retry());
-}
-
-static wq_err
-do_finish_after(void)
-{
-    return wq_finish(f.a, items[0], wq_result_after(700));
-}
-
-static wq_err
-do_finish_drop(void)
-{
-    return wq_finish(f.a, items[0], wq_result_drop());
-}
-
-static wq_err
-do_finish_back(void)
-{
-    return wq_finish(f.a, items[0], wq_result_back());
-}
-
-static wq_err
-do_finish_bury(void)
-{
-    return wq_finish(f.a, items[0], wq_result_bury());
 }
 
 static void
@@ -297,11 +217,7 @@ do_read_key(void)
 static wq_err
 do_each(void)
 {
-    size_t       n = 0;
-    const wq_err err = wq_each(f.a, 0, count_visit, &n);
-
-    assert_int_equal(n, err ? 0 : 2);
-    return err;
+    return each_or_none(f.a, 2);
 }
 
 static wq_err
@@ -319,47 +235,68 @@ do_drain(void)
 struct verb {
     const char *name;
     void (*arrange)(void);
+    /* One of three: a call; a call about "k"; the finish of items[0]. */
     wq_err (*act)(void);
+    wq_err (*of_k)(wq_queue *q, const char *k);
+    wq_result (*result)(void);
     wq_err again;  /* also right, if it is repeated */
     bool   counts; /* how often it is made is counted: a failure for each */
 };
 
+static wq_result
+result_after(void)
+{
+    return wq_result_after(700);
+}
+
+static wq_err
+act(const struct verb *v)
+{
+    if (v->result)
+        return wq_finish(f.a, items[0], v->result());
+    return v->of_k ? v->of_k(f.a, "k") : v->act();
+}
+
 static const struct verb verbs[] = {
-    {"add", nothing, do_add, WQ_OK, false},
-    {"add of a HELD key", hold_k, do_add, WQ_OK, false},
-    {"add of a DEAD key", bury_k, do_add, WQ_OK, false},
-    {"add_after", nothing, do_add_after, WQ_OK, false},
-    {"add_rate_limited", hold_k, do_add_rate_limited, WQ_OK, true},
-    {"add_with", add_k, do_add_many, WQ_OK, false},
-    {"remove", add_k, do_remove, WQ_ENOTFOUND, false},
-    {"remove of a HELD key", hold_dirty_k, do_remove, WQ_ESTATE, false},
-    {"remove of a DEAD key", bury_k, do_remove, WQ_ENOTFOUND, false},
-    {"cancel_after", delay_k, do_cancel, WQ_ENOTFOUND, false},
-    {"forget", fail_k, do_forget, WQ_OK, false},
-    {"revive", bury_k, do_revive, WQ_ENOTFOUND, false},
-    {"get", add_k, do_get, WQ_OK, false},
-    {"get_many", add_two, do_get_many, WQ_OK, false},
-    {"done", hold_k, do_done, WQ_OK, false},
-    {"done of a DIRTY key", hold_dirty_k, do_done, WQ_OK, false},
-    {"done_key", hold_k, do_done_key, WQ_OK, false},
-    {"done_many", hold_two, do_done_many, WQ_OK, false},
-    {"finish_many", hold_two, do_finish_many, WQ_OK, false},
-    {"finish, done", hold_k, do_finish_done, WQ_OK, false},
-    {"finish, retry", hold_k, do_finish_retry, WQ_OK, false},
-    {"finish, after", hold_k, do_finish_after, WQ_OK, false},
-    {"finish, drop", hold_k, do_finish_drop, WQ_OK, false},
-    {"finish, back", hold_k, do_finish_back, WQ_OK, false},
-    {"finish, bury", hold_k, do_finish_bury, WQ_OK, false},
-    {"finish of a DIRTY key, back", hold_dirty_k, do_finish_back, WQ_OK, false},
-    {"finish of a DIRTY key, bury", hold_dirty_k, do_finish_bury, WQ_OK, false},
-    {"next", hold_k_and_add_j, do_next, WQ_OK, false},
-    {"next_with", hold_k_and_add_j, do_next_with, WQ_OK, false},
-    {"stats", add_two, do_stats, WQ_OK, false},
-    {"depths", add_two, do_depths, WQ_OK, false},
-    {"read_key", add_two, do_read_key, WQ_OK, false},
-    {"each", add_two, do_each, WQ_OK, false},
-    {"wait_idle", nothing, do_wait_idle, WQ_OK, false},
-    {"drain", nothing, do_drain, WQ_OK, false},
+    {"add", nothing, .of_k = wq_add_str},
+    {"add of a HELD key", hold_k, .of_k = wq_add_str},
+    {"add of a DEAD key", bury_k, .of_k = wq_add_str},
+    {"add_after", nothing, .act = do_add_after},
+    {"add_rate_limited", hold_k, .of_k = wq_add_rate_limited_str,
+     .counts = true},
+    {"add_with", add_k, .act = do_add_many},
+    {"remove", add_k, .of_k = wq_remove_str, .again = WQ_ENOTFOUND},
+    {"remove of a HELD key", hold_dirty_k, .of_k = wq_remove_str,
+     .again = WQ_ESTATE},
+    {"remove of a DEAD key", bury_k, .of_k = wq_remove_str,
+     .again = WQ_ENOTFOUND},
+    {"cancel_after", delay_k, .of_k = wq_cancel_after_str,
+     .again = WQ_ENOTFOUND},
+    {"forget", fail_k, .of_k = wq_forget_str},
+    {"revive", bury_k, .of_k = wq_revive_str, .again = WQ_ENOTFOUND},
+    {"get", add_k, .act = do_get},
+    {"get_many", add_two, .act = do_get_many},
+    {"done", hold_k, .act = do_done},
+    {"done of a DIRTY key", hold_dirty_k, .act = do_done},
+    {"done_key", hold_k, .of_k = wq_done_key_str},
+    {"done_many", hold_two, .act = do_done_many},
+    {"finish_many", hold_two, .act = do_finish_many},
+    {"finish, done", hold_k, .result = wq_result_done},
+    {"finish, retry", hold_k, .result = wq_result_retry},
+    {"finish, after", hold_k, .result = result_after},
+    {"finish, drop", hold_k, .result = wq_result_drop},
+    {"finish, back", hold_k, .result = wq_result_back},
+    {"finish, bury", hold_k, .result = wq_result_bury},
+    {"finish of a DIRTY key, back", hold_dirty_k, .result = wq_result_back},
+    {"finish of a DIRTY key, bury", hold_dirty_k, .result = wq_result_bury},
+    {"next", hold_k_and_add_j, .act = do_next},
+    {"next_with", hold_k_and_add_j, .act = do_next_with},
+    {"stats", add_two, .act = do_stats},
+    {"depths", add_two, .act = do_depths},
+    {"read_key", add_two, .act = do_read_key},
+    {"each", add_two, .act = do_each},
+    {"wait_idle", nothing, .act = do_wait_idle},
+    {"drain", nothing, .act = do_drain},
 };
 
 /* ---- what must hold ------------------------------------------------------ */
@@ -377,7 +314,7 @@ draw(void)
 
     for (size_t i = 0; i < KEYS; i++)
         p.keys[i] = info_of(f.c, names[i]);
-    p.stats = stats(f.c);
+    p.stats = stats_of(f.c);
     p.lent = wq__shared_of(f.a)->holds.lent;
     return p;
 }
@@ -411,7 +348,7 @@ draw_reference(const struct verb *v, const struct shared_queue_options *options)
 {
     (void)open_with(*options, WQ_CONFIG(.ages = true));
     v->arrange();
-    assert_err(v->act(), WQ_OK);
+    assert_err(act(v), WQ_OK);
     const struct picture p = draw();
     (void)close_all(NULL);
     return p;
@@ -429,7 +366,7 @@ repeat(const struct verb *v, wq_err err)
 {
     for (int i = 0; err == WQ_EIO || err == WQ_EAWAY; i++) {
         assert_in_range(i, 0, 8);
-        err = v->act();
+        err = act(v);
         expect_sound();
     }
     if (err != WQ_OK && err != v->again)
@@ -448,7 +385,7 @@ try_fault(const struct verb *v, const struct shared_queue_options *options,
     const struct picture before = draw();
     const unsigned       calls = memory_store_calls(f.store);
     plan_at(0, fault, nth, 0);
-    const wq_err err = v->act();
+    const wq_err err = act(v);
     const bool   happened = memory_store_calls(f.store) - calls >= nth;
     expect_sound();
     if (happened && nth == 1)
@@ -478,7 +415,7 @@ try_two_faults(const struct verb *v, const struct shared_queue_options *options,
     const unsigned calls = memory_store_calls(f.store);
     plan_at(0, first, 1, 0);
     plan_at(0, second, nth, 0);
-    repeat(v, v->act());
+    repeat(v, act(v));
     const bool happened = memory_store_calls(f.store) - calls >= nth;
     memory_store_heal(f.store);
     (void)wq_len(f.a); /* ends what is in doubt */
@@ -565,7 +502,7 @@ TEST(key_of_a_lost_get_is_given_back_by_the_next_call)
     assert_int_equal(states(f.b, "k"), WQ_STATE_HELD);
     add(f.a, "other");
     assert_int_equal(states(f.b, "k"), WQ_STATE_READY);
-    assert_int_equal(stats(f.b).held, 0);
+    assert_int_equal(stats_of(f.b).held, 0);
 }
 
 /* S-02: ... and the holds that the handle knows of stay. */
@@ -578,7 +515,7 @@ TEST(lost_answer_gives_back_only_what_nobody_has)
     assert_int_equal(states(f.b, "k"), WQ_STATE_HELD);
     assert_int_equal(states(f.b, "l"), WQ_STATE_READY);
     assert_err(wq_done(f.a, items[0]), WQ_OK);
-    assert_int_equal(stats(f.b).held, 0);
+    assert_int_equal(stats_of(f.b).held, 0);
 }
 
 /* S-02: the next key of a chain, too. */
@@ -666,14 +603,14 @@ TEST(done_key_without_an_answer_ends_its_own_hold)
 {
     hold_dirty_k();
     plan_at(0, STORE_EIO_AFTER, 1, 0);
-    assert_err(do_done_key(), WQ_EIO);
+    assert_err(wq_done_key_str(f.a, "k"), WQ_EIO);
     wq_item *second = take_key(f.a, "k");
-    assert_err(do_done_key(), WQ_OK); /* of the first worker */
+    assert_err(wq_done_key_str(f.a, "k"), WQ_OK); /* of the first worker */
     assert_int_equal(states(f.c, "k"), WQ_STATE_HELD);
     assert_int_equal(wq_hold_left(f.a, second) == WQ_FOREVER, 1);
-    assert_err(do_done_key(), WQ_OK); /* of the second one */
+    assert_err(wq_done_key_str(f.a, "k"), WQ_OK); /* of the second one */
     assert_int_equal(states(f.c, "k"), 0);
-    assert_err(do_done_key(), WQ_ESTATE);
+    assert_err(wq_done_key_str(f.a, "k"), WQ_ESTATE);
 }
 
 static int
@@ -684,7 +621,7 @@ take_k_and_done_key(struct worker *self)
 
     (void)self;
     if (!err)
-        err = do_done_key();
+        err = wq_done_key_str(f.a, "k");
     return (int)err;
 }
 
@@ -696,7 +633,7 @@ TEST(done_key_ends_the_hold_of_its_thread)
     assert_int_equal(wq_len(f.a), 1);
     assert_err(worker_join(worker_start(take_k_and_done_key, NULL)), WQ_OK);
     assert_int_equal(states(f.c, "k"), 0);
-    assert_err(do_done_key(), WQ_ELOST);
+    assert_err(wq_done_key_str(f.a, "k"), WQ_ELOST);
 }
 
 /* S-14: each item has its own error. */
@@ -741,7 +678,7 @@ TEST(finish_many_keeps_losses_apart)
         assert_null(many[i]);
     }
     assert_int_equal(count_lost(), 6);
-    assert_int_equal(stats(f.b).ready, 6);
+    assert_int_equal(stats_of(f.b).ready, 6);
 }
 
 /* ---- away ---------------------------------------------------------------- */
@@ -752,10 +689,10 @@ TEST(store_that_is_away_changes_nothing)
     hold_k();
     memory_store_fail_always(f.store, STORE_AWAY);
     for (int i = 0; i < 3; i++) {
-        assert_err(do_add(), WQ_EAWAY);
+        assert_err(wq_add_str(f.a, "k"), WQ_EAWAY);
         assert_err(do_get(), WQ_EAWAY);
         assert_err(do_done(), WQ_EAWAY);
-        assert_err(do_finish_retry(), WQ_EAWAY);
+        assert_err(wq_finish(f.a, items[0], wq_result_retry()), WQ_EAWAY);
         assert_err(do_next(), WQ_EAWAY);
         assert_err(do_wait_idle(), WQ_ESTATE);
         assert_int_equal(wq_len(f.a), 0);
@@ -771,11 +708,11 @@ TEST(store_that_is_away_changes_nothing)
 TEST(call_after_a_failed_reconcile_has_not_happened)
 {
     plan_at(0, STORE_EIO_BEFORE, 1, 0);
-    assert_err(do_forget(), WQ_EIO);
+    assert_err(wq_forget_str(f.a, "k"), WQ_EIO);
     plan_at(0, STORE_EIO_AFTER, 1, STORE_RECONCILE);
-    assert_err(do_add(), WQ_EAWAY);
+    assert_err(wq_add_str(f.a, "k"), WQ_EAWAY);
     assert_int_equal(states(f.c, "k"), 0);
-    assert_err(do_add(), WQ_OK);
+    assert_err(wq_add_str(f.a, "k"), WQ_OK);
 }
 
 WQ_TESTS(test(every_verb_survives_every_fault),

@@ -42,10 +42,7 @@ TEST(shutdown_wakes_the_gets_of_its_handle_only)
     worker_await_blocked(theirs);
     wq_shutdown(f.a);
     assert_err(worker_join(mine), WQ_ESHUTDOWN);
-    worker_await_blocked(theirs);
-    add(f.c, "k");
-    assert_err(worker_join(theirs), WQ_OK);
-    assert_err(wq_done(f.b, item), WQ_OK);
+    expect_sleeps_until_add(theirs, f.b, &item);
 }
 
 /* S-14 S-05: the holder's retry is no add. */
@@ -70,8 +67,7 @@ TEST(retry_after_a_shutdown_keeps_the_key)
 /* S-12 S-14 */
 TEST(back_after_a_shutdown_makes_the_key_ready)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     wq_shutdown(f.a);
     assert_err(wq_finish(f.a, item, wq_result_back()), WQ_OK);
@@ -95,8 +91,7 @@ TEST(drain_does_not_wait_for_other_handles)
 /* S-06 */
 TEST(drain_waits_for_its_own_holds)
 {
-    add(f.a, "k");
-    wq_item       *mine = take_key(f.a, "k");
+    wq_item       *mine = hold(f.a, "k");
     struct worker *w = worker_drain(f.a);
 
     worker_await_blocked(w);
@@ -136,8 +131,7 @@ TEST(shutdown_of_the_handle_ends_its_drain)
 /* S-06 S-04 */
 TEST(drain_ends_when_a_lost_key_is_given_up)
 {
-    add(f.a, "k");
-    wq_item       *mine = take_key(f.a, "k");
+    wq_item       *mine = hold(f.a, "k");
     struct worker *w = worker_drain(f.a);
 
     worker_await_blocked(w);
@@ -163,8 +157,8 @@ TEST(destroy_gives_the_keys_back)
     assert_int_equal(states(f.b, "l"), WQ_STATE_READY);
     assert_int_equal(states(f.b, "later"), WQ_STATE_WAITING);
     assert_int_equal(wq_num_requeues_str(f.b, "k"), 0);
-    assert_int_equal(stats(f.b).expired, 0);
-    assert_int_equal(stats(f.b).held, 0);
+    assert_int_equal(stats_of(f.b).expired, 0);
+    assert_int_equal(stats_of(f.b).held, 0);
     assert_int_equal(count_lost(), 0);
     work_on(f.b, "k");
     work_on(f.b, "l");
@@ -201,8 +195,7 @@ TEST(destroy_gives_back_what_the_handle_does_not_know)
 /* S-07 */
 TEST(destroy_ends_sleepers_of_every_kind)
 {
-    add(f.b, "k");
-    wq_item       *held = take_key(f.b, "k");
+    wq_item       *held = hold(f.b, "k");
     struct worker *getter = worker_get(f.a, NULL);
 
     worker_await_blocked(getter);
@@ -234,7 +227,7 @@ TEST(stats_describe_the_store_and_count_the_handle)
     assert_err(wq_add_after_str(f.b, "d", 10), WQ_OK);
     (void)take_key(f.a, "a");
     wq_item       *held = take_key(f.b, "b");
-    const wq_stats x = stats(f.a), y = stats(f.b);
+    const wq_stats x = stats_of(f.a), y = stats_of(f.b);
 
     assert_int_equal(x.ready, 1);
     assert_int_equal(y.ready, 1);
@@ -252,7 +245,7 @@ TEST(stats_describe_the_store_and_count_the_handle)
     assert_int_equal(x.retries, 0);
     assert_int_equal(y.retries, 1);
     assert_int_equal(wq_len(f.c), 1);
-    assert_int_equal(stats(f.c).gets, 0);
+    assert_int_equal(stats_of(f.c).gets, 0);
     assert_int_equal(states(f.c, "b"), WQ_STATE_HELD);
     assert_int_equal(info_of(f.c, "b").fence, held->fence);
 }
@@ -289,10 +282,10 @@ TEST(stats_of_losses_are_those_of_the_handle)
     (void)take_key(f.a, "k");
     memory_store_end_session(f.engines[0]);
     work_on(f.b, "k");
-    assert_int_equal(stats(f.a).lost, 1);
-    assert_int_equal(stats(f.b).lost, 0);
-    assert_int_equal(stats(f.a).expired, 0);
-    assert_int_equal(stats(f.b).expired, 1);
+    assert_int_equal(stats_of(f.a).lost, 1);
+    assert_int_equal(stats_of(f.b).lost, 0);
+    assert_int_equal(stats_of(f.a).expired, 0);
+    assert_int_equal(stats_of(f.b).expired, 1);
 }
 
 /* S-08 S-14: a drop is counted once, whichever verb says so. */
@@ -303,15 +296,15 @@ TEST(drops_are_counted_once)
     add(f.a, "k");
     item = take_key(f.a, "k");
     assert_err(wq_finish(f.a, item, wq_result_drop()), WQ_OK);
-    assert_int_equal(stats(f.a).drops, 1);
+    assert_int_equal(stats_of(f.a).drops, 1);
     add(f.a, "k");
     add(f.a, "l");
     item = take_key(f.a, "k");
     assert_err(wq_next_with(f.a, wq_result_drop(), 0, &item), WQ_OK);
-    assert_int_equal(stats(f.a).drops, 2);
+    assert_int_equal(stats_of(f.a).drops, 2);
     assert_err(wq_next(f.a, 0, &item), WQ_ETIMEDOUT);
-    assert_int_equal(stats(f.a).drops, 2);
-    assert_int_equal(stats(f.b).drops, 0);
+    assert_int_equal(stats_of(f.a).drops, 2);
+    assert_int_equal(stats_of(f.b).drops, 0);
 }
 
 /* ---- config -------------------------------------------------------------- */
@@ -437,14 +430,13 @@ TEST(buried_key_is_dead_for_all_handles)
 {
     wq_added added;
 
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
     add(f.b, "k"); /* DIRTY: DEAD only */
     assert_err(wq_finish(f.a, item, wq_result_bury()), WQ_OK);
     assert_int_equal(states(f.b, "k"), WQ_STATE_DEAD);
     assert_none_ready(f.b);
-    assert_int_equal(stats(f.b).dead, 1);
-    assert_int_equal(stats(f.b).known, 1);
+    assert_int_equal(stats_of(f.b).dead, 1);
+    assert_int_equal(stats_of(f.b).known, 1);
     assert_err(wq_add_one_str(f.b, "k", WQ_ADD(.results = &added)), WQ_OK);
     assert_int_equal(added, WQ_ADDED_DEAD);
     assert_err(wq_add_after_str(f.b, "k", 10), WQ_OK);
@@ -461,8 +453,7 @@ TEST(buried_key_is_dead_for_all_handles)
 /* S-13 */
 TEST(dead_key_can_be_removed)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     assert_err(wq_finish(f.a, item, wq_result_bury()), WQ_OK);
     assert_err(wq_remove_str(f.b, "k"), WQ_OK);
@@ -491,16 +482,15 @@ TEST(key_that_fails_too_often_is_dead)
     assert_int_equal(f.dropped.at[0].why, WQ_EGIVENUP);
     assert_true(f.dropped.at[0].ended_by_nul);
     assert_int_equal(states(f.b, "k"), WQ_STATE_DEAD);
-    assert_int_equal(stats(f.a).drops, 1);
-    assert_int_equal(stats(f.b).drops, 0);
+    assert_int_equal(stats_of(f.a).drops, 1);
+    assert_int_equal(stats_of(f.b).drops, 0);
 }
 
 /* S-13 S-14 */
 TEST(next_with_goes_on_after_a_key_was_given_up)
 {
     REOPEN({.lease_ns = 0}, .max_retries = 1);
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
     assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_OK);
     pass(1000);
     item = take_key(f.a, "k");
@@ -533,8 +523,7 @@ TEST(key_given_up_by_an_add_ends_with_nul)
 /* S-04: the memory of an item is used again as late as possible. */
 TEST(stale_done_does_not_end_the_next_loan)
 {
-    add(f.a, "k");
-    wq_item *old = take_key(f.a, "k");
+    wq_item *old = hold(f.a, "k");
     assert_err(wq_done(f.a, old), WQ_OK);
     for (int i = 0; i < 6; i++) {
         add(f.a, "l");
@@ -662,7 +651,7 @@ TEST(handles_that_end_leave_nothing)
     }
     leave_with(&f.a);
     assert_int_equal(count_descriptors(), descriptors);
-    assert_int_equal(stats(f.b).held, 0);
+    assert_int_equal(stats_of(f.b).held, 0);
     work_on(f.b, "k");
     expect_sound();
 }
@@ -681,10 +670,10 @@ TEST(sessions_that_end_leave_nothing)
         wq_forget_str(f.b, "k");
     }
     assert_int_equal(count_descriptors(), descriptors);
-    assert_int_equal(stats(f.b).held, 0);
-    assert_int_equal(stats(f.b).ready, 1);
-    assert_int_equal(stats(f.b).connects, 1);
-    assert_int_equal(stats(f.a).connects, 10001);
+    assert_int_equal(stats_of(f.b).held, 0);
+    assert_int_equal(stats_of(f.b).ready, 1);
+    assert_int_equal(stats_of(f.b).connects, 1);
+    assert_int_equal(stats_of(f.a).connects, 10001);
     expect_sound();
 }
 

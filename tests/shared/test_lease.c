@@ -7,11 +7,19 @@
 
 /* ---- how long ------------------------------------------------------------ */
 
+/* The hold is certain for so long, ends well, and none was lost. */
+static void
+finish_certain_hold(wq_item *item, int64_t left_ns)
+{
+    assert_int_equal(wq_hold_left(f.a, item), left_ns);
+    assert_err(wq_done(f.a, item), WQ_OK);
+    assert_int_equal(count_lost(), 0);
+}
+
 /* S-03 */
 TEST(hold_is_certain_for_a_lease)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     assert_int_equal(wq_hold_left(f.a, item), LEASE);
     pass(LEASE - 1);
@@ -27,24 +35,20 @@ TEST(hold_is_certain_for_a_lease)
 /* S-03 */
 TEST(renewal_begins_a_new_lease)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     pass(LEASE - 1);
     assert_err(wq_renew(f.a), WQ_OK);
     assert_int_equal(wq_hold_left(f.a, item), LEASE);
     pass(LEASE - 1);
-    assert_int_equal(wq_hold_left(f.a, item), 1);
-    assert_err(wq_done(f.a, item), WQ_OK);
-    assert_int_equal(count_lost(), 0);
+    finish_certain_hold(item, 1);
 }
 
 /* S-03: a get is no renewal. */
 TEST(hold_counts_from_the_last_renewal)
 {
     pass(500);
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     assert_int_equal(wq_hold_left(f.a, item), LEASE - 500);
 }
@@ -52,8 +56,7 @@ TEST(hold_counts_from_the_last_renewal)
 /* S-03: the clock steps while the reply is under way. */
 TEST(hold_counts_from_the_sending_of_a_renewal)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     pass(100);
     memory_store_fail(f.store, STORE_JUMP, 1, 300);
@@ -101,8 +104,7 @@ TEST(hold_of_a_reconciled_session_counts_from_the_sending)
 /* S-03 */
 TEST(renewal_whose_reply_came_too_late_is_a_loss)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     memory_store_fail(f.store, STORE_JUMP, 1, LEASE);
     assert_err(wq_renew(f.a), WQ_ELOST);
@@ -114,8 +116,7 @@ TEST(renewal_whose_reply_came_too_late_is_a_loss)
 /* S-03 */
 TEST(holds_without_a_lease_do_not_end)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     pass(WQ_SECONDS(100000));
     assert_true(wq_hold_left(f.a, item) == WQ_FOREVER);
@@ -127,8 +128,7 @@ TEST(holds_without_a_lease_do_not_end)
 /* S-03 */
 TEST(hold_of_another_handle_is_not_certain)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     assert_int_equal(wq_hold_left(f.b, item), 0);
     assert_int_equal(wq_hold_left(f.a, NULL), 0);
@@ -141,8 +141,7 @@ TEST(hold_of_another_handle_is_not_certain)
 /* S-03 S-04 */
 TEST(key_of_a_lost_hold_goes_to_another_handle)
 {
-    add(f.a, "k");
-    wq_item       *old = take_key(f.a, "k");
+    wq_item       *old = hold(f.a, "k");
     const uint64_t fence = old->fence;
 
     pass(LEASE);
@@ -159,8 +158,8 @@ TEST(key_of_a_lost_hold_goes_to_another_handle)
     assert_int_equal(count_lost_of("k", fence), 1);
     assert_err(wq_finish(f.a, old, wq_result_done()), WQ_ESTATE);
     assert_err(wq_done(f.b, new), WQ_OK);
-    assert_int_equal(stats(f.a).lost, 1);
-    assert_int_equal(stats(f.b).lost, 0);
+    assert_int_equal(stats_of(f.a).lost, 1);
+    assert_int_equal(stats_of(f.b).lost, 0);
     assert_int_equal(count_lost(), 1);
 }
 
@@ -193,8 +192,7 @@ TEST(store_refuses_a_finish_of_a_session_that_ended)
 /* S-04: the same handle may get the key again: another hold. */
 TEST(lost_item_does_not_end_the_next_hold_of_its_handle)
 {
-    add(f.a, "k");
-    wq_item *old = take_key(f.a, "k");
+    wq_item *old = hold(f.a, "k");
     memory_store_end_session(f.engines[0]);
     wq_item *new = take_key(f.a, "k");
 
@@ -209,8 +207,7 @@ TEST(lost_item_does_not_end_the_next_hold_of_its_handle)
 /* S-03: never revived. */
 TEST(renewal_does_not_revive_lost_holds)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     pass(LEASE);
     assert_err(wq_renew(f.a), WQ_ELOST);
@@ -246,8 +243,8 @@ TEST(session_that_ends_loses_all_holds_once)
     }
     assert_err(wq_done_many(f.a, items, 3), WQ_ELOST);
     assert_int_equal(count_lost(), 3);
-    assert_int_equal(stats(f.a).lost, 3);
-    assert_int_equal(stats(f.a).holders, 0);
+    assert_int_equal(stats_of(f.a).lost, 3);
+    assert_int_equal(stats_of(f.a).holders, 0);
 }
 
 /* S-03 */
@@ -276,8 +273,7 @@ pass_lease_without_reply(void)
  * handle works on. */
 TEST(handle_works_on_after_renewals_without_replies)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     pass_lease_without_reply();
     assert_int_equal(wq_hold_left(f.a, item), 0);
@@ -298,21 +294,18 @@ TEST(get_after_the_lease_gives_a_hold_that_is_certain)
     pass_lease_without_reply();
     add(f.b, "k");
     wq_item *item = take_key(f.a, "k");
-    assert_int_equal(wq_hold_left(f.a, item), LEASE);
-    assert_err(wq_done(f.a, item), WQ_OK);
-    assert_int_equal(count_lost(), 0);
+    finish_certain_hold(item, LEASE);
 }
 
 /* S-03: at the latest when the next call reaches the store. */
 TEST(expired_hold_is_given_back_without_an_expiry)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     pass_lease_without_reply();
     assert_int_equal(states(f.a, "k"), WQ_STATE_READY);
     assert_int_equal(count_lost_of("k", item->fence), 1);
-    assert_int_equal(stats(f.b).expired, 0);
+    assert_int_equal(stats_of(f.b).expired, 0);
 }
 
 /* S-03: a second session may have begun while the answer that the first one has
@@ -360,7 +353,7 @@ TEST(key_whose_holders_are_lost_becomes_dead)
         assert_err(wq_done(f.a, item), WQ_ELOST);
     }
     assert_int_equal(states(f.b, "k"), WQ_STATE_DEAD);
-    assert_int_equal(stats(f.b).expired, 3);
+    assert_int_equal(stats_of(f.b).expired, 3);
     assert_err(wq_revive_str(f.b, "k"), WQ_OK);
     work_on(f.b, "k");
 }
@@ -497,7 +490,7 @@ TEST(next_goes_on_after_a_loss)
     (void)take_key(f.b, "k");
     assert_err(wq_next_with(f.a, wq_result_done(), 0, &item), WQ_OK);
     assert_int_equal(count_lost(), 5); /* two of b */
-    assert_int_equal(stats(f.a).lost, 3);
+    assert_int_equal(stats_of(f.a).lost, 3);
 }
 
 /* ---- the thread ---------------------------------------------------------- */
@@ -505,8 +498,7 @@ TEST(next_goes_on_after_a_loss)
 /* S-03 */
 TEST(thread_renews_after_a_third_of_the_lease)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     for (int i = 0; i < 10; i++) {
         await_sleepers(3);
@@ -543,8 +535,7 @@ TEST(first_renewal_counts_from_the_opening)
 /* S-03 */
 TEST(two_renewals_may_fail)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     await_sleepers(3);
     plan_at(0, STORE_AWAY, 1, STORE_RENEW);
@@ -557,16 +548,13 @@ TEST(two_renewals_may_fail)
     assert_int_equal(wq_hold_left(f.a, item), LEASE / 3);
     pass(LEASE / 3 - 1);
     await_sleepers(3);
-    assert_int_equal(wq_hold_left(f.a, item), LEASE);
-    assert_err(wq_done(f.a, item), WQ_OK);
-    assert_int_equal(count_lost(), 0);
+    finish_certain_hold(item, LEASE);
 }
 
 /* S-03 */
 TEST(third_failed_renewal_loses_the_holds)
 {
-    add(f.a, "k");
-    wq_item *item = take_key(f.a, "k");
+    wq_item *item = hold(f.a, "k");
 
     memory_store_plan(f.store, (struct store_plan){.fault = STORE_AWAY,
                                                    .engine = f.engines[0],

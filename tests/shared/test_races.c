@@ -617,8 +617,7 @@ TEST(thread_cancelled_in_a_destroy_returns_first)
 /* S-06: one drain listens, the other one sleeps. */
 TEST(lost_loan_does_not_block_a_drain)
 {
-    add(f.a, "k");
-    wq_item             *lost = take_key(f.a, "k");
+    wq_item             *lost = hold(f.a, "k");
     struct worker *const drains[] = {worker_drain(f.a), worker_drain(f.a)};
 
     worker_await_all_blocked(drains, 2);
@@ -633,10 +632,8 @@ TEST(lost_loan_does_not_block_a_drain)
 /* S-06: the thread that listens waits for something else, and listens on. */
 TEST(lost_loan_wakes_a_drain_beside_a_wait)
 {
-    add(f.a, "k");
-    wq_item *lost = take_key(f.a, "k");
-    add(f.b, "x");
-    wq_item *busy = take_key(f.b, "x");
+    wq_item *lost = hold(f.a, "k");
+    wq_item *busy = hold(f.b, "x");
 
     struct worker *idle = worker_start(await_idle_a, NULL);
     worker_await_blocked(idle);
@@ -688,8 +685,7 @@ TEST(callback_of_a_loss_delays_no_call_of_its_batch)
                    WQ_CONFIG(.clock = f.clock, .on_lost = await_the_other_call),
                    &f.engines[0], &f.a),
                WQ_OK);
-    add(f.a, "k");
-    wq_item *lost = take_key(f.a, "k");
+    wq_item *lost = hold(f.a, "k");
 
     hook_a(1)->run = run_after_a_stop;
     struct worker *before = worker_start(look_at_a, NULL);
@@ -734,7 +730,7 @@ TEST(finish_of_many_is_one_call_of_the_engine)
     calls = memory_store_calls(f.store);
     assert_err(wq_finish_many(f.a, items + N, results, errs, N), WQ_OK);
     assert_int_equal(memory_store_calls(f.store) - calls, 1);
-    assert_int_equal(stats(f.b).known, 0);
+    assert_int_equal(stats_of(f.b).known, 0);
 }
 
 WQ_TESTS(with_handles(sleeper_that_is_woken_to_listen_notices_the_end),

@@ -401,19 +401,26 @@ note_finish(struct player *p, struct loan *loan, wq_result result, wq_err err)
     return true;
 }
 
-static void
-forget_loan(struct player *p, size_t i)
+/* NULL: there is none. */
+static struct loan *
+roll_loan(struct player *p)
 {
-    p->loans[i] = p->loans[--p->n];
+    return p->n ? &p->loans[roll(p->n)] : NULL;
+}
+
+static void
+forget_loan(struct player *p, struct loan *loan)
+{
+    *loan = p->loans[--p->n];
 }
 
 static void
 step_finish(struct player *p)
 {
-    if (!p->n)
+    struct loan *loan = roll_loan(p);
+
+    if (!loan)
         return;
-    const size_t    i = roll(p->n);
-    struct loan    *loan = &p->loans[i];
     const size_t    k = loan->key;
     const bool      was_lost = loan->reported;
     const bool      other = m.keys[k].fence != loan->fence;
@@ -426,7 +433,7 @@ step_finish(struct player *p)
     CHECK(!was_lost || err == WQ_ELOST, "a lost loan: %s\n", wq_err_name(err));
     const bool ended = note_finish(p, loan, result, err);
     if (ended)
-        forget_loan(p, i);
+        forget_loan(p, loan);
     settle(p, err, calls);
     if (err == WQ_ELOST && other && !m.jumps &&
         memory_store_calls(f.store) == calls)
@@ -455,7 +462,7 @@ step_finish_many(struct player *p)
         const bool ended = note_finish(p, &p->loans[i], results[i], errs[i]);
         CHECK(ended == !items[i], "finish_many: %s\n", wq_err_name(errs[i]));
         if (ended)
-            forget_loan(p, i);
+            forget_loan(p, &p->loans[i]);
         unanswered |= errs[i] == WQ_EIO || errs[i] == WQ_EAWAY;
     }
     const bool unclear = p->unclear, was_ended = p->was_ended;
@@ -469,10 +476,10 @@ step_finish_many(struct player *p)
 static void
 step_next(struct player *p)
 {
-    if (!p->n)
+    struct loan *loan = roll_loan(p);
+
+    if (!loan)
         return;
-    const size_t    i = roll(p->n);
-    struct loan    *loan = &p->loans[i];
     const wq_result result = roll_result();
     wq_item        *item = loan->item;
 
@@ -491,7 +498,7 @@ step_next(struct player *p)
         for (size_t k = 0; k < KEYS; k++)
             m.keys[k].due++;
     if (note_finish(p, loan, result, finished))
-        forget_loan(p, i);
+        forget_loan(p, loan);
     if (!err)
         note_get(p, item);
     settle(p, err, calls);
@@ -596,7 +603,7 @@ drain(void)
         while (wq_get_within(m.observer, 0, &item) == WQ_OK)
             assert_err(wq_finish(m.observer, item, wq_result_done()), WQ_OK);
     }
-    const wq_stats s = stats(m.observer);
+    const wq_stats s = stats_of(m.observer);
     assert_int_equal(s.held, 0);
     assert_int_equal(s.known, s.dead);
 }

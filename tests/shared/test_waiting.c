@@ -43,8 +43,7 @@ TEST(wait_idle_waits_for_other_handles)
 /* S-01: it does not listen to the store itself. */
 TEST(wait_idle_is_woken_by_its_own_handle)
 {
-    add(f.a, "k");
-    wq_item       *mine = take_key(f.a, "k");
+    wq_item       *mine = hold(f.a, "k");
     struct worker *listener = worker_get(f.a, NULL);
 
     worker_await_blocked(listener);
@@ -74,7 +73,7 @@ TEST(key_of_another_handle_wakes_one_sleeper)
         w[i] = w[left - 1];
         worker_await_all_blocked(w, (size_t)left - 1);
     }
-    assert_int_equal(stats(f.c).held, N);
+    assert_int_equal(stats_of(f.c).held, N);
 }
 
 /* S-01: several keys in one step wake as many. */
@@ -113,17 +112,13 @@ TEST(listener_that_times_out_hands_over)
     await_sleepers(1);
     pass(100);
     assert_err(worker_join(listener), WQ_ETIMEDOUT);
-    worker_await_blocked(other);
-    add(f.b, "k");
-    assert_err(worker_join(other), WQ_OK);
-    assert_err(wq_done(f.a, second), WQ_OK);
+    expect_sleeps_until_add(other, f.a, &second);
 }
 
 /* S-01: a drain, an idle wait and a get take turns as listeners. */
 TEST(listener_of_another_kind_takes_over)
 {
-    add(f.b, "k");
-    wq_item       *held = take_key(f.b, "k");
+    wq_item       *held = hold(f.b, "k");
     wq_item       *item = NULL;
     struct worker *idler = worker_start(wait_idle, f.a);
 
@@ -132,10 +127,7 @@ TEST(listener_of_another_kind_takes_over)
     worker_await_blocked(getter);
     assert_err(wq_done(f.b, held), WQ_OK);
     assert_err(worker_join(idler), WQ_OK); /* it was the listener */
-    worker_await_blocked(getter);
-    add(f.b, "l");
-    assert_err(worker_join(getter), WQ_OK);
-    assert_err(wq_done(f.a, item), WQ_OK);
+    expect_sleeps_until_add(getter, f.a, &item);
 }
 
 /* S-01: a sleeper hears of an earlier deadline that another handle sets. */

@@ -21,7 +21,7 @@
  * "At rest" is about every second: adds and kills pause until all is done.
  * Prints a line with the figures. Exit status: 0, or 1 if a promise was broken.
  */
-#define _GNU_SOURCE /* CLOCK_BOOTTIME, MAP_ANONYMOUS */
+#define _GNU_SOURCE /* CLOCK_BOOTTIME */
 
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +32,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -681,9 +680,7 @@ main(int argc, char **argv)
         return 2;
     }
     leases = strcmp(argv[1], "lease") == 0;
-    s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    MUST(s != MAP_FAILED);
+    s = place_share(sizeof *s);
     at = place_make();
     janitor = start(be_janitor, 0);
     for (unsigned i = 0; i < SLOTS; i++)

@@ -11,8 +11,9 @@
  *     ... use SQLite; the 17th change ends the process by _exit() ...
  *
  * The directory "after" then has the files as a disk would have them: of the
- * 512-byte sectors written since the last sync of their file, any subset; any
- * size between that of the last sync and the last one; of the files created and
+ * 512-byte sectors written since the last sync of their file, any subset; of a
+ * file that grew, any size on the way; of one that was truncated, the size before,
+ * or any since; of the files created and
  * deleted since the last sync of their directory, the first so many. Files of
  * shared memory (-shm) and everything else in the directory are lost.
  *

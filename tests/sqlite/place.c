@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* place.c: files of a test; see place.h. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "sqlite/place.h"
 
 #include <dirent.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -184,4 +186,14 @@ const char *
 place_integrity(const char *db)
 {
     return place_sql(db, "PRAGMA integrity_check");
+}
+
+void *
+place_share(unsigned long size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    MUST(p != MAP_FAILED);
+    return p;
 }

@@ -43,6 +43,10 @@ bool place_has(const char *path);
 uint64_t place_checksum(const char *path);
 void     place_write(const char *path, const void *bytes, unsigned long n);
 
+/* `size` bytes of zeroes that this process shares with its later children, until
+ * it ends. */
+void *place_share(unsigned long size);
+
 /* Run SQL in the file, by SQLite's own library; the first column of the first
  * row, as text, is in a static buffer. "" if there is no row; what SQLite says
  * after "error: " otherwise. */

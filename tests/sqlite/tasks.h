@@ -123,21 +123,25 @@ do_open_second(const char *options)
 }
 
 static inline int64_t
+close_of(wq_queue **q)
+{
+    wq_destroy(*q);
+    *q = NULL;
+    return 0;
+}
+
+static inline int64_t
 do_destroy(const char *arg)
 {
     (void)arg;
-    wq_destroy(queue);
-    queue = NULL;
-    return 0;
+    return close_of(&queue);
 }
 
 static inline int64_t
 do_destroy_second(const char *arg)
 {
     (void)arg;
-    wq_destroy(second);
-    second = NULL;
-    return 0;
+    return close_of(&second);
 }
 
 static inline int64_t

@@ -14,6 +14,7 @@
 #include <wq/sqlite.h>
 
 #include "sqlite/place.h"
+#include "support/look.h"
 
 static struct {
     struct place at;
@@ -71,18 +72,9 @@ open_for(pid_t pid)
     return q;
 }
 
-static unsigned
-states_of(wq_queue *q, const char *key)
-{
-    wq_key_info info = {.size = sizeof info};
-
-    assert_int_equal(wq_read_key(q, wq_str(key), &info), WQ_OK);
-    return info.states;
-}
-
-/* As `wq add a; wq get` in the script. */
-static void
-get_for_script(void)
+/* As `wq add a; wq get` in the script; returns a handle for `pid`. */
+static wq_queue *
+open_after_get(pid_t pid)
 {
     wq_queue *q = open_for(f.script);
     wq_item  *item;
@@ -90,16 +82,16 @@ get_for_script(void)
     assert_int_equal(wq_add_str(q, "a"), WQ_OK);
     assert_int_equal(wq_get_within(q, 0, &item), WQ_OK);
     wq_destroy(q);
+    return open_for(pid);
 }
 
 /* S-19 */
 TEST(key_stays_HELD_when_the_handle_is_destroyed)
 {
-    get_for_script();
-    wq_queue *q = open_for(0);
+    wq_queue *q = open_after_get(0);
     wq_item  *item;
 
-    assert_int_equal(states_of(q, "a"), WQ_STATE_HELD);
+    assert_int_equal(info_of(q, "a").states, WQ_STATE_HELD);
     assert_int_equal(wq_get_within(q, 0, &item), WQ_ETIMEDOUT);
     wq_destroy(q);
 }
@@ -107,15 +99,14 @@ TEST(key_stays_HELD_when_the_handle_is_destroyed)
 /* S-19 */
 TEST(another_handle_of_the_process_finishes_the_key)
 {
-    get_for_script();
-    wq_queue *q = open_for(f.script);
+    wq_queue *q = open_after_get(f.script);
     wq_item  *item;
 
     assert_int_equal(wq_sqlite_resume(q, wq_str("a"), &item), WQ_OK);
     assert_string_equal(item->key.data, "a");
     assert_int_equal(wq_sqlite_resume(q, wq_str("a"), &item), WQ_ESTATE);
     assert_int_equal(wq_finish(q, item, wq_result_done()), WQ_OK);
-    assert_int_equal(states_of(q, "a"), 0);
+    assert_int_equal(info_of(q, "a").states, 0);
     assert_int_equal(wq_sqlite_resume(q, wq_str("a"), &item), WQ_ENOTFOUND);
     wq_destroy(q);
 }
@@ -123,23 +114,21 @@ TEST(another_handle_of_the_process_finishes_the_key)
 /* S-19: a key that was added meanwhile runs once more. */
 TEST(key_added_while_the_process_holds_it_is_READY_after_its_finish)
 {
-    get_for_script();
-    wq_queue *q = open_for(f.script);
+    wq_queue *q = open_after_get(f.script);
     wq_item  *item;
 
     assert_int_equal(wq_add_str(q, "a"), WQ_OK);
     assert_int_equal(wq_sqlite_resume(q, wq_str("a"), &item), WQ_OK);
     assert_int_equal(wq_finish(q, item, wq_result_done()), WQ_OK);
-    assert_int_equal(states_of(q, "a"), WQ_STATE_READY);
+    assert_int_equal(info_of(q, "a").states, WQ_STATE_READY);
     wq_destroy(q);
 }
 
 /* S-19 */
 TEST(other_processes_cannot_resume_the_key)
 {
-    get_for_script();
     const pid_t other = start_script();
-    wq_queue   *q = open_for(other);
+    wq_queue   *q = open_after_get(other);
     wq_item    *item;
 
     assert_int_equal(wq_sqlite_resume(q, wq_str("a"), &item), WQ_ENOTFOUND);
@@ -152,8 +141,7 @@ TEST(other_processes_cannot_resume_the_key)
 /* S-19 */
 TEST(key_is_READY_again_when_the_process_ends)
 {
-    get_for_script();
-    wq_queue *q = open_for(0);
+    wq_queue *q = open_after_get(0);
     wq_item  *item;
 
     end_script();
@@ -176,8 +164,8 @@ TEST(several_keys_are_held_until_each_is_finished)
     q = open_for(f.script);
     assert_int_equal(wq_sqlite_resume(q, wq_str("b"), &items[0]), WQ_OK);
     assert_int_equal(wq_finish(q, items[0], wq_result_back()), WQ_OK);
-    assert_int_equal(states_of(q, "a"), WQ_STATE_HELD);
-    assert_int_equal(states_of(q, "b"), WQ_STATE_READY);
+    assert_int_equal(info_of(q, "a").states, WQ_STATE_HELD);
+    assert_int_equal(info_of(q, "b").states, WQ_STATE_READY);
     wq_destroy(q);
 }
 

@@ -24,6 +24,7 @@
 #include "sqlite/audit.h"
 #include "sqlite/crash_vfs.h"
 #include "sqlite/place.h"
+#include "support/look.h"
 
 static struct place template, at;
 static wq_queue *q;     /* of the verb */
@@ -59,9 +60,8 @@ look(wq_queue *queue)
     struct view v;
 
     for (size_t i = 0; i < NAMES; i++) {
-        wq_key_info info = {.size = sizeof info};
+        const wq_key_info info = info_of(queue, names[i]);
 
-        assert_err(wq_read_key(queue, wq_str(names[i]), &info), WQ_OK);
         v.states[i] = info.states;
         v.failures[i] = info.requeues;
     }
@@ -166,24 +166,16 @@ struct becomes {
 struct verb {
     const char *name;
     void (*prepare)(void);
+    /* One of three: a call; the finish of `held`; a call about a key. */
     wq_err (*call)(void);
+    wq_result (*result)(void);
+    wq_err (*of_key)(wq_queue *q, const char *key);
+    const char    *key;
     struct becomes becomes[4]; /* when the verb has succeeded */
     /* What a second call may say if the first one, WQ_EIO, took effect. */
     wq_err again;
     bool   counts_again; /* and what a second call may count twice */
 };
-
-static wq_err
-call_add(void)
-{
-    return wq_add_str(q, "new");
-}
-
-static wq_err
-call_add_again(void)
-{
-    return wq_add_str(q, "second");
-}
 
 static wq_err
 call_add_many(void)
@@ -197,12 +189,6 @@ static wq_err
 call_add_after(void)
 {
     return wq_add_after_str(q, "late", WQ_SECONDS(3600));
-}
-
-static wq_err
-call_add_rate_limited(void)
-{
-    return wq_add_rate_limited_str(q, "limited");
 }
 
 static wq_err
@@ -238,69 +224,9 @@ call_done(void)
 }
 
 static wq_err
-call_finish_done(void)
-{
-    return wq_finish(q, held, wq_result_done());
-}
-
-static wq_err
-call_finish_retry(void)
-{
-    return wq_finish(q, held, wq_result_retry());
-}
-
-static wq_err
-call_finish_after(void)
-{
-    return wq_finish(q, held, wq_result_after(WQ_SECONDS(3600)));
-}
-
-static wq_err
-call_finish_drop(void)
-{
-    return wq_finish(q, held, wq_result_drop());
-}
-
-static wq_err
-call_finish_back(void)
-{
-    return wq_finish(q, held, wq_result_back());
-}
-
-static wq_err
-call_finish_bury(void)
-{
-    return wq_finish(q, held, wq_result_bury());
-}
-
-static wq_err
 call_next(void)
 {
     return wq_next_with(q, wq_result_done(), 0, &held);
-}
-
-static wq_err
-call_remove(void)
-{
-    return wq_remove_str(q, "second");
-}
-
-static wq_err
-call_cancel(void)
-{
-    return wq_cancel_after_str(q, "wait");
-}
-
-static wq_err
-call_forget(void)
-{
-    return wq_forget_str(q, "failed");
-}
-
-static wq_err
-call_revive(void)
-{
-    return wq_revive_str(q, "dead");
 }
 
 static wq_err
@@ -320,17 +246,12 @@ call_depths(void)
     return wq_read_depths(q, out, 8, &n);
 }
 
-static bool
-go_on(void *ctx, wq_key key, const wq_key_info *info)
-{
-    (void)ctx, (void)key, (void)info;
-    return true;
-}
-
 static wq_err
 call_each(void)
 {
-    return wq_each(q, 0, go_on, NULL);
+    size_t n = 0;
+
+    return wq_each(q, 0, count_visit, &n);
 }
 
 static wq_err
@@ -353,6 +274,20 @@ call_check(void)
     return wq_check(q, ignore_problem, NULL);
 }
 
+static wq_result
+result_after(void)
+{
+    return wq_result_after(WQ_SECONDS(3600));
+}
+
+static wq_err
+call(const struct verb *v)
+{
+    if (v->result)
+        return wq_finish(q, held, v->result());
+    return v->of_key ? v->of_key(q, v->key) : v->call();
+}
+
 enum {
     READY = WQ_STATE_READY,
     HELD = WQ_STATE_HELD,
@@ -361,19 +296,26 @@ enum {
     DEAD = WQ_STATE_DEAD,
 };
 
+/* The end of a loan of "first". */
+#define FINISH(text, how, ...)                                                 \
+    {                                                                          \
+        .name = (text), .prepare = hold, .result = (how),                      \
+        .becomes = {{"first", __VA_ARGS__}}, .again = WQ_ELOST                 \
+    }
+
+#define OF_KEY(text, verb, which) .name = (text), .of_key = (verb), .key = which
+
 static const struct verb verbs[] = {
-    {.name = "add", .call = call_add, .becomes = {{"new", READY, 0}}},
-    {.name = "add again", .call = call_add_again},
+    {OF_KEY("add", wq_add_str, "new"), .becomes = {{"new", READY, 0}}},
+    {OF_KEY("add again", wq_add_str, "second")},
     {.name = "add many",
      .call = call_add_many,
      .becomes = {{"n1", READY, 0}, {"n2", READY, 0}, {"n3", READY, 0}}},
     {.name = "add after",
      .call = call_add_after,
      .becomes = {{"late", WAITING, 0}}},
-    {.name = "add rate limited",
-     .call = call_add_rate_limited,
-     .becomes = {{"limited", BACKOFF, 1}},
-     .counts_again = true},
+    {OF_KEY("add rate limited", wq_add_rate_limited_str, "limited"),
+     .becomes = {{"limited", BACKOFF, 1}}, .counts_again = true},
     {.name = "get", .call = call_get, .becomes = {{"first", HELD, 0}}},
     {.name = "get many",
      .call = call_get_many,
@@ -388,54 +330,23 @@ static const struct verb verbs[] = {
      .call = call_done,
      .becomes = {{"first", READY, 0}},
      .again = WQ_ELOST},
-    {.name = "finish: done",
-     .prepare = hold,
-     .call = call_finish_done,
-     .becomes = {{"first", 0, 0}},
-     .again = WQ_ELOST},
-    {.name = "finish: retry",
-     .prepare = hold,
-     .call = call_finish_retry,
-     .becomes = {{"first", BACKOFF, 1}},
-     .again = WQ_ELOST},
-    {.name = "finish: after",
-     .prepare = hold,
-     .call = call_finish_after,
-     .becomes = {{"first", WAITING, 0}},
-     .again = WQ_ELOST},
-    {.name = "finish: drop",
-     .prepare = hold,
-     .call = call_finish_drop,
-     .becomes = {{"first", 0, 0}},
-     .again = WQ_ELOST},
-    {.name = "finish: back",
-     .prepare = hold,
-     .call = call_finish_back,
-     .becomes = {{"first", READY, 0}},
-     .again = WQ_ELOST},
-    {.name = "finish: bury",
-     .prepare = hold,
-     .call = call_finish_bury,
-     .becomes = {{"first", DEAD, 0}},
-     .again = WQ_ELOST},
+    FINISH("finish: done", wq_result_done, 0, 0),
+    FINISH("finish: retry", wq_result_retry, BACKOFF, 1),
+    FINISH("finish: after", result_after, WAITING, 0),
+    FINISH("finish: drop", wq_result_drop, 0, 0),
+    FINISH("finish: back", wq_result_back, READY, 0),
+    FINISH("finish: bury", wq_result_bury, DEAD, 0),
     {.name = "next",
      .prepare = hold,
      .call = call_next,
      .becomes = {{"first", 0, 0}, {"second", HELD, 0}}},
-    {.name = "remove",
-     .call = call_remove,
-     .becomes = {{"second", 0, 0}},
+    {OF_KEY("remove", wq_remove_str, "second"), .becomes = {{"second", 0, 0}},
      .again = WQ_ENOTFOUND},
-    {.name = "cancel",
-     .call = call_cancel,
-     .becomes = {{"wait", 0, 0}},
+    {OF_KEY("cancel", wq_cancel_after_str, "wait"), .becomes = {{"wait", 0, 0}},
      .again = WQ_ENOTFOUND},
-    {.name = "forget",
-     .call = call_forget,
+    {OF_KEY("forget", wq_forget_str, "failed"),
      .becomes = {{"failed", BACKOFF, 0}}},
-    {.name = "revive",
-     .call = call_revive,
-     .becomes = {{"dead", READY, 0}},
+    {OF_KEY("revive", wq_revive_str, "dead"), .becomes = {{"dead", READY, 0}},
      .again = WQ_ENOTFOUND},
     {.name = "stats", .call = call_stats},
     {.name = "depths", .call = call_depths},
@@ -500,7 +411,7 @@ allow_two(const struct verb *v, struct view *expected,
 static void
 retry(const struct verb *v, wq_err first)
 {
-    const wq_err err = v->call();
+    const wq_err err = call(v);
 
     if (err == WQ_OK || (first == WQ_EIO && v->again && err == v->again))
         return;
@@ -527,7 +438,7 @@ run_round(const struct verb *v, const struct fault *f, long nth)
     add_ok(other, "noise", -1); /* q reads the file anew */
 
     crash_vfs_fail(f->calls, nth, f->how, f->for_good);
-    const wq_err err = v->call();
+    const wq_err err = call(v);
     const bool   reached = crash_vfs_heal() > 0;
     (void)snprintf(round_name, sizeof round_name, "%s, %s, call %ld (%s)",
                    v->name, f->name, nth, reached ? crash_vfs_failed() : "-");

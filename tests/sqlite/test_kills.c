@@ -248,13 +248,29 @@ probe_fence(void)
     return fence;
 }
 
+/* Is the victim killed in its `nth` call of SQLite, in `call`? If not, the call
+ * succeeds, and the victim is killed after it. */
+static bool
+is_killed(struct actor *victim, long nth, actor_task call, const char *arg)
+{
+    char    number[24];
+    int64_t answer;
+
+    (void)snprintf(number, sizeof number, "%ld", nth);
+    (void)actor_do(victim, do_kill_at, number);
+    actor_post(victim, call, arg);
+    if (!actor_answers(victim, &answer))
+        return true;
+    assert_err(answer, WQ_OK);
+    actor_signal(victim, SIGKILL);
+    return false;
+}
+
 /* Returns whether the process was killed. */
 static bool
 run_round(const struct verb *v, long nth)
 {
-    char          number[24];
     struct actor *victim = actor_start();
-    int64_t       answer;
 
     assert_err(actor_do(survivor, do_clear, ""), WQ_OK);
     int64_t fence = probe_fence();
@@ -262,19 +278,12 @@ run_round(const struct verb *v, long nth)
     assert_err(actor_do(victim, v->prepare, ""), WQ_OK);
     if (v->prepare == do_get)
         fence = actor_do(victim, do_fence, "");
-    (void)snprintf(number, sizeof number, "%ld", nth);
-    (void)actor_do(victim, do_kill_at, number);
-    actor_post(victim, v->call, v->arg);
-    const bool lives = actor_answers(victim, &answer);
-    if (lives) {
-        assert_err(answer, WQ_OK);
-        actor_signal(victim, SIGKILL);
-    }
+    const bool killed = is_killed(victim, nth, v->call, v->arg);
     expect_either(v, nth);
     expect_clean(v, nth);
     expect_larger_fences(v, nth, fence);
     expect_clean(v, nth);
-    return !lives;
+    return killed;
 }
 
 static void
@@ -354,20 +363,11 @@ TEST(opens_may_be_killed_at_every_call)
     bool killed = true;
 
     for (long nth = 1; killed; nth++) {
-        char          number[24];
-        int64_t       answer;
         struct actor *victim = actor_start();
 
         (void)actor_do(survivor, do_destroy, "");
         place_clear(&at);
-        (void)snprintf(number, sizeof number, "%ld", nth);
-        (void)actor_do(victim, do_kill_at, number);
-        actor_post(victim, do_open, "");
-        killed = !actor_answers(victim, &answer);
-        if (!killed) {
-            assert_err(answer, WQ_OK);
-            actor_signal(victim, SIGKILL);
-        }
+        killed = is_killed(victim, nth, do_open, "");
         assert_err(actor_do(survivor, do_open, ""), WQ_OK);
         assert_err(actor_do(survivor, do_add, ""), WQ_OK);
         assert_true(actor_do(survivor, do_check, ""));
@@ -382,19 +382,12 @@ expect_sync_after_unsynced(void)
     bool killed = true;
 
     for (long nth = 1; killed; nth++) {
-        char          number[24];
-        int64_t       answer;
         struct actor *victim = actor_start();
 
         assert_err(actor_do(survivor, do_clear, ""), WQ_OK);
         assert_err(actor_do(victim, do_open, ""), WQ_OK);
-        (void)snprintf(number, sizeof number, "%ld", nth);
-        (void)actor_do(victim, do_kill_at, number);
-        actor_post(victim, do_add, "");
-        killed = !actor_answers(victim, &answer);
-        if (!killed)
-            actor_signal(victim, SIGKILL);
-        else if (actor_do(survivor, do_add_and_count_syncs, "new") < 1)
+        killed = is_killed(victim, nth, do_add, "");
+        if (killed && actor_do(survivor, do_add_and_count_syncs, "new") < 1)
             fail_msg("call %ld: an add that is not synced", nth);
         assert_true(nth < 500);
     }

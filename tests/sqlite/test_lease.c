@@ -80,8 +80,9 @@ get_from_a(struct worker *self)
     return (int)wq_get_within(f.a, 0, self->arg);
 }
 
-/* S-16: the key belongs to a session that lives. */
-TEST(lease_that_ends_while_its_handle_waits_is_replaced)
+/* The lease of a ends while it waits for the file, to get "k". */
+static void
+get_while_the_lease_ends(void)
 {
     wq_item *item = NULL;
 
@@ -92,6 +93,12 @@ TEST(lease_that_ends_while_its_handle_waits_is_replaced)
     wq_clock_fake_step(f.clock, 2000);
     (void)close(fd);
     assert_err(worker_join(w), WQ_OK);
+}
+
+/* S-16: the key belongs to a session that lives. */
+TEST(lease_that_ends_while_its_handle_waits_is_replaced)
+{
+    get_while_the_lease_ends();
     assert_true(audit_is_clean(f.b)); /* HELD by a session that lives */
 }
 
@@ -100,13 +107,7 @@ TEST(key_of_a_replaced_lease_goes_to_another)
 {
     wq_item *item = NULL;
 
-    assert_err(wq_add_str(f.b, "k"), WQ_OK);
-    const int      fd = lock_file();
-    struct worker *w = worker_start(get_from_a, &item);
-    worker_await_blocked(w);
-    wq_clock_fake_step(f.clock, 2000);
-    (void)close(fd);
-    assert_err(worker_join(w), WQ_OK);
+    get_while_the_lease_ends();
     wq_clock_fake_step(f.clock, 2000);
     assert_err(wq_get_within(f.b, 0, &item), WQ_OK);
     assert_err(wq_done(f.b, item), WQ_OK);

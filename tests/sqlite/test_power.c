@@ -14,8 +14,6 @@
  *
  * WQ_POWER_LOSSES sets how many losses a test has.
  */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-
 #include "support/wq_test.h"
 
 #include <limits.h>
@@ -24,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -617,7 +614,7 @@ losses_wanted(void)
 static void
 begin(wq_sqlite_sync sync, const struct place *parent)
 {
-    memset(shared, 0, sizeof *shared);
+    shared = place_share(sizeof *shared);
     r = (struct round){.sync = sync};
     r.at = place_make_below(parent, "0");
 }
@@ -735,26 +732,8 @@ TEST(test_notices_a_log_that_is_not_synced)
     assert_true(shared->lost > 0);
 }
 
-static int
-make_shared(void **state)
-{
-    (void)state;
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return shared == MAP_FAILED;
-}
-
-static int
-drop_shared(void **state)
-{
-    (void)state;
-    return munmap(shared, sizeof *shared);
-}
-
-#define POWER_TEST(name) test_with(name, make_shared, drop_shared)
-
-WQ_TESTS(POWER_TEST(acknowledged_adds_survive_power_losses),
-         POWER_TEST(every_change_survives_power_losses_with_sync_all),
-         POWER_TEST(file_survives_power_losses_with_sync_lazy),
-         POWER_TEST(acknowledged_adds_survive_losses_in_a_checkpoint),
-         POWER_TEST(test_notices_a_log_that_is_not_synced));
+WQ_TESTS(test(acknowledged_adds_survive_power_losses),
+         test(every_change_survives_power_losses_with_sync_all),
+         test(file_survives_power_losses_with_sync_lazy),
+         test(acknowledged_adds_survive_losses_in_a_checkpoint),
+         test(test_notices_a_log_that_is_not_synced));

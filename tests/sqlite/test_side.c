@@ -368,14 +368,14 @@ TEST(cut_file_is_noticed_by_lock)
 TEST(handles_share_numbers)
 {
     lock(f.a);
-    wq__side_counts(f.a, 1)->ready = 3;
-    wq__side_counts(f.a, WQ__SIDE_QUEUES)->dead = 4;
+    wq__side_counts(f.a, 1)->keys.ready = 3;
+    wq__side_counts(f.a, WQ__SIDE_QUEUES)->keys.dead = 4;
     *wq__side_last_number(f.a) = 5;
     *wq__side_commits(f.a) = 6;
     unlock(f.a);
     lock(f.b);
-    assert_int_equal(wq__side_counts(f.b, 1)->ready, 3);
-    assert_int_equal(wq__side_counts(f.b, WQ__SIDE_QUEUES)->dead, 4);
+    assert_int_equal(wq__side_counts(f.b, 1)->keys.ready, 3);
+    assert_int_equal(wq__side_counts(f.b, WQ__SIDE_QUEUES)->keys.dead, 4);
     assert_int_equal(wq__side_counts(f.b, 2)->valid, 0);
     assert_int_equal(*wq__side_last_number(f.b), 5);
     assert_int_equal(*wq__side_commits(f.b), 6);

@@ -299,6 +299,22 @@ TEST(ball_between_processes_never_rests)
     report_speed(from);
 }
 
+static pthread_t
+start_thread(void *(*run)(void *arg), void *arg)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+    return thread;
+}
+
+static void
+begin_both(void)
+{
+    (void)begin(f.a);
+    (void)begin(f.b);
+}
+
 static void *
 play_odd_in_thread(void *arg)
 {
@@ -309,13 +325,10 @@ play_odd_in_thread(void *arg)
 TEST(ball_between_threads_never_rests)
 {
     const int64_t from = wq__time_now();
-    pthread_t     thread;
     int           stalls = -1;
 
-    (void)begin(f.a);
-    (void)begin(f.b);
-    assert_int_equal(pthread_create(&thread, NULL, play_odd_in_thread, &stalls),
-                     0);
+    begin_both();
+    const pthread_t thread = start_thread(play_odd_in_thread, &stalls);
     assert_int_equal(play(f.a, 0, TURNS), 0);
     (void)pthread_join(thread, NULL);
     assert_int_equal(stalls, 0);
@@ -345,13 +358,9 @@ fall_asleep_in_each_round(void *arg)
 /* The one publishes in all moments in which the other one may fall asleep. */
 TEST(news_in_the_moment_of_falling_asleep_is_not_missed)
 {
-    pthread_t thread;
-
     memset(&race, 0, sizeof race);
-    (void)begin(f.a);
-    (void)begin(f.b);
-    assert_int_equal(
-        pthread_create(&thread, NULL, fall_asleep_in_each_round, NULL), 0);
+    begin_both();
+    const pthread_t thread = start_thread(fall_asleep_in_each_round, NULL);
     for (int i = 0; i < ROUNDS; i++) {
         meet(&race.meeting);
         lock(f.b);
@@ -376,9 +385,8 @@ wait_in_thread(void *arg)
 static pthread_t
 start_wait(int64_t *took)
 {
-    pthread_t thread;
+    const pthread_t thread = start_thread(wait_in_thread, took);
 
-    assert_int_equal(pthread_create(&thread, NULL, wait_in_thread, took), 0);
     await_sleeping(f.a->slot);
     return thread;
 }
@@ -402,12 +410,9 @@ listen_on(void *arg)
  * handle knows the news then; but the listener must be woken by the next. */
 TEST(listener_is_woken_after_another_thread_caught_up)
 {
-    pthread_t thread;
-
     memset(&listener, 0, sizeof listener);
-    (void)begin(f.a);
-    (void)begin(f.b);
-    assert_int_equal(pthread_create(&thread, NULL, listen_on, NULL), 0);
+    begin_both();
+    const pthread_t thread = start_thread(listen_on, NULL);
     for (int round = 0; round < 200; round++) {
         for (int i = 0; i < 20; i++) {
             publish_of(f.b, QUEUE, WQ__NEWS_READY, 1);
@@ -431,8 +436,7 @@ TEST(thread_sleeps_on_with_the_next_session)
 {
     int64_t took;
 
-    (void)begin(f.a);
-    (void)begin(f.b);
+    begin_both();
     pthread_t thread = start_wait(&took);
     (void)begin(f.a);
     assert_int_equal(f.a->slot, 2);
@@ -604,8 +608,7 @@ TEST(stopped_process_does_not_end_the_wait)
 
 TEST(descriptor_is_readable_while_news_is_unread)
 {
-    (void)begin(f.a);
-    (void)begin(f.b);
+    begin_both();
     catch_up(f.a);
     const int fd = wq__side_fd(f.a);
     assert_true(fd >= 0);
@@ -623,8 +626,7 @@ TEST(descriptor_is_readable_while_news_is_unread)
 
 TEST(descriptor_is_readable_for_earlier_news)
 {
-    (void)begin(f.a);
-    (void)begin(f.b);
+    begin_both();
     catch_up(f.a);
     publish_of(f.b, QUEUE, WQ__NEWS_READY, 1);
     const int fd = wq__side_fd(f.a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* look.h: how do tests look at keys? */
+/* look.h: how do tests look at queues and keys? */
 #ifndef WQ_TEST_LOOK_H
 #define WQ_TEST_LOOK_H
 
@@ -14,6 +14,15 @@ info_of(wq_queue *q, const char *key)
 
     assert_err(wq_read_key(q, wq_str(key), &info), WQ_OK);
     return info;
+}
+
+static inline wq_stats
+stats_of(wq_queue *q)
+{
+    wq_stats stats = {.size = sizeof stats};
+
+    assert_err(wq_read_stats(q, &stats), WQ_OK);
+    return stats;
 }
 
 static inline void
@@ -36,6 +45,17 @@ count_visit(void *n, wq_key key, const wq_key_info *info)
     (void)info;
     ++*(size_t *)n;
     return true;
+}
+
+/* A walk visits all keys, `n`, or none and fails. */
+static inline wq_err
+each_or_none(wq_queue *q, size_t n)
+{
+    size_t       visited = 0;
+    const wq_err err = wq_each(q, 0, count_visit, &visited);
+
+    assert_int_equal(visited, err ? 0 : n);
+    return err;
 }
 
 #endif

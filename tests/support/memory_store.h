@@ -9,7 +9,7 @@
  *     memory_store_engine(store, &terms, WQ_SECONDS(10), &e);
  *     memory_store_fail(store, STORE_EIO_AFTER, 2, 0);  the second call from now
  *     ... e->ops->run(e, batch, &pulse) ...
- *     assert_null(memory_store_check(store));
+ *     assert_sound_store(store);
  *     e->ops->close(e, false);
  *     memory_store_destroy(store);
  *
@@ -113,5 +113,13 @@ void memory_store_give_back_at_most(struct memory_store *store, size_t n);
 /* Verify every invariant. NULL when all hold, else which one is broken (a
  * static string). */
 const char *memory_store_check(struct memory_store *store);
+
+/* Fail the test that finds one broken. */
+#define assert_sound_store(store)                                              \
+    do {                                                                       \
+        const char *broken_ = memory_store_check(store);                       \
+        if (broken_)                                                           \
+            fail_msg("%s", broken_);                                           \
+    } while (0)
 
 #endif

@@ -6,14 +6,16 @@
 
 enum { ROUNDS_MAX = 1000 }; /* no operation allocates so often */
 
+/* Does the operation need memory? */
+enum need { NEEDS_SOME, MAY_NEED_SOME, NEEDS_NONE };
+
 struct sweep {
     const struct fixture *fixture;
     const char           *name;
     wq_err (*op)(void);
     void (*unchanged)(void);
     void (*done)(void);
-    bool needs_none;
-    bool may_need_none;
+    enum need need;
 };
 
 struct round {
@@ -73,8 +75,9 @@ sweep_in_mode(const struct sweep *s, enum counting_mode mode)
 
         play(s, &r);
         some_failed |= r.failed;
-        if ((s->needs_none || !r.reached) && !s->may_need_none)
-            expect(s, &r, "some round fails", !s->needs_none, some_failed);
+        if (s->need == NEEDS_NONE || (s->need == NEEDS_SOME && !r.reached))
+            expect(s, &r, "some round fails", s->need == NEEDS_SOME,
+                   some_failed);
         if (!r.reached)
             return;
     }
@@ -93,11 +96,7 @@ assert_fails_cleanly(const struct fixture *fixture, const char *name,
                      wq_err (*op)(void), void (*unchanged)(void),
                      void (*done)(void))
 {
-    sweep(&(struct sweep){.fixture = fixture,
-                          .name = name,
-                          .op = op,
-                          .unchanged = unchanged,
-                          .done = done});
+    sweep(&(struct sweep){fixture, name, op, unchanged, done, NEEDS_SOME});
 }
 
 void
@@ -106,23 +105,15 @@ assert_fails_cleanly_in_small_tables(const struct fixture *fixture,
                                      void (*unchanged)(void),
                                      void (*done)(void))
 {
-    sweep(&(struct sweep){.fixture = fixture,
-                          .name = name,
-                          .op = op,
-                          .unchanged = unchanged,
-                          .done = done,
-                          .may_need_none = !WQ_DEBUG});
+    sweep(&(struct sweep){fixture, name, op, unchanged, done,
+                          WQ_DEBUG ? NEEDS_SOME : MAY_NEED_SOME});
 }
 
 void
 assert_needs_no_memory(const struct fixture *fixture, const char *name,
                        wq_err (*op)(void), void (*done)(void))
 {
-    sweep(&(struct sweep){.fixture = fixture,
-                          .name = name,
-                          .op = op,
-                          .done = done,
-                          .needs_none = true});
+    sweep(&(struct sweep){fixture, name, op, NULL, done, NEEDS_NONE});
 }
 
 void

@@ -48,9 +48,7 @@ static struct fixture f;
 static inline void
 expect_sound(void)
 {
-    const char *broken = memory_store_check(f.store);
-    if (broken)
-        fail_msg("%s", broken);
+    assert_sound_store(f.store);
 }
 
 static inline struct wq__engine *

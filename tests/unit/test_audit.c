@@ -8,37 +8,23 @@
 #include "unit/core_fixture.h"
 
 #include "core/inside.h"
-
-/* Which kind of core. */
-struct kind {
-    bool   ages;      /* they are kept */
-    bool   grouped;   /* the group of a key is what is before its '/' */
-    size_t max_held;  /* of a group */
-    bool   ageing;    /* the oldest key leaves first */
-    size_t max_bytes; /* of all keys */
-    bool   plug_in;   /* a wq_order decides */
-};
+#include "support/core_kind.h"
 
 /* A core in which every state occurs:
  *
  *     ready1 ready2   READY          held   HELD
  *     wait1  wait2    WAITING        dirty  HELD+DIRTY
+ *
+ * The group of a key is what is before its '/'.
  */
 static void
-open_kind(struct kind kind)
+open_kind(struct core_kind kind, bool has_plug_in)
 {
     wq__core_fini(&f.core);
     memset(&f, 0, sizeof f);
     const wq_order order = plug_in_order(&f.plug_in);
-    open_with(kind.plug_in ? &order : NULL);
-    if (kind.ages)
-        wq__core_keep_ages(&f.core);
-    if (kind.grouped)
-        wq__core_have_groups(&f.core, kind.max_held);
-    if (kind.ageing)
-        wq__core_serve_after(&f.core, 1000);
-    if (kind.max_bytes)
-        wq__core_bound_bytes(&f.core, kind.max_bytes);
+    open_with(has_plug_in ? &order : NULL);
+    core_set_kind(&f.core, &kind);
     add_grouped("held", 0, 0);
     get("held");
     add_grouped("dirty", 0, 0);
@@ -53,7 +39,7 @@ static int
 open_plain(void **state)
 {
     (void)state;
-    open_kind((struct kind){0});
+    open_kind((struct core_kind){0}, false);
     return 0;
 }
 
@@ -236,7 +222,7 @@ TEST(auditor_sees_numbers_that_do_not_agree)
 
 TEST(auditor_sees_a_plug_in_that_lost_a_key)
 {
-    open_kind((struct kind){.plug_in = true});
+    open_kind((struct core_kind){0}, true);
     SPOIL(f.plug_in.len, 1,
           "the wq_order and the queue differ on what is READY");
 }
@@ -246,7 +232,7 @@ TEST(auditor_sees_miscounted_bytes)
     static const char bytes[] =
         "keys' bytes were miscounted, or are more than the bound allows";
 
-    open_kind((struct kind){.max_bytes = 1000});
+    open_kind((struct core_kind){.max_bytes = 1000}, false);
     SPOIL(f.core.bytes, 1, bytes);
     SPOIL(f.core.max_bytes, 10, bytes);
     SPOIL(f.core.ready.levels.at[0].bytes, 1,
@@ -400,7 +386,7 @@ TEST(auditor_sees_loans_whose_ages_are_wrong)
 {
     static const char miscounted[] = "the ages of loans were miscounted";
 
-    open_kind((struct kind){.ages = true});
+    open_kind((struct core_kind){.ages = true}, false);
     SPOIL(loan_of("dirty")->older, 0, "the list of ages is broken");
     SPOIL(loan_of("held")->newer, 0, miscounted);
     SPOIL(f.core.loans.newest, f.core.loans.oldest, miscounted);
@@ -413,7 +399,7 @@ TEST(auditor_sees_a_broken_list_by_age)
     static const char broken[] = "the list of READY keys by age is broken";
     static const char cut[] = "the list of READY keys by age was cut";
 
-    open_kind((struct kind){.ageing = true});
+    open_kind((struct core_kind){.serve_after_ns = 1000}, false);
     SPOIL(wq__rec_age(rec_of("ready2"))->older, 0, broken);
     SPOIL(f.core.ready.oldest, ref_of("wait1"), broken);
     SPOIL(wq__rec_age(rec_of("ready1"))->newer, 0, cut);
@@ -443,7 +429,7 @@ group_of(const char *s)
 static void
 open_bounded_groups(size_t max_held)
 {
-    open_kind((struct kind){.grouped = true, .max_held = max_held});
+    open_kind((struct core_kind){.grouped = true, .max_held = max_held}, false);
     add_grouped("a/1", 0, 0);
     add_grouped("a/2", 0, 0);
     add_grouped("b/1", 0, 0);

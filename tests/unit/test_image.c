@@ -7,7 +7,8 @@
  */
 #include "unit/core_fixture.h"
 
-#include "core/image.h"
+#include "support/image_fields.h"
+#include "support/look.h"
 
 static struct wq__image export(const char *s)
 {
@@ -38,28 +39,12 @@ expel(const char *s)
     assert_int_equal(export(s).states, 0);
 }
 
-/* Field by field: the bytes between them are of no meaning. */
-static void
-assert_same_image(const struct wq__image *a, const struct wq__image *b)
-{
-    assert_int_equal(a->states, b->states);
-    assert_int_equal(a->priority, b->priority);
-    assert_int_equal(a->since_ns, b->since_ns);
-    assert_int_equal(a->held_priority, b->held_priority);
-    assert_int_equal(a->fence, b->fence);
-    assert_int_equal(a->held_ns, b->held_ns);
-    assert_int_equal(a->holder, b->holder);
-    assert_int_equal(a->at_ns, b->at_ns);
-    assert_int_equal(a->arrival, b->arrival);
-    assert_int_equal(a->wait_priority, b->wait_priority);
-    assert_int_equal(a->throttled, b->throttled);
-    assert_int_equal(a->latest_ns, b->latest_ns);
-    assert_int_equal(a->next_cooldown_ns, b->next_cooldown_ns);
-    assert_int_equal(a->wait_cooldown_ns, b->wait_cooldown_ns);
-    assert_int_equal(a->cooldown_until_ns, b->cooldown_until_ns);
-}
-
 /* ---- all states --------------------------------------------------------- */
+
+#define LIFE(text, ...)                                                        \
+    {                                                                          \
+        .script = (text), .image = { __VA_ARGS__ }                             \
+    }
 
 /* A script that brings the key foo into the states; then its image. What the
  * image says of times READY and HELD counts in a core that keeps ages. */
@@ -67,108 +52,62 @@ static const struct life {
     const char      *script;
     struct wq__image image;
 } lives[] = {
-    {"5: add foo +3 NEW", {.states = WQ__READY, .priority = 3, .since_ns = 5}},
-    {"5: add foo +3 NEW; 9: add foo @50 -4 keep SCHEDULED",
-     {.states = WQ__READY | WQ__WAITING,
-      .priority = 3,
-      .since_ns = 5,
-      .at_ns = 50,
-      .arrival = 1,
-      .wait_priority = -4}},
-    {"5: add foo +3 NEW; 7: get foo",
-     {.states = WQ__HELD, .held_priority = 3, .fence = 1, .held_ns = 7}},
-    {"add a +9 NEW; get a; 5: add foo -3 NEW; 7: get foo; 9: add foo +4 DIRTY",
-     {.states = WQ__HELD | WQ__DIRTY,
-      .priority = 4,
-      .since_ns = 9,
-      .held_priority = -3,
-      .fence = 2,
-      .held_ns = 7}},
-    {"add foo NEW; 7: get foo; add foo @70 backoff +1 keep SCHEDULED",
-     {.states = WQ__HELD | WQ__WAITING | WQ__BACKOFF,
-      .fence = 1,
-      .held_ns = 7,
-      .at_ns = 70,
-      .arrival = 1,
-      .wait_priority = 1}},
-    {"add foo NEW; get foo; 4: add foo DIRTY; add a @80 SCHEDULED; "
-     "add foo @80 SCHEDULED",
-     {.states = WQ__HELD | WQ__DIRTY | WQ__WAITING,
-      .since_ns = 4,
-      .fence = 1,
-      .at_ns = 80,
-      .arrival = 2}},
-    {"add foo @never SCHEDULED",
-     {.states = WQ__WAITING, .at_ns = WQ_FOREVER, .arrival = 1}},
-    {"add foo @-5 +2147483647 SCHEDULED",
-     {.states = WQ__WAITING,
-      .at_ns = -5,
-      .arrival = 1,
-      .wait_priority = 2147483647}},
-    {"add foo @50 backoff SCHEDULED",
-     {.states = WQ__WAITING | WQ__BACKOFF, .at_ns = 50, .arrival = 1}},
-    {"respect; add foo @50 backoff SCHEDULED; add foo KEPT",
-     {.states = WQ__WAITING | WQ__BACKOFF | WQ__COVERS_ADD,
-      .at_ns = 50,
-      .arrival = 1}},
-    {"add foo debounce=10 max=25 SCHEDULED; 3: add foo debounce=10 +6 LATER",
-     {.states = WQ__WAITING | WQ__DEBOUNCED,
-      .at_ns = 13,
-      .arrival = 2,
-      .wait_priority = 6,
-      .throttled = true,
-      .latest_ns = 25,
-      .cooldown_until_ns = INT64_MIN}},
+    LIFE("5: add foo +3 NEW", .states = WQ__READY, .priority = 3,
+         .since_ns = 5),
+    LIFE("5: add foo +3 NEW; 9: add foo @50 -4 keep SCHEDULED",
+         .states = WQ__READY | WQ__WAITING, .priority = 3, .since_ns = 5,
+         .at_ns = 50, .arrival = 1, .wait_priority = -4),
+    LIFE("5: add foo +3 NEW; 7: get foo", .states = WQ__HELD,
+         .held_priority = 3, .fence = 1, .held_ns = 7),
+    LIFE("add a +9 NEW; get a; 5: add foo -3 NEW; 7: get foo; 9: add foo +4 "
+         "DIRTY",
+         .states = WQ__HELD | WQ__DIRTY, .priority = 4, .since_ns = 9,
+         .held_priority = -3, .fence = 2, .held_ns = 7),
+    LIFE("add foo NEW; 7: get foo; add foo @70 backoff +1 keep SCHEDULED",
+         .states = WQ__HELD | WQ__WAITING | WQ__BACKOFF, .fence = 1,
+         .held_ns = 7, .at_ns = 70, .arrival = 1, .wait_priority = 1),
+    LIFE("add foo NEW; get foo; 4: add foo DIRTY; add a @80 SCHEDULED; "
+         "add foo @80 SCHEDULED",
+         .states = WQ__HELD | WQ__DIRTY | WQ__WAITING, .since_ns = 4,
+         .fence = 1, .at_ns = 80, .arrival = 2),
+    LIFE("add foo @never SCHEDULED", .states = WQ__WAITING, .at_ns = WQ_FOREVER,
+         .arrival = 1),
+    LIFE("add foo @-5 +2147483647 SCHEDULED", .states = WQ__WAITING,
+         .at_ns = -5, .arrival = 1, .wait_priority = 2147483647),
+    LIFE("add foo @50 backoff SCHEDULED", .states = WQ__WAITING | WQ__BACKOFF,
+         .at_ns = 50, .arrival = 1),
+    LIFE("respect; add foo @50 backoff SCHEDULED; add foo KEPT",
+         .states = WQ__WAITING | WQ__BACKOFF | WQ__COVERS_ADD, .at_ns = 50,
+         .arrival = 1),
+    LIFE(
+        "add foo debounce=10 max=25 SCHEDULED; 3: add foo debounce=10 +6 LATER",
+        .states = WQ__WAITING | WQ__DEBOUNCED, .at_ns = 13, .arrival = 2,
+        .wait_priority = 6, .throttled = true, .latest_ns = 25,
+        .cooldown_until_ns = INT64_MIN),
     /* The cooldown begins at the hand-out. */
-    {"5: add foo throttle=30 NEW",
-     {.states = WQ__READY | WQ__COOLDOWN,
-      .since_ns = 5,
-      .at_ns = WQ_FOREVER,
-      .arrival = 2,
-      .throttled = true,
-      .next_cooldown_ns = 30,
-      .cooldown_until_ns = INT64_MIN}},
-    {"add foo throttle=30 NEW; 7: get foo",
-     {.states = WQ__HELD | WQ__COOLDOWN,
-      .fence = 1,
-      .held_ns = 7,
-      .at_ns = 37,
-      .arrival = 3,
-      .throttled = true,
-      .cooldown_until_ns = 37}},
-    {"add foo throttle=30 NEW; 7: get foo; done foo",
-     {.states = WQ__COOLDOWN,
-      .at_ns = 37,
-      .arrival = 3,
-      .throttled = true,
-      .cooldown_until_ns = 37}},
-    {"add foo throttle=30 NEW; 7: run foo; 9: add foo throttle=40 +2 SCHEDULED",
-     {.states = WQ__WAITING,
-      .at_ns = 37,
-      .arrival = 4,
-      .wait_priority = 2,
-      .throttled = true,
-      .wait_cooldown_ns = 40,
-      .cooldown_until_ns = 37}},
-    {"add foo throttle=30 NEW; 7: get foo; 9: add foo +1 DIRTY; "
-     "add foo throttle=40 MERGED",
-     {.states = WQ__HELD | WQ__DIRTY | WQ__COOLDOWN,
-      .priority = 1,
-      .since_ns = 9,
-      .fence = 1,
-      .held_ns = 7,
-      .at_ns = WQ_FOREVER,
-      .arrival = 4,
-      .throttled = true,
-      .next_cooldown_ns = 40,
-      .cooldown_until_ns = 37}},
-    {"add foo throttle=30 NEW; add foo @50 SCHEDULED",
-     {.states = WQ__READY | WQ__WAITING,
-      .at_ns = 50,
-      .arrival = 3,
-      .throttled = true,
-      .next_cooldown_ns = 30,
-      .cooldown_until_ns = INT64_MIN}},
+    LIFE("5: add foo throttle=30 NEW", .states = WQ__READY | WQ__COOLDOWN,
+         .since_ns = 5, .at_ns = WQ_FOREVER, .arrival = 2, .throttled = true,
+         .next_cooldown_ns = 30, .cooldown_until_ns = INT64_MIN),
+    LIFE("add foo throttle=30 NEW; 7: get foo",
+         .states = WQ__HELD | WQ__COOLDOWN, .fence = 1, .held_ns = 7,
+         .at_ns = 37, .arrival = 3, .throttled = true, .cooldown_until_ns = 37),
+    LIFE("add foo throttle=30 NEW; 7: get foo; done foo",
+         .states = WQ__COOLDOWN, .at_ns = 37, .arrival = 3, .throttled = true,
+         .cooldown_until_ns = 37),
+    LIFE("add foo throttle=30 NEW; 7: run foo; 9: add foo throttle=40 +2 "
+         "SCHEDULED",
+         .states = WQ__WAITING, .at_ns = 37, .arrival = 4, .wait_priority = 2,
+         .throttled = true, .wait_cooldown_ns = 40, .cooldown_until_ns = 37),
+    LIFE("add foo throttle=30 NEW; 7: get foo; 9: add foo +1 DIRTY; "
+         "add foo throttle=40 MERGED",
+         .states = WQ__HELD | WQ__DIRTY | WQ__COOLDOWN, .priority = 1,
+         .since_ns = 9, .fence = 1, .held_ns = 7, .at_ns = WQ_FOREVER,
+         .arrival = 4, .throttled = true, .next_cooldown_ns = 40,
+         .cooldown_until_ns = 37),
+    LIFE("add foo throttle=30 NEW; add foo @50 SCHEDULED",
+         .states = WQ__READY | WQ__WAITING, .at_ns = 50, .arrival = 3,
+         .throttled = true, .next_cooldown_ns = 30,
+         .cooldown_until_ns = INT64_MIN),
 };
 
 /* Without ages nobody knows since when. */
@@ -205,39 +144,19 @@ TEST(image_shows_all_that_is_known)
         live(&lives[i / 2], i % 2);
         const struct wq__image actual = export("foo");
         const struct wq__image expected = expected_image(&lives[i / 2]);
-        assert_same_image(&actual, &expected);
+        assert_same_fields(image_fields, &actual, &expected);
         assert_true(wq__image_is_possible(&actual));
         (void)close_core(NULL);
     }
 }
 
-static void
-assert_same_info(const wq_key_info *a, const wq_key_info *b)
-{
-    assert_int_equal(a->states, b->states);
-    assert_int_equal(a->priority, b->priority);
-    assert_int_equal(a->ready_ns, b->ready_ns);
-    assert_int_equal(a->held_ns, b->held_ns);
-    assert_int_equal(a->wait_ns, b->wait_ns);
-    assert_int_equal(a->fence, b->fence);
-}
+#define STATS_FIELD(member) FIELD(wq_stats, member)
 
-static void
-assert_same_stats(const wq_stats *a, const wq_stats *b)
-{
-    assert_int_equal(a->ready, b->ready);
-    assert_int_equal(a->held, b->held);
-    assert_int_equal(a->dirty, b->dirty);
-    assert_int_equal(a->waiting, b->waiting);
-    assert_int_equal(a->known, b->known);
-    assert_int_equal(a->next_ns, b->next_ns);
-    assert_int_equal(a->unfinished_ns, b->unfinished_ns);
-    assert_int_equal(a->adds, b->adds);
-    assert_int_equal(a->merged, b->merged);
-    assert_int_equal(a->gets, b->gets);
-    assert_int_equal(a->dones, b->dones);
-    assert_int_equal(a->removed, b->removed);
-}
+static const struct field stats_fields[] = {
+    STATS_FIELD(ready),         STATS_FIELD(held),  STATS_FIELD(dirty),
+    STATS_FIELD(waiting),       STATS_FIELD(known), STATS_FIELD(next_ns),
+    STATS_FIELD(unfinished_ns), STATS_FIELD(adds),  STATS_FIELD(merged),
+    STATS_FIELD(gets),          STATS_FIELD(dones), STATS_FIELD(removed)};
 
 /* What the verbs show of foo, and of the core. */
 struct sight {
@@ -266,13 +185,13 @@ look(void)
 static void
 assert_same_sight(const struct sight *a, const struct sight *b)
 {
-    assert_same_info(&a->infos[0], &b->infos[0]);
-    assert_same_info(&a->infos[1], &b->infos[1]);
+    expect_same(&a->infos[0], &b->infos[0]);
+    expect_same(&a->infos[1], &b->infos[1]);
     assert_int_equal(a->deadline, b->deadline);
     assert_int_equal(a->first_deadline, b->first_deadline);
     assert_int_equal(a->next_deadline, b->next_deadline);
     assert_int_equal(a->held_by_77, b->held_by_77);
-    assert_same_stats(&a->stats, &b->stats);
+    assert_same_fields(stats_fields, &a->stats, &b->stats);
 }
 
 TEST(key_looks_the_same_after_it_came_back)
@@ -286,7 +205,7 @@ TEST(key_looks_the_same_after_it_came_back)
         if (item)
             assert_string_equal(item->key.data, "foo");
         const struct wq__image again = export("foo");
-        assert_same_image(&again, &image);
+        assert_same_fields(image_fields, &again, &image);
         const struct sight after = look();
         assert_same_sight(&after, &before);
         (void)close_core(NULL);
@@ -310,8 +229,8 @@ TEST(key_looks_the_same_in_another_core)
         (void)import("foo", &image);
         const struct wq__image again = export("foo");
         const wq_key_info      info_again = look_at("foo", 1000);
-        assert_same_image(&again, &image);
-        assert_same_info(&info_again, &info);
+        assert_same_fields(image_fields, &again, &image);
+        expect_same(&info_again, &info);
         expel("foo");
         assert_memory_equal(&f.core.tally, &tally, sizeof tally);
         play("len 1; loans 1; waiting 1; records 3; paces 0; dirty 0; "
@@ -414,7 +333,7 @@ TEST(unknown_key_has_an_empty_image)
     static const struct wq__image empty;
     const struct wq__image        image = export("foo");
 
-    assert_same_image(&image, &empty);
+    assert_same_fields(image_fields, &image, &empty);
     assert_true(wq__image_is_possible(&image));
     assert_null(import("foo", &image));
     play("records 0");

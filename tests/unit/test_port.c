@@ -40,19 +40,23 @@ guard_by(struct wq__lock *lock)
     guarded.count = guarded.inside = guarded.most = 0;
 }
 
+static struct wq__parker parker;
+
 static int
-open_lock(void **state)
+open_both(void **state)
 {
     (void)state;
     wq__lock_init(&made);
     guard_by(&made);
+    wq__parker_init(&parker);
     return 0;
 }
 
 static int
-close_lock(void **state)
+close_both(void **state)
 {
     (void)state;
+    wq__parker_fini(&parker);
     wq__lock_fini(&made);
     return 0;
 }
@@ -158,24 +162,7 @@ TEST(threads_asleep_for_the_lock_get_it_in_turn)
 
 /* ---- parker ------------------------------------------------------------- */
 
-static struct wq__parker parker;
-static int               written_before_unpark; /* not atomic on purpose */
-
-static int
-open_parker(void **state)
-{
-    (void)state;
-    wq__parker_init(&parker);
-    return 0;
-}
-
-static int
-close_parker(void **state)
-{
-    (void)state;
-    wq__parker_fini(&parker);
-    return 0;
-}
+static int written_before_unpark; /* not atomic on purpose */
 
 static int
 park(struct worker *self)
@@ -272,17 +259,16 @@ TEST(moment_of_any_round_passes)
     wq__relax(UINT_MAX);
 }
 
-#define lock_test(name) test_with(name, open_lock, close_lock)
-#define park_test(name) test_with(name, open_parker, close_parker)
+#define port_test(name) test_with(name, open_both, close_both)
 
-WQ_TESTS(lock_test(lock_lets_one_thread_in_at_a_time),
+WQ_TESTS(port_test(lock_lets_one_thread_in_at_a_time),
          test(no_race_detector_watches_a_plain_run),
-         lock_test(try_takes_a_free_lock_and_no_other),
-         lock_test(threads_asleep_for_the_lock_get_it_in_turn),
-         park_test(unpark_wakes_a_parker_for_good_an_alarm_does_not),
-         park_test(unpark_wakes_a_sleeper_who_sees_what_was_written_before),
-         park_test(park_lasts_until_its_deadline),
-         park_test(many_sleeps_and_wake_ups_lose_none),
+         port_test(try_takes_a_free_lock_and_no_other),
+         port_test(threads_asleep_for_the_lock_get_it_in_turn),
+         port_test(unpark_wakes_a_parker_for_good_an_alarm_does_not),
+         port_test(unpark_wakes_a_sleeper_who_sees_what_was_written_before),
+         port_test(park_lasts_until_its_deadline),
+         port_test(many_sleeps_and_wake_ups_lose_none),
          test(time_never_goes_back),
          test(seconds_beyond_time_t_become_the_last_ones),
          test(random_numbers_differ), test(moment_of_any_round_passes));

@@ -104,8 +104,7 @@ tape_interrupt(wq_queue *q)
 static wq_err
 tape_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 {
-    (void)q;
-    (void)key;
+    (void)q, (void)key;
     write_down("after:%lld ", (long long)delay_ns);
     return answer_add();
 }
@@ -113,8 +112,7 @@ tape_add_after(wq_queue *q, wq_key key, int64_t delay_ns)
 static wq_err
 tape_add_rate_limited(wq_queue *q, wq_key key)
 {
-    (void)q;
-    (void)key;
+    (void)q, (void)key;
     write_down("limited ");
     return answer_add();
 }
@@ -122,8 +120,7 @@ tape_add_rate_limited(wq_queue *q, wq_key key)
 static wq_err
 tape_forget(wq_queue *q, wq_key key)
 {
-    (void)q;
-    (void)key;
+    (void)q, (void)key;
     write_down("forget ");
     return WQ_OK;
 }
@@ -131,8 +128,7 @@ tape_forget(wq_queue *q, wq_key key)
 static wq_err
 tape_num_requeues(wq_queue *q, wq_key key, unsigned *out)
 {
-    (void)q;
-    (void)key;
+    (void)q, (void)key;
     *out = t.requeues;
     return WQ_OK;
 }

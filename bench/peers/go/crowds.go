@@ -18,31 +18,49 @@ const (
 	trips     = 100000
 )
 
-// runCrowd runs n producers and n consumers, every key different. It calls added
-// before the add of a key, and got after its get.
-func runCrowd(q queue, n int, added, got func(key int)) {
-	each := len(keys) / n
-	var producers, consumers sync.WaitGroup
-	var count atomic.Int64
+// consumers are goroutines that get keys until the queue is shut down.
+type consumers struct {
+	all   sync.WaitGroup
+	count atomic.Int64
+}
 
-	start := begin()
+// start starts n of them. Each calls work, unless it is nil, between the get and
+// the done of a key.
+func (c *consumers) start(q queue, n int, work func(key string)) {
 	for range n {
-		consumers.Go(func() {
+		c.all.Go(func() {
 			mine := 0
 			for {
 				key, shutdown := q.Get()
 				if shutdown {
 					break
 				}
-				if got != nil {
-					got(keyNumber(key))
+				if work != nil {
+					work(key)
 				}
 				q.Done(key)
 				mine++
 			}
-			count.Add(int64(mine))
+			c.count.Add(int64(mine))
 		})
 	}
+}
+
+// wait waits until all have ended, and returns how many keys they got.
+func (c *consumers) wait() int {
+	c.all.Wait()
+	return int(c.count.Load())
+}
+
+// runCrowd runs n producers and n consumers, every key different. It calls added
+// before the add of a key, and got after its get.
+func runCrowd(q queue, n int, added func(key int), got func(key string)) {
+	each := len(keys) / n
+	var producers sync.WaitGroup
+	var consumers consumers
+
+	start := begin()
+	consumers.start(q, n, got)
 	for p := range n {
 		producers.Go(func() {
 			for i := p * each; i < (p+1)*each; i++ {
@@ -55,9 +73,9 @@ func runCrowd(q queue, n int, added, got func(key int)) {
 	}
 	producers.Wait()
 	q.ShutDown()
-	consumers.Wait()
+	count := consumers.wait()
 	took := time.Since(start)
-	must(count.Load() == int64(each*n), "number of keys handed out")
+	must(count == each*n, "number of keys handed out")
 	printEach(took, each*n)
 }
 
@@ -74,7 +92,10 @@ func fair(create func() queue, n int) {
 	epoch := time.Now()
 	runCrowd(create(), n,
 		func(i int) { adds[i] = time.Since(epoch) },
-		func(i int) { waits[i] = time.Since(epoch) - adds[i] })
+		func(key string) {
+			i := keyNumber(key)
+			waits[i] = time.Since(epoch) - adds[i]
+		})
 	printSpread(waits)
 }
 
@@ -111,31 +132,16 @@ func pingPong(create func() queue, n int) {
 func pool(create func() workqueue.TypedRateLimitingInterface[string], n int) {
 	makeKeys(scaled(n))
 	q := create()
-	var workers sync.WaitGroup
-	var count atomic.Int64
+	var workers consumers
 
 	start := begin()
-	for range poolThreads {
-		workers.Go(func() {
-			mine := 0
-			for {
-				key, shutdown := q.Get()
-				if shutdown {
-					break
-				}
-				q.Forget(key)
-				q.Done(key)
-				mine++
-			}
-			count.Add(int64(mine))
-		})
-	}
+	workers.start(q, poolThreads, q.Forget)
 	for _, key := range keys {
 		q.Add(key)
 	}
 	q.ShutDown()
-	workers.Wait()
+	count := workers.wait()
 	took := time.Since(start)
-	must(count.Load() == int64(len(keys)), "number of keys worked on")
+	must(count == len(keys), "number of keys worked on")
 	printEach(took, len(keys))
 }

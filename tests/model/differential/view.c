@@ -130,24 +130,24 @@ compare_depths(struct diff_world *w)
 #define SAME(expected, s, field)                                               \
     diff_equal(w, "stats." #field, (int64_t)(expected), (int64_t)(s)->field)
 
+/* What the model counts, too; and what stays 0 in these worlds. */
+#define COUNTED(X)                                                             \
+    X(adds)                                                                    \
+    X(merged) X(retries) X(gets) X(dones) X(removed) X(deferred) X(drops)
+#define NOT_COUNTED(X) X(displaced) X(overdue) X(lost) X(expired)
+
 /* What is counted through all handles. */
 static void
 compare_counts(struct diff_world *w, const wq_stats *sum)
 {
     const struct model *m = &w->model;
 
-    SAME(m->adds, sum, adds);
-    SAME(m->merged, sum, merged);
-    SAME(m->retries, sum, retries);
-    SAME(m->gets, sum, gets);
-    SAME(m->dones, sum, dones);
-    SAME(m->removed, sum, removed);
-    SAME(m->deferred, sum, deferred);
-    SAME(m->drops, sum, drops);
-    SAME(0, sum, displaced);
-    SAME(0, sum, overdue);
-    SAME(0, sum, lost);
-    SAME(0, sum, expired);
+#define SAME_AS_MODEL(field) SAME(m->field, sum, field);
+#define NONE(field) SAME(0, sum, field);
+    COUNTED(SAME_AS_MODEL)
+    NOT_COUNTED(NONE)
+#undef SAME_AS_MODEL
+#undef NONE
     diff_equal(w, "calls of on_drop", w->given_up, w->dropped);
 }
 
@@ -171,18 +171,19 @@ static void
 compare_moment(struct diff_world *w, const struct diff_handle *h,
                const wq_stats *s)
 {
-    const struct model *m = &w->model;
-    size_t              holders = 0;
+    const struct model       *m = &w->model;
+    const struct model_counts keys = model_counts(m);
+    size_t                    holders = 0;
 
     for (size_t i = 0; i < w->handles_n; i++)
         holders += w->handles[i].held > 0;
     SAME(m->ready_len, s, ready);
-    SAME(model_held(m), s, held);
-    SAME(model_dirty(m), s, dirty);
-    SAME(model_waiting(m), s, waiting);
+    SAME(keys.held, s, held);
+    SAME(keys.dirty, s, dirty);
+    SAME(keys.waiting, s, waiting);
     if (w->knows_waits)
         SAME(model_known(m), s, known);
-    SAME(model_dead(m), s, dead);
+    SAME(keys.dead, s, dead);
     SAME(until(w, model_first_deadline(m)), s, next_ns);
     SAME(h->paused ? 0 : m->ready_len, s, offered);
     SAME(h->paused, s, paused);
@@ -195,18 +196,10 @@ compare_moment(struct diff_world *w, const struct diff_handle *h,
 static void
 add_counts(wq_stats *sum, const wq_stats *s)
 {
-    sum->adds += s->adds;
-    sum->merged += s->merged;
-    sum->retries += s->retries;
-    sum->gets += s->gets;
-    sum->dones += s->dones;
-    sum->removed += s->removed;
-    sum->displaced += s->displaced;
-    sum->deferred += s->deferred;
-    sum->overdue += s->overdue;
-    sum->drops += s->drops;
-    sum->lost += s->lost;
-    sum->expired += s->expired;
+#define ADD(field) sum->field += s->field;
+    COUNTED(ADD)
+    NOT_COUNTED(ADD)
+#undef ADD
 }
 
 void
@@ -220,16 +213,9 @@ diff_count_anew(struct diff_world *w)
         diff_equal(w, "read_stats", WQ_OK, wq_read_stats(w->handles[i].q, &s));
         add_counts(&sum, &s);
     }
-    w->gone = (wq_stats){
-        .adds = m->adds - sum.adds,
-        .merged = m->merged - sum.merged,
-        .retries = m->retries - sum.retries,
-        .gets = m->gets - sum.gets,
-        .dones = m->dones - sum.dones,
-        .removed = m->removed - sum.removed,
-        .deferred = m->deferred - sum.deferred,
-        .drops = m->drops - sum.drops,
-    };
+#define MISSING(field) .field = m->field - sum.field,
+    w->gone = (wq_stats){COUNTED(MISSING)};
+#undef MISSING
 }
 
 /* O-30 S-08 */
