@@ -1,48 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Is the site complete, without dead links, and usable in a browser?"""
+"""Is the site complete, and without dead links?"""
 
 import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import unittest
 
 import documents
-from documents import ROOT, need_command
-
-import browser  # in tests/cli, which `documents` makes known
-from browser import ENTER, Browser
-
-
-def make(folder, root=ROOT):
-    return subprocess.run(
-        [sys.executable, "-B", os.path.join(ROOT, "scripts/docs/site.py"),
-         folder, root], capture_output=True, text=True)
-
-
-class Made(unittest.TestCase):
-    """The site of the tree, in self.site."""
-
-    @classmethod
-    def setUpClass(cls):
-        need_command("cmark-gfm")
-        need_command("mandoc")
-        cls.site = tempfile.mkdtemp(prefix="wq-site-")
-        cls.addClassCleanup(shutil.rmtree, cls.site)
-        done = make(cls.site)
-        if done.returncode:
-            raise AssertionError(done.stderr)
-
-    def pages(self):
-        for folder, _, names in os.walk(self.site):
-            for name in names:
-                if name.endswith(".html"):
-                    with open(os.path.join(folder, name),
-                              encoding="utf-8") as file:
-                        yield os.path.join(folder, name), file.read()
+from documents import ROOT, Made, make_site, need_command
 
 
 class Site(Made):
@@ -112,7 +79,7 @@ class DeadLinks(unittest.TestCase):
         with open(os.path.join(self.root, name), "a", encoding="utf-8") as file:
             file.write("\n%s\n" % text)
         site = os.path.join(self.dir, "site")
-        done = make(site, self.root)
+        done = make_site(site, self.root)
         self.assertFalse(os.path.exists(site) and done.returncode)
         return done
 
@@ -130,62 +97,6 @@ class DeadLinks(unittest.TestCase):
     def test_a_behaviour_that_does_not_exist_is_an_error(self):
         done = self.make_with("docs/guide/retry.md", "It does [Q-99].")
         self.assertIn("docs/guide/retry.md: dead link: [Q-99]", done.stderr)
-
-
-class InABrowser(Made):
-    @classmethod
-    def setUpClass(cls):
-        if browser.missing():
-            raise unittest.SkipTest(browser.missing() + " is not installed")
-        super().setUpClass()
-        cls.browser = Browser()
-        cls.addClassCleanup(cls.browser.close)
-
-    def open(self, name):
-        self.browser.open("file://%s/%s" % (self.site, name))
-
-    def test_no_page_is_wider_than_a_telephone(self):
-        self.browser.resize(500, 900)
-        self.browser.narrow(380)
-        for name in ("index.html", "comparison.html", "semantics.html",
-                     "reference/wq.h.html", "reference/limiter.h.html",
-                     "guide/kubernetes.html", "man/wq.1.html",
-                     "quality.html"):
-            self.open(name)
-            wide = self.browser.run(
-                "return document.documentElement.scrollWidth")
-            self.assertLessEqual(wide, 380, name)
-
-    def test_the_search_finds_a_function_and_goes_there(self):
-        self.open("guide/retry.html")
-        self.browser.press("/")
-        self.browser.press(*"wq_add_with")
-        self.browser.wait("return document.querySelector('#results b')")
-        self.assertEqual(self.browser.text("#results b"), "wq_add_with")
-        self.browser.press(ENTER)
-        self.browser.wait("""return location.href.endsWith(
-            "reference/wq.h.html#wq_add_with")""")
-
-    def test_the_page_is_dark_where_the_system_is(self):
-        colours = []
-        for scheme in ("light", "dark"):
-            self.browser.prefer("prefers-color-scheme", scheme)
-            self.open("index.html")
-            colours.append(self.browser.run(
-                "return getComputedStyle(document.body).backgroundColor"))
-        self.assertEqual(colours, ["rgb(255, 255, 255)", "rgb(20, 23, 26)"])
-
-    def test_only_files_of_the_site_are_requested(self):
-        self.browser.requests()
-        self.open("index.html")
-        self.browser.press("/")
-        self.browser.press(*"key")
-        self.browser.wait("return document.querySelector('#results b')")
-        urls = [u for u in self.browser.requests()
-                if not u.startswith(("data:", "chrome"))]
-        self.assertGreater(len(urls), 3)
-        for url in urls:
-            self.assertTrue(url.startswith("file://" + self.site), url)
 
 
 if __name__ == "__main__":
