@@ -19,7 +19,8 @@ import markdown_man
 import pages
 from mdoc import display, escape, inline, item_list, joined
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+ROOT = os.path.normpath(os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 
 def date(root):
