@@ -39,7 +39,7 @@ install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md MAINTAINERS
 install(DIRECTORY docs DESTINATION "${doc}" COMPONENT doc
         PATTERN man EXCLUDE)
 install(DIRECTORY examples DESTINATION "${doc}" COMPONENT doc
-        PATTERN CMakeLists.txt EXCLUDE)
+        REGEX "/examples/CMakeLists\\.txt$" EXCLUDE)
 set(WQ_SITE "${PROJECT_SOURCE_DIR}/build/docs" CACHE PATH
     "The site of `make docs`, which is installed if it is there")
 mark_as_advanced(WQ_SITE)
