@@ -17,6 +17,9 @@
     const adjust = () => { menu.open = wide.matches; };
     wide.addEventListener("change", adjust);
     adjust();
+    const here = menu.querySelector("[aria-current]");
+    if (wide.matches && here)
+        menu.parentNode.scrollTop = here.offsetTop - 200;
 
     function load() {
         loading = loading || new Promise((done, failed) => {
