@@ -5,8 +5,10 @@
 # below `<!-- FILE#PART -->`, the text between the lines `/* begin: PART */` and
 # `/* end: PART */` in it. Every block of C must have such a line. A block of
 # shell may have one; the marks in a script are `# begin: PART` and
-# `# end: PART`, indented as the part. In the manual page of the command the line
-# is `.\" FILE#PART`, and the block .Bd -literal.
+# `# end: PART`, indented as the part.
+#
+# In the manual page of the command the line is `.\" FILE#PART`, and the block
+# .Bd -literal.
 #
 #     quoted.sh            print the differences
 #     quoted.sh --mend     copy the text of the files into the documents
