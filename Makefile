@@ -20,7 +20,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test test-qemu test-musl look-page picture-page run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol cov lint format install deps clean help
+.PHONY: build test test-qemu test-musl look-page picture-page run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
@@ -105,6 +105,10 @@ mutants: ## break one mechanism at a time; a test must fail
 protocol: ## check the models of the lock and of sleeping; ARGS=--quick
 	$(Q)scripts/deps.sh build protocol
 	$(Q)tests/protocol/run.sh $(ARGS)
+
+docs: ## make the site of the documentation in build/docs
+	$(Q)scripts/deps.sh docs
+	$(Q)python3 -B scripts/docs/site.py build/docs
 
 cov: test-cov ## print which share of the lines the tests reach
 	$(Q)scripts/cov.sh

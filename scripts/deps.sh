@@ -47,6 +47,10 @@ test   optional  mandoc              cmd mandoc
 test   optional  groff-base          cmd groff
 test   optional  zsh                 cmd zsh
 test   optional  fish                cmd fish
+docs   required  python3             cmd python3
+docs   required  cmark-gfm           cmd cmark-gfm
+docs   required  mandoc              cmd mandoc
+test   optional  cmark-gfm           cmd cmark-gfm
 bench  optional  parallel            cmd parallel
 lint   optional  clang-format        cmd clang-format
 lint   optional  clang-tidy          cmd clang-tidy

@@ -6,18 +6,24 @@
  * file, a server or a wrapper around another queue can be others. Callers use
  * all of them in the same way.
  *
- *     struct my_queue { wq_queue base; int socket; ... };
+ *     struct my_queue { wq_queue base; int socket; };
  *
  *     static const wq_backend my_backend = {
- *         .size = sizeof(wq_backend), .name = "mine", .add = my_add, ...
+ *         .size = sizeof(wq_backend), .name = "mine",
+ *         .destroy = my_destroy, .add = my_add, .get = my_get,
+ *         .done = my_done, .len = my_len, .shutdown = my_shutdown,
+ *         .shutting_down = my_shutting_down,
  *     };
  *
- *     wq_err my_open(..., wq_queue **out)
+ *     static wq_err
+ *     my_init(struct my_queue *mine, int socket, wq_queue **out)
  *     {
- *         struct my_queue *mine = ...;
  *         wq_err err = wq_backend_init(&mine->base, &my_backend);
- *         ...
+ *         if (err)
+ *             return err;
+ *         mine->socket = socket;
  *         *out = &mine->base;
+ *         return WQ_OK;
  *     }
  *
  * Before it calls a verb, the library refuses NULL queues, items, keys and
@@ -36,6 +42,7 @@
 extern "C" {
 #endif
 
+/* Internal: an attribute of wq_fail(). */
 #if defined(__GNUC__) || defined(__clang__)
 #define WQ_PRINTF(at, first) __attribute__((__format__(__printf__, at, first)))
 #else

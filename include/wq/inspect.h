@@ -176,7 +176,7 @@ typedef bool (*wq_visit)(void *ctx, wq_key key, const wq_key_info *info);
  *         WQ_EINVAL  NULL queue or visit, unknown states;
  *         WQ_ENOMEM  out of memory for the copies (about 140 KiB); no key was
  *                    visited;
- *         WQ_ENOTSUP not supported by the backend.
+ *         WQ_ENOTSUP  not supported by the backend.
  * Threads: any.  Blocks: no longer than visit() does.  Cost: O(n); it takes the
  * lock for O(1) at a time.  Since: 0.1.  [O-33]
  */
@@ -196,7 +196,7 @@ typedef void (*wq_problem)(void *ctx, const char *text);
  *                    problem, so never if there is none;
  *         WQ_EINVAL  NULL queue or problem;
  *         WQ_ENOMEM  out of memory; shared queues: WQ_EIO, WQ_EAWAY;
- *         WQ_ENOTSUP not supported by the backend.
+ *         WQ_ENOTSUP  not supported by the backend.
  * Threads: any.  Blocks: other calls, for as long as it takes.  Cost: O(n).
  * Since: 0.1.  [O-35]
  */

@@ -25,7 +25,7 @@
  * may be called from any thread at any time, except wq_limiter_destroy() and
  * wq_bucket_destroy(), which must be the last call.
  *
- * Numbers in brackets name the behaviours in docs/semantics.md.
+ * Numbers in brackets name the behaviours in wq-semantics(7).
  */
 #ifndef WQ_LIMITER_H
 #define WQ_LIMITER_H
@@ -407,7 +407,7 @@ WQ_API int64_t wq_limiter_spec_delay(const wq_limiter_spec *spec,
  * starts full. An event takes tokens. If there are too few, the caller waits,
  * or reserves future tokens: then the count is below zero (the bucket is in
  * debt), and a later caller waits longer. The bucket behaves as the limiter of
- * Go's golang.org/x/time/rate, to the nanosecond; docs/semantics.md lists the
+ * Go's golang.org/x/time/rate, to the nanosecond; wq-semantics(7) lists the
  * differences.
  *
  *     wq_bucket *b = wq_bucket_create(10, 3, NULL);

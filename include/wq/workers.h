@@ -142,7 +142,8 @@ typedef struct wq_workers_config {
 
 /* ----------------------------------------------------------- life of a pool */
 
-typedef struct wq_workers wq_workers; /* opaque */
+/* A pool of threads that wq_workers_start() makes. Opaque. */
+typedef struct wq_workers wq_workers;
 
 /* Start a pool that works on the keys of `q`.
  *
@@ -312,13 +313,14 @@ WQ_API wq_err wq_workers_read_stats(const wq_workers *pool,
  * Returns WQ_OK      one key was worked on, whatever the handler returned;
  *         WQ_EINVAL  NULL queue or config, a negative timeout, or a config that
  *                    wq_workers_start() refuses;
- *         the error of wq_get_within() (WQ_ETIMEDOUT, WQ_ESHUTDOWN,
- *         WQ_EINTERRUPTED, ...): the handler was not called;
+ *         the error of wq_get_within(): the handler was not called;
+ *                    WQ_ETIMEDOUT, WQ_ESHUTDOWN, WQ_EINTERRUPTED, ...;
  *         the error of wq_finish(): the handler was called. With WQ_ESTATE,
- *         WQ_EINVAL and WQ_ELOST the item was not on loan any more. With any
- *         other error it is still on loan, and this function does not repeat
- *         the attempt: wq_done_key() ends the loan. on_drop() was called with
- *         that error, except with WQ_EIO and WQ_EAWAY.
+ *                    WQ_EINVAL and WQ_ELOST the item was not on loan any more.
+ *                    With any other error it is still on loan, and this
+ *                    function does not repeat the attempt: wq_done_key() ends
+ *                    the loan. on_drop() was called with that error, except
+ *                    with WQ_EIO and WQ_EAWAY.
  * Threads: any.  Blocks: at most `timeout_ns`, and for the handler.
  * Since: 0.1.  [PW-25]
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wq.h: the queue. This header is the manual.
+/* wq.h: the work queue. This header is the manual.
  *
  * A wq_queue holds keys that need work. Producers add keys. A worker gets a
  * key, works on it, and marks it done. Three rules make the queue different
@@ -102,9 +102,10 @@
  *   Threads    A store whose holds end by time needs one thread to renew them,
  *              named wq-lease.
  *
- * Numbers in brackets ([Q-03], [O-02]) name the behaviours in
- * docs/semantics.md; the tests cite the same numbers. Words such as READY, drop
- * and defer have one meaning each: see the table at the top of that document.
+ * Numbers in brackets ([Q-03], [O-02]) name the behaviours in wq-semantics(7),
+ * which is also docs/semantics.md; the tests cite the same numbers. Words such
+ * as READY, drop and defer have one meaning each: see the table at the top of
+ * that document. The manual has a page for each function: `man wq_add`.
  */
 #ifndef WQ_WQ_H
 #define WQ_WQ_H
@@ -116,6 +117,7 @@
 
 #include <wq/version.h>
 
+/* Internal: attributes of the declarations in these headers. */
 #if defined(__GNUC__) || defined(__clang__)
 #define WQ_API __attribute__((visibility("default")))
 #define WQ_NODISCARD __attribute__((warn_unused_result))
@@ -154,6 +156,8 @@ extern "C" {
     X(WQ_EVERSION, 16, "the store was written by a newer release")
 
 #define WQ__ERROR_ENUM(name, number, message) name = number,
+/* What a function that can fail returns: WQ_OK, which is 0, or an error.
+ * [E-01] */
 typedef enum wq_err { WQ_ERRORS(WQ__ERROR_ENUM) } wq_err;
 #undef WQ__ERROR_ENUM
 
@@ -272,8 +276,12 @@ typedef struct wq_item {
 
 /* --------------------------------------------------------------- config -- */
 
-typedef struct wq_clock   wq_clock;   /* see clock.h */
-typedef struct wq_limiter wq_limiter; /* see limiter.h */
+/* A clock, on which a queue has its deadlines: clock.h. Opaque. */
+typedef struct wq_clock wq_clock;
+
+/* A limiter, which gives a queue the delays of retries: limiter.h. Opaque. */
+typedef struct wq_limiter wq_limiter;
+
 typedef struct wq_metrics wq_metrics; /* see metrics.h */
 
 /* Where the queue's memory comes from. Both functions are called under the
@@ -469,7 +477,9 @@ WQ_API wq_key wq_group_before_slash(void *ctx, wq_key key);
 
 /* ------------------------------------------------------ life of a queue -- */
 
-typedef struct wq_queue wq_queue; /* opaque */
+/* A queue: a handle that wq_create() or wq_open() makes. Opaque, except for
+ * backends (backend.h). */
+typedef struct wq_queue wq_queue;
 
 /* Create an in-memory queue. `config` may be NULL: all defaults.
  *
@@ -1366,9 +1376,9 @@ WQ_API void wq_interrupt(wq_queue *q);
  * not read from it.
  *
  *     while ((err = wq_get_within(q, 0, &item)) == WQ_OK)  // when readable
- *         ...
+ *         work_on(item);
  *     if (err == WQ_ESHUTDOWN)
- *         stop watching
+ *         stop_watching();
  *
  * It may be readable although no key is READY: then wq_get_within(q, 0, ...)
  * returns WQ_ETIMEDOUT. This happens if another thread took the key, the

@@ -129,9 +129,19 @@ class Browser:
 
     def prefer(self, feature, value):
         """Sets a preference, like a setting of the system."""
-        self._call("POST", self.session + "/goog/cdp/execute", {
-            "cmd": "Emulation.setEmulatedMedia", "params": {
-                "features": [{"name": feature, "value": value}]}})
+        self._devtools("Emulation.setEmulatedMedia", {
+            "features": [{"name": feature, "value": value}]})
+
+    def narrow(self, width):
+        """Makes the page narrower than a window can be, without scroll bars
+        beside it, as on a telephone."""
+        self._devtools("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": 800, "deviceScaleFactor": 1,
+            "mobile": False})
+
+    def _devtools(self, command, parameters):
+        self._call("POST", self.session + "/goog/cdp/execute",
+                   {"cmd": command, "params": parameters})
 
     def press(self, *keys):
         """Presses keys, for the element that has the focus."""

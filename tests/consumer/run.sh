@@ -68,6 +68,40 @@ pkgconfig_c() {
     run ./c shared
 }
 
+# What README.md tells a reader to type, with another place of installation.
+readme() {
+    need pkg-config
+    cp "$here/../../examples/hello.c" .
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    find_stage_library
+    # shellcheck disable=SC2046 # flags are words
+    {
+        # begin: readme
+        cc hello.c $(pkg-config --cflags --libs wq) -o hello
+        ./hello
+        # end: readme
+    } >printed
+    printf 'default/%s\n' nginx redis nginx | diff - printed
+}
+
+# What docs/guide/recipes.md tells a reader to type.
+thread_sanitizer() {
+    need pkg-config
+    need setarch
+    cp "$here/../../examples/recipe_idle.c" program.c
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    find_stage_library
+    # shellcheck disable=SC2046 # flags are words
+    {
+        # begin: tsan
+        cc -g -fsanitize=thread program.c $(pkg-config --cflags --libs wq) -o program
+        setarch -R ./program
+        # end: tsan
+    }
+}
+
 pkgconfig_cxx() {
     need pkg-config
     need "$CXX"

@@ -7,6 +7,9 @@
 # shell or ini may have one; the marks in a script or a unit are `# begin: PART`
 # and `# end: PART`, indented as the part.
 #
+# In the manual page of the command the line is `.\" FILE#PART`, and the block
+# .Bd -literal.
+#
 #     quoted.sh            print the differences
 #     quoted.sh --mend     copy the text of the files into the documents
 set -eu
@@ -64,7 +67,15 @@ mended() {
             inside=1
             continue
             ;;
-        '```'*) inside='' name='' ;;
+        '.\" examples/'*) name=${line#'.\" '} ;;
+        '.Bd -literal'*)
+            printf '%s\n' "$line"
+            [ "$name" ] || continue
+            quote "$name" | sed 's/\\/\\e/g'
+            inside=1
+            continue
+            ;;
+        '```'* | .Ed) inside='' name='' ;;
         *[!\ ]*) [ "$inside" ] || name='' ;;
         esac
         [ "$inside" ] || printf '%s\n' "$line"
@@ -72,7 +83,7 @@ mended() {
 }
 
 status=0
-for document in $(scripts/files.sh '*.md'); do
+for document in $(scripts/files.sh '*.md' wq.1); do
     mended "$document" >"$work/mended" || {
         status=1
         continue

@@ -64,7 +64,7 @@ typedef enum wq_sqlite_hold {
     WQ_SQLITE_HOLD_LEASE = 1,
 } wq_sqlite_hold;
 
-/* Zero means the default. */
+/* How a queue in a file is opened. Zero means the default. */
 typedef struct wq_sqlite_options {
     size_t         size;  /* sizeof(wq_sqlite_options) */
     const char    *queue; /* its name, 1 .. 255 bytes; NULL: "default" */
