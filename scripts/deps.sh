@@ -46,6 +46,7 @@ test   optional  mandoc              cmd mandoc
 test   optional  groff-base          cmd groff
 test   optional  zsh                 cmd zsh
 test   optional  fish                cmd fish
+test   optional  abigail-tools       cmd abidiff
 bench  optional  parallel            cmd parallel
 lint   optional  clang-format        cmd clang-format
 lint   optional  clang-tidy          cmd clang-tidy
