@@ -20,7 +20,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test test-qemu test-musl run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol cov lint format install deps clean help
+.PHONY: build dist dist-check amalgamation test test-qemu test-musl run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
@@ -112,6 +112,20 @@ lint: ## check layout, analyse C and scripts, run the house tests
 format: ## format all C files with clang-format
 	$(Q)scripts/deps.sh lint
 	$(Q)scripts/files.sh '*.[ch]' '*.cc' | xargs clang-format -i
+
+dist: ## make the tarballs of a release, reproducibly, in build/dist
+	$(Q)scripts/deps.sh dist
+	$(Q)scripts/dist.sh
+
+dist-check: dist ## build and test the tarball, without git
+	$(Q)scripts/deps.sh build test
+	$(Q)scripts/dist-check.sh
+
+amalgamation: ## write the library as two files, build/amalgamation/wq.[ch]
+	$(Q)scripts/deps.sh dist
+	$(Q)python3 -B scripts/amalgamate.py build/amalgamation
+	$(Q)rm -r build/amalgamation/wq
+	@echo "amalgamation: build/amalgamation/wq.c and wq.h"
 
 install: ## install to PREFIX (/usr/local) under DESTDIR
 	$(Q)scripts/deps.sh build

@@ -47,6 +47,11 @@ test   optional  groff-base          cmd groff
 test   optional  zsh                 cmd zsh
 test   optional  fish                cmd fish
 test   optional  abigail-tools       cmd abidiff
+test   optional  git                 cmd git
+test   optional  xz-utils            cmd xz
+dist   required  git                 cmd git
+dist   required  xz-utils            cmd xz
+dist   required  python3             cmd python3
 bench  optional  parallel            cmd parallel
 lint   optional  clang-format        cmd clang-format
 lint   optional  clang-tidy          cmd clang-tidy

@@ -35,7 +35,7 @@ time=$(git log -1 --format=%ct)
 pack() {
     tar --format=ustar --sort=name "--mtime=@$time" --owner=0 --group=0 \
         --numeric-owner --mode=u+rwX,go+rX,go-w -C "$work" -cf - "$1" |
-        xz -9 --threads=1 >"$work/$2"
+        xz "${XZ_LEVEL:--9}" --threads=1 >"$work/$2"
 }
 
 mv "$work/tree" "$work/wq-$version"
@@ -68,4 +68,5 @@ for recipe in "$work/wq-$version"/packaging/conan/*.in \
     render "$recipe" "$out/${name%.in}"
 done
 echo "dist: in $out:"
-(cd "$out" && ls -l ./*.tar.xz SHA256SUMS | awk '{ print "  " $9, $5, "bytes" }')
+(cd "$out" && wc -c wq-*.tar.xz | sed '/total$/d; s/$/ bytes/' |
+    awk '{ print "  " $2, $1, $3 }')
