@@ -62,8 +62,8 @@ render() {
 mkdir -p "$out"
 mv "$work"/*.tar.xz "$out"
 (cd "$out" && sha256sum "wq-$version.tar.xz" "$single.tar.xz" >SHA256SUMS)
-for recipe in "$work/wq-$version"/packaging/conan/*.in \
-    "$work/wq-$version"/packaging/vcpkg/*.in; do
+for recipe in "$work/wq-$version"/packaging/conan/* \
+    "$work/wq-$version"/packaging/vcpkg/*; do
     name=${recipe#"$work/wq-$version/packaging/"}
     render "$recipe" "$out/${name%.in}"
 done
