@@ -83,7 +83,7 @@ new_root() {
 }
 
 if [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then
-    quietly base base
+    base
     say "building wq $version in a clean $SUITE"
     quietly chroot new_root build
     cp -R "$work/source" "$work/build/build"
@@ -116,12 +116,13 @@ if [ $installed = yes ]; then
     cp "$out"/*.deb "$work/test/debs"
     cp -R "$work/source/wq-$version" "$work/test/source"
     # As a user has it: the command and the libraries alone, then the rest.
+    # shellcheck disable=SC2016 # for the inner shell
     quietly install enter "$work/test" sh -c '
         apt-get -y --no-install-recommends install /debs/wq_*.deb \
             /debs/libwq0.1_*.deb && wq --version &&
         apt-get -y --no-install-recommends install $(ls /debs/*.deb |
             grep -v dbgsym) gcc libc6-dev pkgconf'
-    for test in $(sed -n 's/^Tests: //p' debian/tests/control); do
+    for test in build sqlite command; do # of debian/tests/control
         quietly "test-$test" enter "$work/test" sh -ec "
             cd /source && mkdir -p /tmp/$test &&
             AUTOPKGTEST_TMP=/tmp/$test debian/tests/$test"
