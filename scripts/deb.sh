@@ -9,6 +9,7 @@
 #
 #   SUITE=bookworm    which Debian; default: this one
 #   MIRROR=URL        where from
+#   DEB_BUILD_OPTIONS=nocheck    without the tests of the build
 #
 # Chroots need root rights and mmdebstrap. Without them it builds here, installs
 # nothing, and says so; with CI=true that is an error.
@@ -71,6 +72,7 @@ enter() {
         root=$1; shift
         exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
             DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/tmp \
+            "DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS:-}" \
             "$@"' sh "$root" "$@"
 }
 
