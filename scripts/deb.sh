@@ -94,7 +94,7 @@ if [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then
         apt-get -y --no-install-recommends build-dep ."
     quietly build enter "$work/build" setpriv --reuid=nobody --clear-groups \
         sh -c "cd /build/wq-$version && HOME=/build dpkg-buildpackage -us -uc"
-    cp "$work/build/build"/wq_* "$work/build/build"/*.deb "$out"
+    cp "$work/build/build"/wq_*.* "$work/build/build"/libwq*.deb "$out"
     installed=yes
 else
     [ "${CI:-}" != true ] || {
@@ -104,7 +104,7 @@ else
     say "no root rights or no mmdebstrap: building outside of a chroot"
     (cd "$work/source/wq-$version" &&
         quietly build dpkg-buildpackage -us -uc)
-    cp "$work/source"/wq_* "$work/source"/*.deb "$out"
+    cp "$work/source"/wq_*.* "$work/source"/libwq*.deb "$out"
     installed=no
 fi
 
