@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Which targets are there? `make help` lists them. CMake (CMakePresets.json)
 # does the building, scripts/ the rest. On a fresh Debian every target first
-# installs what it needs.
+# installs what it needs, and says so; with DEPS=no it installs nothing.
 #
 #   V=1               show every command     JOBS=n          use n cores
+#   DEPS=no           install no packages
 #   FUZZ_SECONDS=60   per fuzz target        SOAK_SECONDS=60 for make soak
 #   PREFIX, DESTDIR   where make install installs
 
@@ -12,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 60
 V ?= 0
-export JOBS FUZZ_SECONDS V
+export JOBS FUZZ_SECONDS V DEPS
 
 Q := $(if $(filter-out 0,$(V)),,@)
 build := $(Q)scripts/build.sh
@@ -20,11 +21,13 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test test-qemu test-musl look-page picture-page run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
+.PHONY: build test-quick deb dist dist-check amalgamation test test-qemu test-musl look-page picture-page run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
 	$(build) release -DWQ_TESTS=OFF
+	@echo "built: the command build/release/tools/wq," \
+	    "the libraries build/release/libwq*.so and libwq*.a"
 
 test: ## build and run all tests, also against the installed library
 	$(Q)scripts/deps.sh build test
@@ -32,6 +35,14 @@ test: ## build and run all tests, also against the installed library
 	$(ctest) --preset release -L shipped
 	$(build) dev
 	$(ctest) --preset dev
+
+test-quick: ## run the tests that need only a compiler and cmocka
+	$(Q)scripts/deps.sh quick
+	$(build) quick
+	$(ctest) --preset quick
+	@echo "test-quick left out: the command (make test)," \
+	    "SQLite, metrics, races, system calls, installed programs," \
+	    "conformance of other backends, stress, house checks"
 
 test-qemu: ## run the tests for ARCHES (i386 aarch64 s390x armel) in qemu
 	$(Q)scripts/deps.sh build qemu
@@ -123,6 +134,24 @@ format: ## format all C files with clang-format
 	$(Q)scripts/deps.sh lint
 	$(Q)scripts/files.sh '*.[ch]' '*.cc' | xargs clang-format -i
 
+dist: ## make the tarballs of a release, reproducibly, in build/dist
+	$(Q)scripts/deps.sh dist
+	$(Q)scripts/dist.sh
+
+dist-check: dist ## build and test the tarball, without git
+	$(Q)scripts/deps.sh build test
+	$(Q)scripts/dist-check.sh
+
+deb: ## build Debian packages in a clean chroot, install and test them
+	$(Q)scripts/deps.sh dist deb
+	$(Q)scripts/deb.sh
+
+amalgamation: ## write the library as two files, build/amalgamation/wq.[ch]
+	$(Q)scripts/deps.sh dist
+	$(Q)python3 -B scripts/amalgamate.py build/amalgamation
+	$(Q)rm -r build/amalgamation/wq
+	@echo "amalgamation: build/amalgamation/wq.c and wq.h"
+
 install: ## install to PREFIX (/usr/local) under DESTDIR
 	$(Q)scripts/deps.sh build
 	$(build) release -DWQ_TESTS=OFF "-DCMAKE_INSTALL_PREFIX=$(PREFIX)"
@@ -135,6 +164,6 @@ clean: ## remove build/
 	$(Q)rm -rf build
 
 help: ## list the targets
-	@sed -n '6,8s/^# *//p' Makefile
+	@sed -n '6,9s/^# *//p' Makefile
 	@awk -F ':.*## ' '/^[a-z0-9%-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' \
 	    Makefile

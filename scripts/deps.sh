@@ -4,10 +4,13 @@
 # apt-get.
 #
 #     deps.sh [GROUP...]    groups of the table below; none: all but
-#                          qemu, musl and e2e, which are large
+#                          qemu, musl, e2e and deb, which are large
+#
+#   DEPS=no    install nothing; report what is missing
 #
 # If nothing is missing it prints nothing, changes nothing and needs no root
-# rights. A required package that cannot be installed is an error; an optional
+# rights. Otherwise it first prints what it is about to install, and what for. A
+# required package that cannot be installed is an error; an optional
 # one is reported and left out, but with CI=true it is an error, too.
 set -eu
 
@@ -51,6 +54,20 @@ docs   required  python3             cmd python3
 docs   required  cmark-gfm           cmd cmark-gfm
 docs   required  mandoc              cmd mandoc
 test   optional  cmark-gfm           cmd cmark-gfm
+test   optional  abigail-tools       cmd abidiff
+test   optional  git                 cmd git
+test   optional  xz-utils            cmd xz
+dist   required  git                 cmd git
+dist   required  xz-utils            cmd xz
+dist   required  python3             cmd python3
+deb    required  dpkg-dev            cmd dpkg-source
+deb    required  lintian             cmd lintian
+deb    optional  mmdebstrap          cmd mmdebstrap
+deb    optional  debhelper           cmd dh
+quick  required  gcc                 cmd cc
+quick  required  libc6-dev           header stdio.h
+quick  required  cmake               cmd cmake
+quick  required  libcmocka-dev       header cmocka.h
 bench  optional  parallel            cmd parallel
 lint   optional  clang-format        cmd clang-format
 lint   optional  clang-tidy          cmd clang-tidy
@@ -104,27 +121,49 @@ clang_lib() {
     [ -e "$(clang -print-file-name="libclang_rt.$1-$(uname -m).a" 2>&1)" ]
 }
 
-# missing GROUP...: prints the packages that are missing, as "required NAME".
+# missing GROUP...: prints the packages that are missing, as "required NAME
+# GROUP".
 missing() {
     echo "$table" | while read -r group need package probe what; do
         case " $* " in *" $group "*) ;; *) continue ;; esac
-        "$probe" "$what" || echo "$need $package"
+        "$probe" "$what" || echo "$need $package $group"
     done | sort -u
 }
 
 # names NEED: prints the names among $lacking whose need matches.
 names() {
     echo "$lacking" | awk -v need="$1" \
-        '$1 ~ need { printf "%s%s", sep, $2; sep = " " }'
+        '$1 ~ need && !seen[$2]++ { printf "%s%s", sep, $2; sep = " " }'
+}
+
+# reasons: prints each missing package, and what it is for.
+reasons() {
+    echo "$lacking" | awk '
+        !($2 in groups) { order[++n] = $2 }
+        { groups[$2] = groups[$2] " " ($3 == "build" ? "make" : "make " $3) ","
+          if ($1 == "required") required[$2] = " (required)" }
+        END {
+            for (i = 1; i <= n; i++) {
+                sub(/,$/, "", groups[order[i]])
+                printf "  %-22s for%s%s\n", order[i], groups[order[i]],
+                    required[order[i]]
+            }
+        }'
 }
 
 install() {
+    if [ "${DEPS:-yes}" = no ]; then
+        echo "deps: missing, and not installed because of DEPS=no:"
+        reasons
+        return 1
+    fi
     as_root=
     [ "$(id -u)" -eq 0 ] || as_root=sudo
     if ! cmd apt-get || { [ "$as_root" ] && ! cmd sudo; }; then
         return 1
     fi
-    echo "deps: installing $* with apt-get"
+    echo "deps: about to install with apt-get (DEPS=no: install nothing):"
+    reasons
     {
         $as_root apt-get update &&
             $as_root env DEBIAN_FRONTEND=noninteractive \
@@ -135,6 +174,13 @@ install() {
     }
 }
 
+case ${DEPS:-yes} in
+yes | no) ;;
+*)
+    echo "deps: DEPS is '$DEPS'; use yes or no" >&2
+    exit 2
+    ;;
+esac
 [ $# -gt 0 ] || set -- build test lint clang fuzz protocol bench
 lacking=$(missing "$@")
 [ "$lacking" ] || exit 0
@@ -156,5 +202,5 @@ if [ "$optional" ]; then
         echo "deps: missing, which is an error with CI=true: $optional" >&2
         exit 1
     fi
-    echo "deps: cannot install $optional; continuing without"
+    echo "deps: continuing without $optional"
 fi

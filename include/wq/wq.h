@@ -522,7 +522,7 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
  * scheme begins with a lower case letter and has lower case letters, digits,
  * '+', '-' and '.'; the part before the first '+', of at most 31 bytes,
  * decides. It is known if the program registered it (wq_register_scheme());
- * otherwise the library loads libwq-SCHEME.so.0 by that name, from the
+ * otherwise the library loads libwq-SCHEME.so.0.1 by that name, from the
  * directories of the dynamic loader: never from a directory that the URL names.
  * A program that is linked statically must register its schemes: in it, a
  * library that is loaded does not work.

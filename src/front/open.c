@@ -116,15 +116,15 @@ open_memory(const char *url, const wq_config *config, wq_queue **out)
     return wq_create(config, out);
 }
 
-/* Load libwq-SCHEME.so.0. Programs may be linked without a loader, so a library
+/* Load libwq-SCHEME.so.0.1. Programs may be linked without a loader, so a library
  * that cannot be loaded is an answer, not a defect. */
 static wq_opener
 load(const char *name)
 {
-    char        file[SCHEME_MAX + 16], symbol[SCHEME_MAX + 16];
+    char        file[SCHEME_MAX + 24], symbol[SCHEME_MAX + 16];
     const char *why = "";
 
-    (void)snprintf(file, sizeof file, "libwq-%s.so.0", name);
+    (void)snprintf(file, sizeof file, "libwq-%s.so." WQ_SOVERSION, name);
     (void)snprintf(symbol, sizeof symbol, "wq_open_%s", name);
     for (char *c = symbol; *c; c++)
         if (*c == '-' || *c == '.')

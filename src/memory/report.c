@@ -35,7 +35,7 @@ report_changes(struct wq__memory *m)
 wq_err
 wq__report_open(struct wq__memory *m, const wq_metrics *metrics)
 {
-    size_t       n;
+    size_t       n = 0;
     const wq_err err = wq__sinks_open(&m->shared_mem, metrics, &m->base,
                                       m->name, "wq_create", &m->sinks, &n);
 

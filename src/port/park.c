@@ -115,6 +115,50 @@ wq__parker_is_woken(struct wq__parker *p)
 #include "port/cancel.h"
 #include "port/time.h"
 
+/* Condition variables of macOS sleep by the wall clock alone. There a sleep has
+ * slices, and the monotonic clock decides after each whether it is over: a wall
+ * clock that is set back prolongs it by one slice at most. */
+#if defined(__APPLE__) || defined(WQ_PORT_NO_COND_CLOCK)
+
+enum { SLICE_NS = 100000000 }; /* ten looks at the clock a second */
+
+static void
+choose_clock(pthread_condattr_t *attr)
+{
+    (void)attr;
+}
+
+static int
+wait_until(struct wq__parker *p, int64_t deadline_ns)
+{
+    const int64_t left_ns = deadline_ns - wq__time_now();
+
+    if (left_ns <= 0)
+        return ETIMEDOUT;
+    const struct timespec until = wq__time_spec(
+        wq__time_wall() + (left_ns < SLICE_NS ? left_ns : SLICE_NS));
+    const int rc = pthread_cond_timedwait(&p->cond, &p->mutex, &until);
+    return rc == ETIMEDOUT ? 0 : rc;
+}
+
+#else
+
+static void
+choose_clock(pthread_condattr_t *attr)
+{
+    (void)pthread_condattr_setclock(attr, CLOCK_MONOTONIC);
+}
+
+static int
+wait_until(struct wq__parker *p, int64_t deadline_ns)
+{
+    const struct timespec until = wq__time_spec(deadline_ns);
+
+    return pthread_cond_timedwait(&p->cond, &p->mutex, &until);
+}
+
+#endif
+
 void
 wq__parker_init(struct wq__parker *p)
 {
@@ -122,7 +166,7 @@ wq__parker_init(struct wq__parker *p)
     pthread_mutexattr_t inherits; /* for real-time queues */
 
     (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    choose_clock(&attr);
     (void)pthread_mutexattr_init(&inherits);
     (void)pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
     (void)pthread_mutex_init(&p->mutex, &inherits);
@@ -142,15 +186,13 @@ wq__parker_fini(struct wq__parker *p)
 bool
 wq__park(struct wq__parker *p, int64_t deadline_ns)
 {
-    const struct timespec until = wq__time_spec(deadline_ns);
-    const int             state = wq__cancel_off();
-    int                   rc = 0;
+    const int state = wq__cancel_off();
+    int       rc = 0;
 
     (void)pthread_mutex_lock(&p->mutex);
     while (!p->woken && !p->alarm && rc != ETIMEDOUT)
-        rc = deadline_ns == WQ_FOREVER
-                 ? pthread_cond_wait(&p->cond, &p->mutex)
-                 : pthread_cond_timedwait(&p->cond, &p->mutex, &until);
+        rc = deadline_ns == WQ_FOREVER ? pthread_cond_wait(&p->cond, &p->mutex)
+                                       : wait_until(p, deadline_ns);
     const bool woken = p->woken;
     p->alarm = false;
     (void)pthread_mutex_unlock(&p->mutex);

@@ -3,7 +3,7 @@
 #include "port/random.h"
 
 #include <unistd.h>
-#ifdef __linux__
+#if defined(__linux__) || defined(__APPLE__)
 #include <sys/random.h>
 #endif
 

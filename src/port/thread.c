@@ -39,12 +39,14 @@ void
 wq__thread_name(char out[WQ__THREAD_NAME_MAX], const char *name,
                 const char *suffix)
 {
-    const size_t most = WQ__THREAD_NAME_MAX - 1 - strlen(suffix);
+    const size_t tail = strlen(suffix);
+    const size_t head = strnlen(name, WQ__THREAD_NAME_MAX - 1 - tail);
 
     out[0] = '\0';
-    if (name[0])
-        (void)snprintf(out, WQ__THREAD_NAME_MAX, "%.*s%s", (int)most, name,
-                       suffix);
+    if (head) {
+        memcpy(out, name, head);
+        memcpy(out + head, suffix, tail + 1);
+    }
 }
 
 /* Names are for people only: it is no error if the system has none. */

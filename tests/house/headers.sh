@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Does each public header compile alone, in C11 and in C++17, and fit into 80
-# columns?
+# Does each public header compile alone, in C11, C++11 and C++17, and fit into 80
+# columns? Do all of them compile together, in C and C++ from then until now?
 set -eu
 # shellcheck source=tests/support/script.sh
 . "$(dirname "$0")/../support/script.sh"
@@ -39,12 +39,29 @@ too_wide() {
     done
 }
 
+# together COMPILER LANGUAGE STANDARD...: all headers in one file.
+together() {
+    compiler=$1 language=$2
+    shift 2
+    for standard; do
+        for header in include/wq/*.h; do
+            echo "#include <wq/${header##*/}>"
+        done | "$compiler" -x "$language" "-std=$standard" -Wall -Wextra \
+            -Wpedantic -Werror -Iinclude -c -o /dev/null - || {
+            echo "the headers do not compile together as $standard"
+            status=1
+        }
+    done
+}
+
 status=0
 too_wide
 alone "$CC" c c11
+together "$CC" c c17 c2x
 if command -v "$CXX" >/dev/null; then
     alone "$CXX" c++ c++11 -Wold-style-cast
     alone "$CXX" c++ c++17 -Wold-style-cast
+    together "$CXX" c++ c++14 c++20 c++2b
 elif [ $status -eq 0 ]; then
     skip "$CXX is not installed: C++ was not checked"
 fi

@@ -4,7 +4,7 @@
  *
  *     LD_LIBRARY_PATH=DIR load DIR
  *
- * DIR has libwq-testscheme.so.0 and libwq-nosymbol.so.0.
+ * DIR has libwq-testscheme.so.0.1 and libwq-nosymbol.so.0.1.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "support/probe.h"
 
-#define LIBRARY "libwq-testscheme.so.0"
+#define LIBRARY "libwq-testscheme.so." WQ_SOVERSION
 
 static int opened_here; /* calls of open_here() */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* testscheme.c: a library that wq_open() finds by its name,
- * libwq-testscheme.so.0. Its queues are queues in memory. */
+ * libwq-testscheme.so.0.1. Its queues are queues in memory. */
 #include <stdio.h>
 
 #include <wq/wq.h>

@@ -1,0 +1,141 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Do the Debian packages build, install and work? Builds them from the tarball of
+# scripts/dist.sh and the debian/ of HEAD in a chroot that has only what
+# debian/control asks for, checks them with lintian, installs them in another one,
+# and runs debian/tests there. Prints their sizes.
+#
+#     deb.sh [DIR]    packages and logs go to DIR, default build/deb
+#
+#   SUITE=bookworm    which Debian; default: this one
+#   MIRROR=URL        where from
+#   DEB_BUILD_OPTIONS=nocheck    without the tests of the build
+#
+# Chroots need root rights and mmdebstrap. Without them it builds here, installs
+# nothing, and says so; with CI=true that is an error.
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:-build/deb}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+# shellcheck source=/dev/null
+: "${SUITE:=$(. /etc/os-release && echo "$VERSION_CODENAME")}"
+: "${MIRROR:=http://deb.debian.org/debian}"
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+
+say() {
+    echo "deb: $*"
+}
+
+# quietly LOG COMMAND...: prints the end of the log if the command fails.
+quietly() {
+    log=$out/$1.log
+    shift
+    "$@" >"$log" 2>&1 || {
+        tail -n 60 "$log"
+        say "failed; the whole log is $log"
+        exit 1
+    }
+}
+
+# The source package.
+scripts/dist.sh "$work/dist" >/dev/null
+tarball=$(ls "$work"/dist/wq-*[0-9].tar.xz)
+version=${tarball##*/wq-}
+version=${version%.tar.xz}
+mkdir "$work/source"
+cp "$tarball" "$work/source/wq_$version.orig.tar.xz"
+tar -xf "$tarball" -C "$work/source"
+mkdir "$work/source/wq-$version/debian"
+git archive HEAD:debian | tar -x -C "$work/source/wq-$version/debian"
+rm -f "$out"/*.deb "$out"/*.changes
+(cd "$work/source" && quietly source dpkg-source -b "wq-$version")
+
+# base: makes the tarball of a minimal Debian, once.
+base() {
+    [ -s "$out/base-$SUITE.tar" ] || {
+        say "making a minimal $SUITE with mmdebstrap"
+        quietly base mmdebstrap --variant=apt "$SUITE" "$out/base.part" "$MIRROR"
+        mv "$out/base.part" "$out/base-$SUITE.tar"
+    }
+}
+
+# enter ROOT COMMAND...: runs a command in a chroot, with /proc, in name spaces
+# that end with it.
+enter() {
+    root=$1
+    shift
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare --mount --pid --fork sh -c '
+        mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" || exit 1
+        root=$1; shift
+        exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+            DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/tmp \
+            "DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS:-}" \
+            "$@"' sh "$root" "$@"
+}
+
+# new_root NAME: unpacks the minimal Debian to $work/NAME.
+new_root() {
+    mkdir "$work/$1"
+    tar -xf "$out/base-$SUITE.tar" -C "$work/$1"
+    cp /etc/resolv.conf "$work/$1/etc/resolv.conf"
+    enter "$work/$1" apt-get -qq update
+}
+
+if [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then
+    base
+    say "building wq $version in a clean $SUITE"
+    quietly chroot new_root build
+    cp -R "$work/source" "$work/build/build"
+    enter "$work/build" chown -R nobody /build
+    quietly build-deps enter "$work/build" sh -c "cd /build/wq-$version &&
+        apt-get -y --no-install-recommends build-dep ."
+    quietly build enter "$work/build" setpriv --reuid=nobody --clear-groups \
+        sh -c "cd /build/wq-$version && HOME=/build dpkg-buildpackage -us -uc"
+    cp "$work/build/build"/wq_*.* "$work/build/build"/libwq*.deb "$out"
+    installed=yes
+else
+    [ "${CI:-}" != true ] || {
+        say "no root rights or no mmdebstrap, an error with CI=true" >&2
+        exit 1
+    }
+    say "no root rights or no mmdebstrap: building outside of a chroot"
+    (cd "$work/source/wq-$version" &&
+        quietly build dpkg-buildpackage -us -uc)
+    cp "$work/source"/wq_*.* "$work/source"/libwq*.deb "$out"
+    installed=no
+fi
+
+say "lintian"
+lintian --fail-on error,warning --allow-root "$out"/wq_*.changes
+
+if [ $installed = yes ]; then
+    say "installing in another clean $SUITE, and running debian/tests"
+    quietly chroot new_root test
+    mkdir "$work/test/debs"
+    cp "$out"/*.deb "$work/test/debs"
+    cp -R "$work/source/wq-$version" "$work/test/source"
+    # As a user has it: the command and the libraries alone, then the rest.
+    # shellcheck disable=SC2016 # for the inner shell
+    quietly install enter "$work/test" sh -c '
+        apt-get -y --no-install-recommends install /debs/wq_*.deb \
+            /debs/libwq0.1_*.deb && wq --version &&
+        apt-get -y --no-install-recommends install $(ls /debs/*.deb |
+            grep -v dbgsym) gcc libc6-dev pkgconf'
+    for test in build sqlite command; do # of debian/tests/control
+        quietly "test-$test" enter "$work/test" sh -ec "
+            cd /source && mkdir -p /tmp/$test &&
+            AUTOPKGTEST_TMP=/tmp/$test debian/tests/$test"
+        say "debian/tests/$test passed"
+    done
+    quietly remove enter "$work/test" apt-get -y purge 'libwq*' wq
+fi
+
+say "packages in $out:"
+for package in "$out"/*.deb; do
+    case $package in *dbgsym*) continue ;; esac
+    echo "  $(dpkg-deb -f "$package" Package): $(wc -c <"$package") bytes," \
+        "$(dpkg-deb -f "$package" Installed-Size) KiB installed"
+done

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+/* inotify.h: stands in for a header that only Linux has; the build with WQ_PLAIN finds
+ * it first. */
+#error "<sys/inotify.h> is only on Linux; src/port must do without it"
