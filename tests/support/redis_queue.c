@@ -40,3 +40,11 @@ redis_queue_open_again(const wq_config *config, wq_queue **out)
 {
     return open_number(atomic_load(&queues), config, out);
 }
+
+/* It reads all that has come before it answers any of it. */
+void
+redis_queue_settle(void)
+{
+    for (int i = 0; i < 2; i++)
+        (void)redis_server_say(redis_server_of_process(), "PING");
+}
