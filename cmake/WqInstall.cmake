@@ -24,6 +24,15 @@ if(TARGET wq_sqlite)
   install(EXPORT wqSqliteTargets NAMESPACE wq:: DESTINATION "${package_dir}")
 endif()
 
+if(TARGET wq_redis)
+  list(APPEND WQ_COMPONENTS redis)
+  install(DIRECTORY backends/redis/include/wq TYPE INCLUDE
+          FILES_MATCHING PATTERN "*.h")
+  install(TARGETS wq_redis wq_redis_static EXPORT wqRedisTargets
+          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT wqRedisTargets NAMESPACE wq:: DESTINATION "${package_dir}")
+endif()
+
 # find_package(wq)
 install(EXPORT wqTargets NAMESPACE wq:: DESTINATION "${package_dir}")
 configure_package_config_file(packaging/wqConfig.cmake.in wqConfig.cmake

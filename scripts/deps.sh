@@ -25,6 +25,8 @@ build  optional  ninja-build         cmd ninja
 build  optional  pkgconf             cmd pkg-config
 build  optional  libmicrohttpd-dev   module libmicrohttpd
 build  optional  libsqlite3-dev      module sqlite3
+build  optional  libhiredis-dev      module hiredis
+build  optional  libssl-dev          module openssl
 build  optional  valgrind            header valgrind/drd.h
 test   required  libcmocka-dev       header cmocka.h
 test   required  pkgconf             cmd pkg-config
@@ -41,6 +43,7 @@ test   optional  libjansson-dev      module jansson
 test   optional  openssl             cmd openssl
 test   optional  python3             cmd python3
 test   optional  sqlite3             cmd sqlite3
+test   optional  redis-server        cmd redis-server
 test   optional  parallel            cmd parallel
 test   optional  chromium            cmd chromium
 test   optional  chromium-driver     cmd chromedriver

@@ -241,6 +241,8 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
         if (!lost) {
             atomic_store(&e->unreported, false);
             atomic_store(&e->next_ns, out.next_ns);
+            atomic_store(&e->ready, out.ready);
+            atomic_store(&e->held, out.held);
             *pulse = out;
             return WQ_OK;
         }

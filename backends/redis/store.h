@@ -189,12 +189,13 @@ struct wq__redis {
     int64_t           look_ns;  /* look at the store after this time */
     char              bed[360]; /* the list on which the session sleeps */
     int64_t           bed_of;   /* the session that is meant */
-    /* The next four are read by run() without the lock, to find that it has
+    /* The next are read by run() without the lock, to find that it has
      * nothing to do; if they change meanwhile, the next run() does it. */
-    atomic_bool     listed;  /* the server counts the session as asleep */
-    atomic_bool     waiting; /* a thread is in wait() */
-    atomic_bool     watched; /* fd() was called */
-    _Atomic int64_t next_ns; /* when there is something to do, says run() */
+    atomic_bool     listed;      /* the server counts the session as asleep */
+    atomic_bool     waiting;     /* a thread is in wait() */
+    atomic_bool     watched;     /* fd() was called */
+    _Atomic int64_t next_ns;     /* when there is something to do, says run() */
+    _Atomic size_t  ready, held; /* how many keys, says run() */
     bool awake; /* of run(): it says that the session is not asleep */
 };
 

@@ -3,91 +3,14 @@
  *
  * A URL may contain a password: no message quotes the part before '@'.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error/error.h"
+#include "shared/url.h"
 #include "store.h"
-
-/* ---- pieces --------------------------------------------------------------- */
-
-static int
-hex(char c)
-{
-    static const char digits[] = "0123456789abcdefABCDEF";
-    const char       *at = c ? strchr(digits, c) : NULL;
-    const int         n = at ? (int)(at - digits) : -1;
-
-    return n < 16 ? n : n - 6;
-}
-
-/* Replace %XX by the bytes, in place. False: not two digits, or a NUL. */
-static bool
-decode(char *text)
-{
-    char *to = text;
-
-    for (; *text; text++) {
-        if (*text != '%') {
-            *to++ = *text;
-            continue;
-        }
-        const int high = hex(text[1]), low = high < 0 ? -1 : hex(text[2]);
-        if (low < 0 || high + low == 0)
-            return false;
-        *to++ = (char)(high << 4 | low);
-        text += 2;
-    }
-    *to = '\0';
-    return true;
-}
-
-/* "30s", "500ms", "2m". */
-static bool
-read_duration(const char *text, int64_t *out)
-{
-    static const struct {
-        const char *unit;
-        int64_t     ns;
-    } units[] = {{"us", 1000},
-                 {"ms", 1000000},
-                 {"s", 1000000000},
-                 {"m", INT64_C(60000000000)},
-                 {"h", INT64_C(3600000000000)}};
-    char *end;
-
-    errno = 0;
-    const long long n = strtoll(text, &end, 10);
-    if (errno || end == text || n <= 0)
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(end, units[i].unit) == 0 && n <= INT64_MAX / units[i].ns) {
-            *out = n * units[i].ns;
-            return true;
-        }
-    return false;
-}
-
-static bool
-read_count(const char *text, unsigned long most, unsigned long *out)
-{
-    char *end;
-
-    errno = 0;
-    *out = strtoul(text, &end, 10);
-    return !errno && end != text && !*end && *text >= '0' && *text <= '9' &&
-           *out <= most;
-}
-
-static wq_err
-refuse_value(const char *name, const char *value, const char *allowed)
-{
-    return wq_fail(WQ_EINVAL, "redis: %s=%s in the URL: use %s", name, value,
-                   allowed);
-}
 
 /* ---- options -------------------------------------------------------------- */
 
@@ -111,13 +34,26 @@ duration_option(const char *name, wq_redis_options *o)
                                           : NULL;
 }
 
+/* What a URL is read into. */
+struct reading {
+    struct wq__target *target;
+    wq_redis_options  *options;
+};
+
 static wq_err
-read_option(const char *name, const char *value, struct wq__target *t,
-            wq_redis_options *o)
+refuse_value(const char *name, const char *value, const char *allowed)
 {
-    const char  **word = word_option(name, o);
-    int64_t      *duration = duration_option(name, o);
-    unsigned long n;
+    return wq__url_refuse("redis", name, value, allowed);
+}
+
+static wq_err
+read_option(void *ctx, const char *name, const char *value)
+{
+    const struct reading *r = ctx;
+    wq_redis_options     *o = r->options;
+    const char          **word = word_option(name, o);
+    int64_t              *duration = duration_option(name, o);
+    unsigned long         n;
 
     if (word || duration) {
         if (word ? *word != NULL : *duration != 0)
@@ -127,16 +63,16 @@ read_option(const char *name, const char *value, struct wq__target *t,
                            name);
         if (word)
             *word = value;
-        else if (!read_duration(value, duration))
+        else if (!wq__url_duration(value, duration))
             return refuse_value(name, value, "a duration such as 30s");
     } else if (strcmp(name, "max_expiries") == 0) {
-        if (!read_count(value, UINT_MAX, &n))
+        if (!wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
         o->max_expiries = (unsigned)n;
     } else if (strcmp(name, "db") == 0) {
-        if (!read_count(value, INT_MAX, &n))
+        if (!wq__url_count(value, INT_MAX, &n))
             return refuse_value(name, value, "a number");
-        t->db = (int)n;
+        r->target->db = (int)n;
     } else {
         return wq_fail(WQ_EINVAL,
                        "redis: there is no option '%s' in a URL; options: "
@@ -145,28 +81,6 @@ read_option(const char *name, const char *value, struct wq__target *t,
                        name);
     }
     return WQ_OK;
-}
-
-static wq_err
-read_options(char *options, struct wq__target *t, wq_redis_options *o)
-{
-    wq_err err = WQ_OK;
-
-    while (!err && options && *options) {
-        char *next = strchr(options, '&');
-        if (next)
-            *next++ = '\0';
-        char *value = strchr(options, '=');
-        if (!value)
-            return wq_fail(WQ_EINVAL,
-                           "redis: option '%s' of the URL has no value",
-                           options);
-        *value++ = '\0';
-        err = decode(value) ? read_option(options, value, t, o)
-                            : refuse_value(options, value, "%XX for a byte");
-        options = next;
-    }
-    return err;
 }
 
 /* ---- the server ----------------------------------------------------------- */
@@ -187,7 +101,7 @@ read_login(char *login, struct wq__target *t)
 
     if (password)
         *password++ = '\0';
-    if (!decode(login) || (password && !decode(password)))
+    if (!wq__url_decode(login) || (password && !wq__url_decode(password)))
         return wq_fail(WQ_EINVAL,
                        "redis: '%%' in the user or the password of the URL "
                        "must be followed by two hexadecimal digits, not 00");
@@ -200,7 +114,7 @@ read_port(const char *port, struct wq__target *t)
 {
     unsigned long n = 6379;
 
-    if (port && (!read_count(port, 65535, &n) || n == 0))
+    if (port && (!wq__url_count(port, 65535, &n) || n == 0))
         return wq_fail(WQ_EINVAL,
                        "redis: the port in the URL is '%s'; use 1 to 65535",
                        port);
@@ -227,7 +141,7 @@ read_host(char *host, struct wq__target *t)
     }
     if (port)
         *port++ = '\0';
-    if (!decode(host) || !*host)
+    if (!wq__url_decode(host) || !*host)
         return wq_fail(WQ_EINVAL, "redis: the URL has no host: use "
                                   "redis://HOST[:PORT][/DB]?queue=NAME");
     const wq_err err = copy_to(&t->host, host);
@@ -242,7 +156,7 @@ read_server(char *rest, struct wq__target *t)
 
     if (db)
         *db++ = '\0';
-    if (db && *db && !read_count(db, INT_MAX, &n))
+    if (db && *db && !wq__url_count(db, INT_MAX, &n))
         return wq_fail(
             WQ_EINVAL,
             "redis: the path in the URL is '%s'; it is the number of "
@@ -273,7 +187,7 @@ read_socket(char *rest, struct wq__target *t)
         return wq_fail(WQ_EINVAL, "redis: the URL of a socket is "
                                   "redis+unix:///PATH?queue=NAME");
     wq_err err = copy_to(&t->path, path);
-    if (!err && !decode(t->path))
+    if (!err && !wq__url_decode(t->path))
         err =
             wq_fail(WQ_EINVAL, "redis: '%%' in the URL must be followed by two "
                                "hexadecimal digits, not 00");
@@ -313,7 +227,8 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
     wq_err err =
         kinds[kind].path ? read_socket(*copy, t) : read_server(*copy, t);
     if (!err)
-        err = read_options(options, t, o);
+        err = wq__url_options("redis", options, read_option,
+                              &(struct reading){t, o});
     if (t->path)
         (void)snprintf(t->name, sizeof t->name, "'%s'", t->path);
     else

@@ -147,10 +147,9 @@ enlist(struct wq__redis *e, const char *how)
     wq__redis_put_session(&e->side_args, e->bed_of);
     wq__redis_put_time(e, &e->side_args);
     wq__args_bytes(&e->side_args, how, 5);
-    if (next_ns == WQ_FOREVER)
-        wq__args_bytes(&e->side_args, "", 0);
-    else
-        wq__args_int(&e->side_args, next_ns / 1000);
+    wq__args_int(&e->side_args, next_ns / 1000);
+    wq__args_int(&e->side_args, (int64_t)atomic_load(&e->ready));
+    wq__args_int(&e->side_args, (int64_t)atomic_load(&e->held));
     const wq_err err = wq__script_run(
         &e->side_wire, &e->names, WQ__SCRIPT_SESSION, &e->side_args, &reply);
     wq__lock_release(&e->side_lock);

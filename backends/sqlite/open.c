@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* open.c: which queue does the user mean, and can it be opened? */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "port/random.h"
 #include "shared/gets.h"
 #include "shared/shared.h"
+#include "shared/url.h"
 #include "store.h"
 
 #define DEFAULT_LEASE_NS WQ_SECONDS(30)
@@ -245,35 +245,7 @@ wq_sqlite_resume(wq_queue *q, wq_key key, wq_item **out)
 static wq_err
 refuse_value(const char *name, const char *value, const char *allowed)
 {
-    return wq_fail(WQ_EINVAL, "sqlite: %s=%s in the URL: use %s", name, value,
-                   allowed);
-}
-
-/* "30s", "500ms", "2m". */
-static bool
-read_duration(const char *text, int64_t *out)
-{
-    static const struct {
-        const char *unit;
-        int64_t     ns;
-    } units[] = {{"ns", 1},
-                 {"us", 1000},
-                 {"ms", 1000000},
-                 {"s", 1000000000},
-                 {"m", INT64_C(60000000000)},
-                 {"h", INT64_C(3600000000000)}};
-    char *end;
-
-    errno = 0;
-    const long long n = strtoll(text, &end, 10);
-    if (errno || end == text || n <= 0)
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(end, units[i].unit) == 0 && n <= INT64_MAX / units[i].ns) {
-            *out = n * units[i].ns;
-            return true;
-        }
-    return false;
+    return wq__url_refuse("sqlite", name, value, allowed);
 }
 
 /* One of the words, by its number. */
@@ -288,24 +260,15 @@ read_word(const char *text, const char *const *words, size_t n, int *out)
     return false;
 }
 
-static bool
-read_count(const char *text, unsigned *out)
-{
-    char *end;
-
-    errno = 0;
-    const unsigned long n = strtoul(text, &end, 10);
-    *out = (unsigned)n;
-    return !errno && end != text && !*end && *text != '-' && n <= UINT_MAX;
-}
-
 static wq_err
-read_option(const char *name, const char *value, wq_sqlite_options *o)
+read_option(void *ctx, const char *name, const char *value)
 {
+    wq_sqlite_options       *o = ctx;
     static const char *const syncs[] = {"adds", "all", "lazy"};
     static const char *const holds[] = {"process", "lease"};
     static const char *const yes_no[] = {"yes", "no"};
     int                      word = 0;
+    unsigned long            n = 0;
 
     if (strcmp(name, "queue") == 0) {
         o->queue = value;
@@ -318,19 +281,19 @@ read_option(const char *name, const char *value, wq_sqlite_options *o)
             return refuse_value(name, value, "process or lease");
         o->hold = (wq_sqlite_hold)word;
     } else if (strcmp(name, "lease") == 0) {
-        if (!read_duration(value, &o->lease_ns))
+        if (!wq__url_duration(value, &o->lease_ns))
             return refuse_value(name, value, "a duration such as 30s");
     } else if (strcmp(name, "busy") == 0) {
-        if (!read_duration(value, &o->busy_ns))
+        if (!wq__url_duration(value, &o->busy_ns))
             return refuse_value(name, value, "a duration such as 5s");
     } else if (strcmp(name, "max_expiries") == 0) {
-        if (!read_count(value, &o->max_expiries))
+        if (!wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
+        o->max_expiries = (unsigned)n;
     } else if (strcmp(name, "holder") == 0) {
-        unsigned pid;
-        if (!read_count(value, &pid) || pid == 0 || pid > INT_MAX)
+        if (!wq__url_count(value, INT_MAX, &n) || n == 0)
             return refuse_value(name, value, "the id of a process");
-        o->holder_pid = (int)pid;
+        o->holder_pid = (int)n;
     } else if (strcmp(name, "create") == 0) {
         if (!read_word(value, yes_no, 2, &word))
             return refuse_value(name, value, "yes or no");
@@ -345,66 +308,20 @@ read_option(const char *name, const char *value, wq_sqlite_options *o)
     return WQ_OK;
 }
 
-static int
-hex(char c)
-{
-    static const char digits[] = "0123456789abcdefABCDEF";
-    const char       *at = c ? strchr(digits, c) : NULL;
-    const int         n = at ? (int)(at - digits) : -1;
-
-    return n < 16 ? n : n - 6;
-}
-
-/* Replace %XX by the bytes, in place. False: not two digits, or a NUL. */
-static bool
-decode(char *text)
-{
-    char *to = text;
-
-    for (; *text; text++) {
-        if (*text != '%') {
-            *to++ = *text;
-            continue;
-        }
-        const int high = hex(text[1]), low = high < 0 ? -1 : hex(text[2]);
-        if (low < 0 || high + low == 0)
-            return false;
-        *to++ = (char)(high << 4 | low);
-        text += 2;
-    }
-    *to = '\0';
-    return true;
-}
-
 /* `url` without its scheme: cut it into pieces, in place. */
 static wq_err
 read_url(char *url, char **path, wq_sqlite_options *o)
 {
-    char  *options = strchr(url, '?');
-    wq_err err = WQ_OK;
+    char *options = strchr(url, '?');
 
     if (options)
         *options++ = '\0';
     *path = strncmp(url, "///", 3) == 0 ? url + 2 : url;
-    if (!decode(*path))
+    if (!wq__url_decode(*path))
         return wq_fail(WQ_EINVAL,
                        "sqlite: '%%' in the URL must be followed by two "
                        "hexadecimal digits, not 00");
-    while (!err && options && *options) {
-        char *next = strchr(options, '&');
-        if (next)
-            *next++ = '\0';
-        char *value = strchr(options, '=');
-        if (!value)
-            return wq_fail(WQ_EINVAL,
-                           "sqlite: option '%s' of the URL has no value",
-                           options);
-        *value++ = '\0';
-        err = decode(value) ? read_option(options, value, o)
-                            : refuse_value(options, value, "%XX for a byte");
-        options = next;
-    }
-    return err;
+    return wq__url_options("sqlite", options, read_option, o);
 }
 
 wq_err

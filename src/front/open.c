@@ -197,6 +197,10 @@ wq_open(const char *url, const wq_config *config, wq_queue **out)
     if (strcmp(name, "mem") == 0)
         return open_memory(url, config, out);
     wq_opener opener = registered(name);
+    if (!opener && strcmp(name, "rediss") == 0) { /* TLS: the same backend */
+        name[len - 1] = '\0';
+        opener = registered(name);
+    }
     if (!opener)
         opener = load(name);
     return opener ? open_with(opener, name, url, config, out)

@@ -120,36 +120,57 @@ pkgconfig_static_c() {
     run ./c static
 }
 
-# A program with a queue in a file: linked with -lwq-sqlite, and with -lwq alone,
-# where wq_open() finds libwq-sqlite by its name.
-sqlite_pkgconfig() {
+# store_pkgconfig STORE LIBRARY...: a program with a queue in a store: linked with
+# -lwq-STORE, with -lwq alone, where wq_open() finds libwq-STORE by its name, and
+# with the archive, which needs these libraries.
+store_pkgconfig() {
+    store=$1
+    shift
+    others=$*
     need pkg-config
     PKG_CONFIG_LIBDIR=$(dirname "$(find "$stage" -name wq.pc)")
     libraries=$(pkg-config --variable pc_path pkg-config)
     export PKG_CONFIG_LIBDIR="$PKG_CONFIG_LIBDIR:$libraries"
     find_stage_library
-    eval "set -- $(pkg-config --cflags --libs wq-sqlite)"
+    eval "set -- $(pkg-config --cflags --libs "wq-$store")"
     # shellcheck disable=SC2086
-    $CC -std=c11 $strict "$here/sqlite.c" -o linked "$@"
+    $CC -std=c11 $strict "$here/$store.c" -o linked "$@"
     run ./linked shared
     eval "set -- $(pkg-config --cflags --libs wq)"
     # shellcheck disable=SC2086
-    $CC -std=c11 $strict -DBY_NAME "$here/sqlite.c" -o by_name "$@"
+    $CC -std=c11 $strict -DBY_NAME "$here/$store.c" -o by_name "$@"
     run ./by_name shared
-    eval "set -- $(pkg-config --static --cflags --libs wq-sqlite)"
+    eval "set -- $(pkg-config --static --cflags --libs "wq-$store")"
     # shellcheck disable=SC2086
-    $CC -std=c11 $strict "$here/sqlite.c" -o archive \
-        -Wl,-Bstatic -lwq-sqlite -lwq -Wl,-Bdynamic "$@" -lsqlite3 -lm
+    $CC -std=c11 $strict "$here/$store.c" -o archive \
+        -Wl,-Bstatic "-lwq-$store" -lwq -Wl,-Bdynamic "$@" $others -lm
     echo "linked, found by name, and with the archive"
 }
 
-sqlite_find_package() {
-    cmake -S "$here/sqlite" -B . -D "CMAKE_PREFIX_PATH=$stage" \
+sqlite_pkgconfig() {
+    store_pkgconfig sqlite -lsqlite3
+}
+
+redis_pkgconfig() {
+    store_pkgconfig redis -lhiredis -lssl -lcrypto
+}
+
+# store_find_package STORE: the same with find_package(wq COMPONENTS STORE).
+store_find_package() {
+    cmake -S "$here/$1" -B . -D "CMAKE_PREFIX_PATH=$stage" \
         -D CMAKE_BUILD_TYPE=Debug >/dev/null
     cmake --build . >/dev/null
     find_stage_library
     run ./shared shared
     run ./static static
+}
+
+sqlite_find_package() {
+    store_find_package sqlite
+}
+
+redis_find_package() {
+    store_find_package redis
 }
 
 # The Kubernetes controller, which needs three more libraries: its directory is

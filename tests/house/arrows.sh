@@ -33,6 +33,8 @@ src/workers/      | workers/ config/read.h core/ clock/ error/ port/ wq/ | c11
 src/              |                                |
 backends/sqlite/include/ | wq/                     | any
 backends/sqlite/  | shared/ config/ core/ clock/ error/ limit/ port/ wq/ | any
+backends/redis/include/ | wq/                      | any
+backends/redis/   | shared/ config/ core/ clock/ error/ limit/ port/ wq/ | any
 backends/         | wq/                            | any
 tools/wq/base/    | base/ text/ wq/                | any
 tools/wq/options/ | options/ base/ wq/             | any

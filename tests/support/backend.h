@@ -38,6 +38,10 @@ struct backend {
     /* The store cannot be reached from now on, or (false) it can. */
     void (*away)(bool is_away);
 
+    /* Returns when the store has answered all that was asked before. A thread
+     * that waits for an answer looks asleep. */
+    void (*settle)(void);
+
     bool on_disk; /* every call takes tens of microseconds */
     bool remote;  /* every call is a message to a server, and its answer */
 

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include <hiredis/hiredis.h>
+
 #include <wq/redis.h>
 
 #include "support/redis_server.h"
@@ -39,4 +41,20 @@ wq_err
 redis_queue_open_again(const wq_config *config, wq_queue **out)
 {
     return open_number(atomic_load(&queues), config, out);
+}
+
+/* It reads all that has come before it answers any of it. The connection stays,
+ * because sleepers look once a second, and this must be much faster. */
+void
+redis_queue_settle(void)
+{
+    static redisContext *c;
+
+    if (!c)
+        c = redisConnectUnix(redis_server_of_process()->socket);
+    for (int i = 0; i < 2; i++) {
+        redisReply *reply = redisCommand(c, "PING");
+        assert_non_null(reply);
+        freeReplyObject(reply);
+    }
 }

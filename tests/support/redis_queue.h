@@ -16,4 +16,7 @@ wq_err redis_queue_open(const wq_config *config, wq_queue **out);
 /* The queue that was opened last. */
 wq_err redis_queue_open_again(const wq_config *config, wq_queue **out);
 
+/* Returns when the server has answered all that it was asked before. */
+void redis_queue_settle(void);
+
 #endif

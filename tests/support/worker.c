@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/backend.h"
 #include "support/wq_test.h"
 
 /* ---- the thread --------------------------------------------------------- */
@@ -210,6 +211,8 @@ worker_await_all_blocked(struct worker *const *all, size_t n)
     long          last = -1;
 
     for (int seen = 0; seen < TIMES;) {
+        if (seen == TIMES - 1 && backend.settle)
+            backend.settle();
         const long sleeps = sleeps_if_all_asleep(all, n);
         seen = sleeps >= 0 && sleeps == last ? seen + 1 : 0;
         last = sleeps;

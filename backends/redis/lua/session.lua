@@ -2,8 +2,9 @@
 --
 --   session, time, 'begin' | 'renew' | 'end', lease in microseconds
 --   → 'OK' or 'LOST', time
---   session, time, 'sleep' | 'watch', earliest deadline that it knows in
---   microseconds or ''
+--   session, time, 'sleep' | 'watch', the earliest deadline that it knows, in
+--   microseconds (beyond 2^53 a score is not exact), and how many READY and HELD
+--   keys
 --   → 'OK', or 'NEWS': it must look, and (sleep) does not count as asleep
 local sid = ARGV[1]
 read_time(ARGV[2])
@@ -14,9 +15,11 @@ if ARGV[3] == 'end' then
   return {'OK', now8}
 end
 if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
-  local due = first_due()
-  local news = not lives(sid) or call('ZCARD', R) > 0 or
-               due and (ARGV[4] == '' or due < tonumber(ARGV[4]))
+  local due, ready, held = first_due(), call('ZCARD', R), call('ZCARD', H)
+  local knew, knew_held = tonumber(ARGV[5]), tonumber(ARGV[6])
+  local news = not lives(sid) or ready > knew or (knew > 0 and ready == 0) or
+               (knew_held > 0 and held == 0) or
+               due and due + 2 < tonumber(ARGV[4])
   if not news or ARGV[3] == 'watch' then call('ZADD', I, 'NX', us, sid) end
   return {news and 'NEWS' or 'OK', now8}
 end

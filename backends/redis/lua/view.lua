@@ -106,7 +106,7 @@ repeat
   for i = 1, #page[2], 2 do
     local key, rec = page[2][i], page[2][i + 1]
     local lists = {[R] = {}, [D] = {}, [H] = {}, [X] = {}, [U] = {}}
-    index(key, rec, lists, true)
+    if not pcall(index, key, rec, lists, true) then complain('a record is damaged') end
     for set, list in pairs(lists) do
       if list[1] then
         members[set] = members[set] + 1
@@ -116,7 +116,7 @@ repeat
         end
       end
     end
-    if rec:byte(1) == 2 and not call('ZSCORE', S, sub(rec, 34, 41)) then
+    if rec:byte(1) == 2 and #rec > 41 and not call('ZSCORE', S, sub(rec, 34, 41)) then
       complain('a key is HELD by a session that nobody knows')
     end
   end

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* test_access.c: how does a handle get into a server: rights, passwords, TLS?
+ *
+ * Certificates are made by the command openssl. TLS needs a port: one that was
+ * free a moment ago, on the loopback address.
+ */
+#define _GNU_SOURCE
+#include "redis/fixture.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct redis_server server;
+
+static int
+stop(void **state)
+{
+    (void)state;
+    redis_server_stop(&server);
+    return 0;
+}
+
+/* All verbs that use another command of the server. */
+static void
+use(wq_queue *q)
+{
+    wq_depth depths[4];
+    size_t   n = 0;
+
+    assert_err(wq_add(q, wq_str("a")), WQ_OK);
+    assert_err(wq_add_after(q, wq_str("b"), WQ_SECONDS(100)), WQ_OK);
+    wq_item *item = get(q, "a");
+    assert_err(wq_renew(q), WQ_OK);
+    assert_err(wq_finish(q, item, wq_result_retry()), WQ_OK);
+    assert_err(wq_remove(q, wq_str("b")), WQ_OK);
+    (void)stats_of(q);
+    assert_err(wq_read_depths(q, depths, 4, &n), WQ_OK);
+    check(q);
+    item = NULL;
+    assert_err(wq_get_within(q, WQ_SECONDS(60), &item), WQ_OK);
+    assert_err(wq_finish(q, item, wq_result_bury()), WQ_OK);
+}
+
+/* The line of docs/backends.md. */
+TEST(user_with_the_documented_rights_can_do_all)
+{
+    wq_queue *q = NULL, *other = NULL;
+    char      url[600], path[200];
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, NULL);
+    assert_string_equal(
+        redis_server_say(
+            &server,
+            "ACL SETUSER agent on >s3cret ~wq:{orders}:* resetchannels -@all "
+            "+evalsha +script|load +info +auth +select +client|setname +time "
+            "+blpop +rpush +pexpire +del +zadd +zrem +zscore +zcard +zcount "
+            "+zrange +zrangebyscore +zrangebylex +hget +hset +hdel +hmget "
+            "+hlen +hincrby +hscan"),
+        "OK");
+    (void)snprintf(path, sizeof path, "%s/password", server.dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs("s3cret\nsecond line\n", file);
+    (void)fclose(file);
+    (void)snprintf(url, sizeof url,
+                   "redis+unix://agent@%s?queue=orders&password_file=%s&db=0",
+                   server.socket, path);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    use(q);
+    wq_destroy(q);
+
+    (void)snprintf(url, sizeof url, "redis+unix://agent:s3cret@%s?queue=others",
+                   server.socket);
+    assert_err(wq_open_redis(url, NULL, &other), WQ_EAWAY);
+    last_error_has("lets this user not");
+}
+
+TEST(password_of_the_environment_is_used)
+{
+    static const char *const args[] = {"--requirepass", "s3cret", NULL};
+    wq_queue                *q = NULL;
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, args);
+    assert_int_equal(setenv("WQ_REDIS_PASSWORD", "s3cret", 1), 0);
+    const wq_err err = wq_open_redis(url_of(server.socket, "q"), NULL, &q);
+    (void)unsetenv("WQ_REDIS_PASSWORD");
+    assert_err(err, WQ_OK);
+    use(q);
+    wq_destroy(q);
+}
+
+/* ---- TLS ------------------------------------------------------------------ */
+
+static unsigned
+free_port(void)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET};
+    socklen_t          len = sizeof addr;
+    const int          fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)(void *)&addr, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)(void *)&addr, &len),
+                     0);
+    (void)close(fd);
+    return ntohs(addr.sin_port);
+}
+
+/* A certificate of "localhost", signed by itself, in `dir`. */
+static void
+make_certificate(const char *dir)
+{
+    char command[600];
+
+    (void)snprintf(command, sizeof command,
+                   "cd '%s' && openssl req -x509 -newkey ec -pkeyopt "
+                   "ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out "
+                   "cert.pem -days 2 -subj /CN=localhost -addext "
+                   "subjectAltName=DNS:localhost 2>/dev/null",
+                   dir);
+    if (system(command) != 0)
+        wq_test_skip("the command openssl is not installed");
+}
+
+TEST(server_is_known_by_its_certificate)
+{
+    char        url[600], port[16], cert[200], key[200];
+    wq_queue   *q = NULL;
+    const char *args[] = {"--tls-port",
+                          port,
+                          "--tls-cert-file",
+                          cert,
+                          "--tls-key-file",
+                          key,
+                          "--tls-auth-clients",
+                          "no",
+                          "--tls-ca-cert-file",
+                          cert,
+                          NULL};
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, NULL); /* for its directory */
+    redis_server_kill(&server);
+    make_certificate(server.dir);
+    (void)snprintf(port, sizeof port, "%u", free_port());
+    (void)snprintf(cert, sizeof cert, "%s/cert.pem", server.dir);
+    (void)snprintf(key, sizeof key, "%s/key.pem", server.dir);
+    redis_server_restart(&server, args);
+
+    (void)snprintf(url, sizeof url, "rediss://localhost:%s?queue=q&ca_file=%s",
+                   port, cert);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    use(q);
+    wq_destroy(q);
+
+    /* nobody vouches for it */
+    (void)snprintf(url, sizeof url, "rediss://localhost:%s?queue=q", port);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    last_error_has("not trusted");
+    /* it is the certificate of another host */
+    (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%s?queue=q&ca_file=%s",
+                   port, cert);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    last_error_has("not trusted");
+    /* the server speaks no TLS, and the client does not do without */
+    (void)snprintf(url, sizeof url, "redis://localhost:%s?queue=q", port);
+    assert_true(wq_open_redis(url, NULL, &q) != WQ_OK);
+}
+
+#define with_server(name) cmocka_unit_test_teardown(name, stop)
+
+WQ_TESTS(with_server(user_with_the_documented_rights_can_do_all),
+         with_server(password_of_the_environment_is_used),
+         with_server(server_is_known_by_its_certificate));

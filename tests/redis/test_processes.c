@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* test_processes.c: what do processes that share a queue do to each other?
+ *
+ * On the server's clock. Children open handles of their own, exit without
+ * cleaning up, and report by their exit status; a pipe tells when one is ready.
+ */
+#define _GNU_SOURCE
+#include "redis/fixture.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEASE WQ_MS(700)
+
+static wq_queue *
+open_leased(const char *queue, bool manual)
+{
+    wq_queue *q = NULL;
+
+    if (wq_redis_open(url_of(redis_server_of_process()->socket, queue),
+                      WQ_REDIS_OPTIONS(.lease_ns = LEASE,
+                                       .timeout_ns = WQ_SECONDS(20),
+                                       .manual_renew = manual),
+                      NULL, &q))
+        abort();
+    return q;
+}
+
+static int64_t
+now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Start a child that runs `run`, and wait until it has written a byte. */
+static pid_t
+start(int (*run)(int out, int in), int *to_child)
+{
+    int   up[2], down[2];
+    char  byte;
+    pid_t pid;
+
+    assert_int_equal(pipe(up), 0);
+    assert_int_equal(pipe(down), 0);
+    (void)redis_server_of_process(); /* not a child of the child */
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)close(down[1]); /* the end of the parent ends the child */
+        _exit(run(up[1], down[0]));
+    }
+    (void)close(up[1]);
+    (void)close(down[0]);
+    assert_int_equal(read(up[0], &byte, 1), 1);
+    (void)close(up[0]);
+    *to_child = down[1];
+    return pid;
+}
+
+/* ---- holders -------------------------------------------------------------- */
+
+/* Get a key with a lease that a thread renews, say so, wait for a byte, and
+ * finish the key: the exit status is the error. */
+static int
+hold(int out, int in)
+{
+    wq_queue *q = open_leased("holders", false);
+    wq_item  *item = NULL;
+    char      byte = 'x';
+
+    if (wq_get_within(q, WQ_SECONDS(60), &item) || write(out, &byte, 1) != 1 ||
+        read(in, &byte, 1) != 1)
+        return 100;
+    return (int)wq_finish(q, item, wq_result_done());
+}
+
+TEST(key_of_a_killed_process_comes_back_after_the_lease)
+{
+    wq_item *item = NULL;
+    int      in;
+
+    (void)state;
+    need_server();
+    wq_queue *q = open_leased("holders", false);
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    const pid_t   pid = start(hold, &in);
+    const int64_t killed_ns = now_ns();
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_err(wq_get_within(q, WQ_SECONDS(60), &item), WQ_OK);
+    /* it was renewed at most a third of the lease before */
+    assert_true(now_ns() - killed_ns >= LEASE / 2 - WQ_MS(20));
+    assert_int_equal(stats_of(q).expired, 1);
+    assert_err(wq_done(q, item), WQ_OK);
+    (void)close(in);
+    check(q);
+    wq_destroy(q);
+}
+
+TEST(process_that_is_stopped_for_too_long_has_lost_its_key)
+{
+    wq_item *item = NULL;
+    int      in, status = 0;
+
+    (void)state;
+    need_server();
+    wq_queue *q = open_leased("holders", false);
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    const pid_t pid = start(hold, &in);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    assert_err(wq_get_within(q, WQ_SECONDS(60), &item), WQ_OK);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    assert_int_equal(write(in, "x", 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), WQ_ELOST);
+    assert_true(wq_hold_left(q, item) > 0); /* it changed nothing */
+    assert_err(wq_done(q, item), WQ_OK);
+    (void)close(in);
+    check(q);
+    wq_destroy(q);
+}
+
+TEST(thread_renews_the_lease_of_a_long_handler)
+{
+    int in, status = 0;
+
+    (void)state;
+    need_server();
+    wq_queue *q = open_leased("holders", false);
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    const pid_t pid = start(hold, &in);
+    wq_item    *item = NULL;
+    assert_err(wq_get_within(q, 3 * LEASE, &item), WQ_ETIMEDOUT);
+    assert_int_equal(write(in, "x", 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), WQ_OK);
+    (void)close(in);
+    wq_destroy(q);
+}
+
+/* ---- waking --------------------------------------------------------------- */
+
+enum { ROUNDS = 6 };
+
+/* Get ROUNDS keys, one after the other; say when each is in hand. */
+static int
+consume(int out, int in)
+{
+    wq_queue *q = open_leased("wakes", false);
+
+    (void)in;
+    for (int i = 0; i <= ROUNDS; i++) {
+        wq_item *item = NULL;
+        if (write(out, "x", 1) != 1)
+            return 100;
+        if (i < ROUNDS &&
+            (wq_get_within(q, WQ_SECONDS(60), &item) || wq_done(q, item)))
+            return 101;
+    }
+    return 0;
+}
+
+/* Without a wake-up each would take until the next look: a second. */
+TEST(sleeping_get_of_another_process_is_woken)
+{
+    int           up[2], status = 0;
+    const int64_t idle_ns = WQ_MS(150);
+
+    (void)state;
+    need_server();
+    (void)redis_server_of_process();
+    assert_int_equal(pipe(up), 0);
+    wq_queue   *q = open_leased("wakes", false);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(consume(up[1], -1));
+    (void)close(up[1]);
+    int64_t took_ns = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        char                  byte;
+        const struct timespec idle = {.tv_nsec = (long)idle_ns};
+        assert_int_equal(read(up[0], &byte, 1), 1);
+        (void)nanosleep(&idle, NULL); /* it sleeps by now, or hardly not */
+        const int64_t begin_ns = now_ns();
+        assert_err(wq_add(q, wq_str("k")), WQ_OK);
+        while (stats_of(q).known) /* until it is done */
+            ;
+        took_ns += now_ns() - begin_ns;
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 0);
+    (void)close(up[0]);
+    wq_destroy(q);
+    if (took_ns > ROUNDS * (WQ_SECONDS(1) - idle_ns) / 2)
+        fail_msg("%d wake-ups took %lld ms", ROUNDS,
+                 (long long)(took_ns / 1000000));
+}
+
+/* ---- conflicts ------------------------------------------------------------ */
+
+enum { THREADS = 4, STEPS = 150 };
+
+static const char *const keys[] = {"a", "b", "c"};
+
+/* Operations of the long way, of a handle of its own, on the same few keys. */
+static void *
+quarrel(void *arg)
+{
+    wq_queue *q = open_leased("quarrel", false);
+    unsigned  seed = (unsigned)(size_t)arg;
+
+    for (int i = 0; i < STEPS; i++) {
+        const char *key = keys[rand_r(&seed) % 3];
+        wq_item    *item = NULL;
+        wq_err      err = WQ_OK;
+
+        switch (rand_r(&seed) % 5) {
+        case 0:
+            err = wq_add_rate_limited(q, wq_str(key));
+            break;
+        case 1:
+            err = wq_add_after(q, wq_str(key), WQ_MS(1));
+            break;
+        case 2:
+            (void)wq_remove(q, wq_str(key)); /* also: not found, or HELD */
+            break;
+        default:
+            err = wq_get_within(q, 0, &item);
+            if (err == WQ_ETIMEDOUT)
+                err = WQ_OK;
+            else if (!err)
+                err = wq_finish(q, item,
+                                rand_r(&seed) % 2 ? wq_result_retry()
+                                                  : wq_result_done());
+        }
+        if (err)
+            return (void *)(size_t)err;
+    }
+    wq_destroy(q);
+    return NULL;
+}
+
+TEST(handles_that_change_the_same_keys_agree)
+{
+    pthread_t threads[THREADS];
+
+    (void)state;
+    need_server();
+    wq_queue *q = open_leased("quarrel", false);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, quarrel, (void *)(i + 1)), 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        void *err = NULL;
+        assert_int_equal(pthread_join(threads[i], &err), 0);
+        assert_err((wq_err)(size_t)err, WQ_OK);
+    }
+    check(q);
+    assert_int_equal(stats_of(q).held, 0);
+    wq_destroy(q);
+}
+
+WQ_TESTS(test(key_of_a_killed_process_comes_back_after_the_lease),
+         test(process_that_is_stopped_for_too_long_has_lost_its_key),
+         test(thread_renews_the_lease_of_a_long_handler),
+         test(sleeping_get_of_another_process_is_woken),
+         test(handles_that_change_the_same_keys_agree));

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* test_view.c: are all keys seen, and is damage? (S-08)
+ *
+ * The bytes of a key may be anything: here they include those that Redis, its
+ * protocol and Lua use themselves.
+ */
+#include "redis/fixture.h"
+
+#include <stdlib.h>
+
+enum { MANY = 5000 };
+
+static struct {
+    wq_queue *q;
+    unsigned  number;
+    char      name[32];
+} f;
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    need_server();
+    (void)snprintf(f.name, sizeof f.name, "view%u", f.number++);
+    f.q = open_at(redis_server_of_process()->socket, f.name, WQ_SECONDS(60),
+                  NULL);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    wq_destroy(f.q);
+    return 0;
+}
+
+static bool
+count(void *ctx, wq_key key, const wq_key_info *info)
+{
+    unsigned char *times = ctx;
+    uint64_t       number;
+
+    (void)info;
+    memcpy(&number, key.data, sizeof number);
+    assert_true(number < MANY);
+    times[number]++;
+    return true;
+}
+
+static void
+add_numbers(uint64_t from, uint64_t to, const wq_add_options *how)
+{
+    uint64_t *numbers = calloc(MANY, sizeof *numbers);
+    wq_key   *keys = calloc(MANY, sizeof *keys);
+    size_t    n = 0;
+
+    assert_true(numbers && keys);
+    for (uint64_t i = from; i < to; i++, n++) {
+        numbers[n] = i;
+        keys[n] = (wq_key){&numbers[n], sizeof *numbers};
+    }
+    assert_err(wq_add_with(f.q, how, keys, n), WQ_OK);
+    free(numbers);
+    free(keys);
+}
+
+TEST(walk_visits_each_of_many_keys_once)
+{
+    static unsigned char times[MANY];
+
+    (void)state;
+    add_numbers(0, MANY - 1000, WQ_ADD(.priority = 1));
+    add_numbers(MANY - 1000, MANY, WQ_ADD(.after_ns = WQ_SECONDS(3600)));
+    assert_err(wq_each(f.q, 0, count, times), WQ_OK);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(times[i], 1);
+    memset(times, 0, sizeof times);
+    assert_err(wq_each(f.q, WQ_STATE_WAITING, count, times), WQ_OK);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(times[i], i >= MANY - 1000);
+    check(f.q);
+}
+
+TEST(any_bytes_can_be_a_key)
+{
+    static unsigned char     longest[WQ_KEY_MAX];
+    static const char *const words[] = {"\r\n$3\r\n", "{q}", "%d%s%n",
+                                        "\xff",       "*",   "'; return 1 --"};
+
+    (void)state;
+    memset(longest, 0xff, sizeof longest);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_err(wq_add(f.q, wq_str(words[i])), WQ_OK);
+    assert_err(wq_add(f.q, (wq_key){"\0\0", 2}), WQ_OK);
+    assert_err(wq_add(f.q, (wq_key){longest, sizeof longest}), WQ_OK);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        wq_item *item = get(f.q, words[i]);
+        assert_err(wq_finish(f.q, item, wq_result_retry()), WQ_OK);
+    }
+    wq_item *item = NULL;
+    assert_err(wq_get_within(f.q, 0, &item), WQ_OK);
+    assert_int_equal(item->key.len, 2);
+    assert_err(wq_done(f.q, item), WQ_OK);
+    assert_err(wq_get_within(f.q, 0, &item), WQ_OK);
+    assert_int_equal(item->key.len, sizeof longest);
+    assert_memory_equal(item->key.data, longest, sizeof longest);
+    check(f.q);
+    assert_err(wq_done(f.q, item), WQ_OK);
+}
+
+static void
+count_problem(void *ctx, const char *text)
+{
+    assert_true(*text);
+    ++*(int *)ctx;
+}
+
+/* "COMMAND KIND WORDS...": to the key of this kind of the queue. */
+static void
+say(const char *command, const char *kind, const char *words)
+{
+    char text[200];
+
+    (void)snprintf(text, sizeof text, "%s wq:{%s}:%s %s", command, f.name, kind,
+                   words);
+    assert_true(*redis_server_say(redis_server_of_process(), text) != '-');
+}
+
+TEST(check_finds_what_does_not_fit_together)
+{
+    static const char *const damage[][3] = {
+        {"ZREMRANGEBYRANK", "ready", "0 0"},
+        {"ZADD", "ready", "0 1234567nobody"},
+        {"HSET", "k", "broken x"},
+        {"HSET", "meta", "dirty 3"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        int problems = 0;
+
+        assert_err(wq_add(f.q, wq_str("k")), WQ_OK);
+        check(f.q);
+        say(damage[i][0], damage[i][1], damage[i][2]);
+        (void)wq_check(f.q, count_problem, &problems);
+        assert_true(problems > 0);
+        say("DEL", "ready", "");
+        say("DEL", "k", "");
+        say("HSET", "meta", "dirty 0");
+    }
+}
+
+#define with_queue(name)                                                       \
+    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+WQ_TESTS(with_queue(walk_visits_each_of_many_keys_once),
+         with_queue(any_bytes_can_be_a_key),
+         with_queue(check_finds_what_does_not_fit_together));
