@@ -137,9 +137,9 @@ become(void *arg)
     struct step              *step = arg;
     const struct child_start *how = step->how;
 
-    if (leave_group() && die_with_parent() &&
-        place(ours.null, STDIN_FILENO) && place(how->out, STDOUT_FILENO) &&
-        place(how->err, STDERR_FILENO) && place(how->result, how->result_as) &&
+    if (leave_group() && die_with_parent() && place(ours.null, STDIN_FILENO) &&
+        place(how->out, STDOUT_FILENO) && place(how->err, STDERR_FILENO) &&
+        place(how->result, how->result_as) &&
         (!ours.raised || setrlimit(RLIMIT_NOFILE, &ours.files) == 0) &&
         sigaction(SIGPIPE, &ours.on_pipe, NULL) == 0 &&
         sigaction(SIGCHLD, &ours.on_child, NULL) == 0 &&
