@@ -165,22 +165,27 @@ pause_reading(struct stream *s)
     s->full = false;
 }
 
+/* A pipe of a run that is over has ended. */
+static void
+end_stream(struct stream *s)
+{
+    if (!s->capture->await_until_ns)
+        stream_flush(s);
+    else if (capture_is_closed(s->capture))
+        flush(s->capture);
+    retire(s->capture);
+}
+
 static void
 on_ready(void *ctx)
 {
     struct stream *s = ctx;
+    const bool     open = must_pause(s) || stream_read(s);
 
-    if (must_pause(s)) {
+    if (open && (s->full || must_pause(s)))
         pause_reading(s);
-    } else if (!stream_read(s) && !s->capture->run) {
-        if (!s->capture->await_until_ns)
-            stream_flush(s);
-        else if (capture_is_closed(s->capture))
-            flush(s->capture);
-        retire(s->capture);
-    } else if (s->full) {
-        pause_reading(s);
-    }
+    else if (!open && !s->capture->run)
+        end_stream(s);
 }
 
 /* False: one of the pipes could not be watched. */
