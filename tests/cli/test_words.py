@@ -73,10 +73,11 @@ class Words(Case):
                                   "echo", "x"), "1 1 a d: x d/a.b\n")
 
     def test_log_has_words_of_the_key_only(self):
-        self.printed(b"d/a.b\n", "--joblog=log", "echo", "{} {/.}", "{#}", "{%}")
+        self.printed(b"d/a.b\n", "--joblog=log", "echo", "{}", "{/.}", "{#}",
+                     "{%}")
         self.assertEqual(
             self.read("log").splitlines()[1].split(b"\t")[-1],
-            b"echo d/a.b' 'a '{#}' '{%}'")
+            b"echo d/a.b a '{#}' '{%}'")
 
     def test_resume_needs_the_whole_key(self):
         log = ("--joblog=log", "--resume")
