@@ -146,11 +146,11 @@ deb: ## build Debian packages in a clean chroot, install and test them
 	$(Q)scripts/deps.sh dist deb
 	$(Q)scripts/deb.sh
 
-amalgamation: ## write the library as two files, build/amalgamation/wq.[ch]
+amalgamation: ## write the library as two files, build/single/wq.[ch]
 	$(Q)scripts/deps.sh dist
-	$(Q)python3 -B scripts/amalgamate.py build/amalgamation
-	$(Q)rm -r build/amalgamation/wq
-	@echo "amalgamation: build/amalgamation/wq.c and wq.h"
+	$(Q)python3 -B scripts/amalgamate.py build/single
+	$(Q)rm -r build/single/wq
+	@echo "amalgamation: build/single/wq.c and wq.h"
 
 install: ## install to PREFIX (/usr/local) under DESTDIR
 	$(Q)scripts/deps.sh build

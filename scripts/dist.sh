@@ -15,7 +15,7 @@ set -eu
 cd "$(dirname "$0")/.."
 out=${1:-build/dist}
 
-git rev-parse --verify --quiet HEAD >/dev/null || {
+git rev-parse --verify --quiet HEAD >/dev/null 2>&1 || {
     echo "dist: this is not a git repository; a release is made from a commit" >&2
     exit 1
 }

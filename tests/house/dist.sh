@@ -7,11 +7,10 @@ set -eu
 # shellcheck source=tests/support/script.sh
 . "$(dirname "$0")/../support/script.sh"
 cd "$(dirname "$0")/../.."
-for tool in git xz python3; do
+for tool in xz python3; do
     need $tool
 done
-git rev-parse --verify --quiet HEAD >/dev/null ||
-    skip_even_in_ci "this is not a git repository"
+need_git
 make_work
 
 git clone --quiet --no-hardlinks . "$work/one"

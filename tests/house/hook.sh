@@ -5,11 +5,8 @@ set -eu
 # shellcheck source=tests/support/script.sh
 . "$(dirname "$0")/../support/script.sh"
 cd "$(dirname "$0")/../.."
-for tool in git clang-format; do
-    need $tool
-done
-git rev-parse --verify --quiet HEAD >/dev/null ||
-    skip_even_in_ci "this is not a git repository"
+need clang-format
+need_git
 make_work
 
 git clone --quiet --no-hardlinks . "$work/clone"

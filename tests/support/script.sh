@@ -20,6 +20,13 @@ need() {
     command -v "$1" >/dev/null || skip "$1 is not installed"
 }
 
+# need_git: skips the test unless the source is a git repository.
+need_git() {
+    need git
+    git rev-parse --verify --quiet HEAD >/dev/null 2>&1 ||
+        skip_even_in_ci "this is not a git repository"
+}
+
 # make_work: makes the temporary directory $work, which is removed at the exit.
 make_work() {
     work=$(mktemp -d)
