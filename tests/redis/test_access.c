@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_access.c: how does a handle get into a server: rights, passwords, TLS?
+ * (S-21)
  *
  * Certificates are made by the command openssl. TLS needs a port: one that was
  * free a moment ago, on the loopback address.

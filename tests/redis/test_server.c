@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_server.c: what if the server dies, forgets, or refuses? (S-15, S-17)
+/* test_server.c: what if the server dies, forgets, or refuses? (S-20, S-21)
  *
  * Each test has a server of its own.
  */
