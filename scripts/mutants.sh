@@ -352,10 +352,22 @@ sqlite-success src/shared/row_ops.c      sqlite_deaths    /^forget(/,/^}/s/x->ro
 sqlite-fence   src/shared/row_ops.c      sqlite_io_faults s/^           row->image.fence == fence;/           fence;/
 sqlite-scratch src/shared/row_ops.c      sqlite_io_faults s/^    r->scratch.tally = m->tally;/    (void)0;/
 sqlite-made    backends/sqlite/database.c sqlite_kills     s/\*empty = !application \&\& !version \&\& !tables;/*empty = !application \&\& !version \&\& !tables; int64_t n = 0; (void)read_number(db, "PRAGMA page_count", \&n); *empty = n == 0;/
+redis-revive   backends/redis/lua/session.lua redis_lease   s/^  if not lives(sid) then return .*LOST.*/  local _ = sid/
+redis-oom      backends/redis/lua/common.lua redis_server   s/^  call(.ZREM., I, ..)$/  local _ = I/
+redis-fences   backends/redis/lua/common.lua redis_server   s/if last < us and us < 4503599627370496 then last = us end/last = last/
+redis-compare  backends/redis/lua/commit.lua redis_processes s/~= ARGV\[i + 1\] then return {.AGAIN.} end/== 0 then return {} end/
+redis-wake     backends/redis/lua/common.lua redis_processes s/^  if n <= 0 then return end/  if n then return end/
+redis-release  backends/redis/engine.c    redis_server     s/err = wq__redis_release(e, e->session, false, known, n);/(void)known, (void)n;/
+redis-script   backends/redis/scripts.c   redis_server     s/const bool missing = wq__reply_is_error(reply, "NOSCRIPT");/const bool missing = false;/
+redis-timeout  backends/redis/wire.c      redis_server     s/if (!wq__wire_await(w->fd, POLLIN, deadline_ns))/if (!wq__wire_await(w->fd, POLLIN, deadline_ns + WQ_SECONDS(100)))/
+redis-trust    backends/redis/tls.c       redis_access     s/SSL_VERIFY_PEER/SSL_VERIFY_NONE/
+redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->target->host)) {/(void)set_name; if (!bio) {/
+redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/
+redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/
 '
 
 scratch=build/mutants
-labels='unit|behaviour|model|fault|shared|sqlite|conformance'
+labels='unit|behaviour|model|fault|shared|sqlite|redis|conformance'
 
 # Prints the rows that are asked for.
 rows() {

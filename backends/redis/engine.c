@@ -231,11 +231,10 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
     struct wq__pulse out = {.next_ns = WQ_FOREVER};
     struct wq__op   *at = batch;
 
-    for (int i = 0; i < TRIES; i++) {
-        bool   lost = false;
-        wq_err err = ensure_session(e, &out.session_lost);
-        if (!err)
-            err = run_from(e, &at, &out, &lost);
+    wq_err err = ensure_session(e, &out.session_lost);
+    for (int i = 0; i < TRIES && !err; i++) {
+        bool lost = false;
+        err = run_from(e, &at, &out, &lost);
         if (err) /* operations before it have happened */
             return at != batch && err == WQ_EAWAY ? WQ_EIO : err;
         if (!lost) {
@@ -250,11 +249,9 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
             return wq_fail(WQ_EIO, "redis: the lease has ended in a batch");
         out.session_lost = true;
         err = replace_session(e, true);
-        if (err)
-            return err;
-        /* It is new, and the shell hears of it when this succeeds. */
-        atomic_store(&e->unreported, false);
     }
+    if (err)
+        return err;
     return fail_lease(e);
 }
 

@@ -705,10 +705,12 @@ wq__redis_release(struct wq__redis *e, int64_t session, bool expired,
 {
     const int64_t  until_ns = wq__time_now() + e->target.timeout_ns;
     unsigned char *place = malloc(WQ__SID_BYTES + WQ_KEY_MAX);
-    wq_key         from = put_place(session, (wq_key){0}, place ? place : NULL);
-    wq_err         err = place ? WQ_OK : WQ_ENOMEM;
+    wq_err         err = WQ_OK;
     bool           more = true, lost;
 
+    if (!place)
+        return WQ_ENOMEM;
+    wq_key from = put_place(session, (wq_key){0}, place);
     e->txn.wants_ready = 0;
     while (!err && more) {
         struct wq__pulse unused = {.ready = 0};

@@ -176,8 +176,11 @@ has_answer(struct wq__redis *e)
     if (err)
         return true; /* the connection is gone: changes may be missed */
     e->wait_wire.touched = false;
-    if (reply->type == REDIS_REPLY_ERROR)
+    if (reply->type == REDIS_REPLY_ERROR) { /* for example: no right to BLPOP */
         wq__wire_close(&e->wait_wire, false);
+        e->wait_wire.failures = 1; /* not again before the next look */
+        e->wait_wire.retry_ns = wq__time_now() + e->look_ns;
+    }
     freeReplyObject(reply);
     return true;
 }

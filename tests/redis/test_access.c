@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_access.c: how does a handle get into a server: rights, passwords, TLS?
+ * (S-21)
  *
  * Certificates are made by the command openssl. TLS needs a port: one that was
  * free a moment ago, on the loopback address.
@@ -77,6 +78,38 @@ TEST(user_with_the_documented_rights_can_do_all)
                    server.socket);
     assert_err(wq_open_redis(url, NULL, &other), WQ_EAWAY);
     last_error_has("lets this user not");
+}
+
+static long
+connections(void)
+{
+    const char *at = strstr(redis_server_say(&server, "INFO stats"),
+                            "total_connections_received:");
+
+    return at ? strtol(at + 27, NULL, 10) : -1;
+}
+
+/* It cannot be woken: it looks once a second, and does not connect all the
+ * time. */
+TEST(user_who_may_not_sleep_on_the_server_looks)
+{
+    wq_queue *q = NULL;
+    wq_item  *item = NULL;
+    char      url[400];
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, NULL);
+    assert_string_equal(
+        redis_server_say(&server,
+                         "ACL SETUSER agent on nopass ~* &* +@all -blpop"),
+        "OK");
+    (void)snprintf(url, sizeof url, "redis+unix://agent:x@%s", server.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    const long before = connections();
+    assert_err(wq_get_within(q, WQ_MS(300), &item), WQ_ETIMEDOUT);
+    assert_true(connections() - before < 10);
+    wq_destroy(q);
 }
 
 TEST(password_of_the_environment_is_used)
@@ -177,5 +210,6 @@ TEST(server_is_known_by_its_certificate)
 #define with_server(name) cmocka_unit_test_teardown(name, stop)
 
 WQ_TESTS(with_server(user_with_the_documented_rights_can_do_all),
+         with_server(user_who_may_not_sleep_on_the_server_looks),
          with_server(password_of_the_environment_is_used),
          with_server(server_is_known_by_its_certificate));

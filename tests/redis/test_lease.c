@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lease.c: what if a handle does not renew its lease in time? (S-16, S-18)
+/* test_lease.c: what if a handle does not renew its lease in time? (S-03, S-20)
  *
  * Two handles of one queue, on a fake clock: the server is told the time.
  */

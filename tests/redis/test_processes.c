@@ -17,14 +17,13 @@
 #define LEASE WQ_MS(700)
 
 static wq_queue *
-open_leased(const char *queue, bool manual)
+open_leased(const char *queue, int64_t lease_ns)
 {
     wq_queue *q = NULL;
 
     if (wq_redis_open(url_of(redis_server_of_process()->socket, queue),
-                      WQ_REDIS_OPTIONS(.lease_ns = LEASE,
-                                       .timeout_ns = WQ_SECONDS(20),
-                                       .manual_renew = manual),
+                      WQ_REDIS_OPTIONS(.lease_ns = lease_ns,
+                                       .timeout_ns = WQ_SECONDS(20)),
                       NULL, &q))
         abort();
     return q;
@@ -71,7 +70,7 @@ start(int (*run)(int out, int in), int *to_child)
 static int
 hold(int out, int in)
 {
-    wq_queue *q = open_leased("holders", false);
+    wq_queue *q = open_leased("holders", LEASE);
     wq_item  *item = NULL;
     char      byte = 'x';
 
@@ -88,7 +87,7 @@ TEST(key_of_a_killed_process_comes_back_after_the_lease)
 
     (void)state;
     need_server();
-    wq_queue *q = open_leased("holders", false);
+    wq_queue *q = open_leased("holders", LEASE);
     assert_err(wq_add(q, wq_str("k")), WQ_OK);
     const pid_t   pid = start(hold, &in);
     const int64_t killed_ns = now_ns();
@@ -111,7 +110,7 @@ TEST(process_that_is_stopped_for_too_long_has_lost_its_key)
 
     (void)state;
     need_server();
-    wq_queue *q = open_leased("holders", false);
+    wq_queue *q = open_leased("holders", LEASE);
     assert_err(wq_add(q, wq_str("k")), WQ_OK);
     const pid_t pid = start(hold, &in);
     assert_int_equal(kill(pid, SIGSTOP), 0);
@@ -134,7 +133,7 @@ TEST(thread_renews_the_lease_of_a_long_handler)
 
     (void)state;
     need_server();
-    wq_queue *q = open_leased("holders", false);
+    wq_queue *q = open_leased("holders", LEASE);
     assert_err(wq_add(q, wq_str("k")), WQ_OK);
     const pid_t pid = start(hold, &in);
     wq_item    *item = NULL;
@@ -154,7 +153,7 @@ enum { ROUNDS = 6 };
 static int
 consume(int out, int in)
 {
-    wq_queue *q = open_leased("wakes", false);
+    wq_queue *q = open_leased("wakes", WQ_SECONDS(60));
 
     (void)in;
     for (int i = 0; i <= ROUNDS; i++) {
@@ -168,7 +167,8 @@ consume(int out, int in)
     return 0;
 }
 
-/* Without a wake-up each would take until the next look: a second. */
+/* Without a wake-up each would take until the next look: a second. The lease is
+ * long: a sleeper also looks when the lease of another session may end. */
 TEST(sleeping_get_of_another_process_is_woken)
 {
     int           up[2], status = 0;
@@ -178,7 +178,7 @@ TEST(sleeping_get_of_another_process_is_woken)
     need_server();
     (void)redis_server_of_process();
     assert_int_equal(pipe(up), 0);
-    wq_queue   *q = open_leased("wakes", false);
+    wq_queue   *q = open_leased("wakes", WQ_SECONDS(60));
     const pid_t pid = fork();
     if (pid == 0)
         _exit(consume(up[1], -1));
@@ -214,7 +214,7 @@ static const char *const keys[] = {"a", "b", "c"};
 static void *
 quarrel(void *arg)
 {
-    wq_queue *q = open_leased("quarrel", false);
+    wq_queue *q = open_leased("quarrel", WQ_SECONDS(60));
     unsigned  seed = (unsigned)(size_t)arg;
 
     for (int i = 0; i < STEPS; i++) {
@@ -254,7 +254,7 @@ TEST(handles_that_change_the_same_keys_agree)
 
     (void)state;
     need_server();
-    wq_queue *q = open_leased("quarrel", false);
+    wq_queue *q = open_leased("quarrel", WQ_SECONDS(60));
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(
             pthread_create(&threads[i], NULL, quarrel, (void *)(i + 1)), 0);

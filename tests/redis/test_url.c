@@ -70,6 +70,19 @@ TEST(null_and_unknown_options_are_refused)
     last_error_has("lease_ns is negative");
 }
 
-WQ_TESTS(test(bad_urls_are_refused_with_the_reason),
+/* "rediss:" is found by the name "redis", too. */
+TEST(url_with_tls_has_the_same_backend)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    assert_err(wq_register_scheme("redis", wq_open_redis), WQ_OK);
+    assert_err(wq_open("rediss://h?cert_file=/x", NULL, &q), WQ_EINVAL);
+    last_error_has("cert_file is given without key_file");
+    assert_err(wq_register_scheme("redis", NULL), WQ_OK);
+}
+
+WQ_TESTS(test(url_with_tls_has_the_same_backend),
+         test(bad_urls_are_refused_with_the_reason),
          test(server_that_is_not_there_is_away),
          test(null_and_unknown_options_are_refused));

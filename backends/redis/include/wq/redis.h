@@ -93,7 +93,7 @@ typedef struct wq_redis_options {
  *   WQ_ENOMEM.
  * wq_last_error() says more.
  * Threads: any.  Blocks: for the server, at most timeout_ns for each exchange,
- * and for the resolver.  Since: 0.1.  [S-15 S-16 S-17 S-18]
+ * and for the resolver.  Since: 0.1.  [S-17 S-20 S-21]
  */
 WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
                                          const wq_redis_options *options,
