@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Which files is a release made of? Writes them to build/dist, or to DIR:
 #
-#   wq-VERSION.tar.xz               the source: what git tracks at HEAD
+#   wq-VERSION.tar.xz               the source: what git tracks at HEAD, and the
+#                                   manual pages that are made from it
 #   wq-VERSION-amalgamation.tar.xz  wq.c and wq.h, made from that source
 #   SHA256SUMS                      their checksums, for sha256sum -c
 #   conan/, vcpkg/                  recipes that download the first
@@ -39,6 +40,8 @@ pack() {
 }
 
 mv "$work/tree" "$work/wq-$version"
+# The manual pages, so that a build from the tarball needs no Python.
+python3 -B "$work/wq-$version/scripts/docs/man.py" "$work/wq-$version/docs/man"
 pack "wq-$version" "wq-$version.tar.xz"
 single=wq-$version-amalgamation
 python3 -B "$work/wq-$version/scripts/amalgamate.py" "$work/$single"
