@@ -8,6 +8,7 @@
  *     wq_run_skipped_total      keys that --resume or --once skipped
  *     wq_run_runs_total         runs started
  *     wq_run_retries_total      runs that failed and are retried
+ *     wq_run_restarts_total     runs stopped by --restart
  *     wq_run_timeouts_total     runs stopped by --timeout
  *     wq_run_running            current runs
  *     wq_run_slots              maximum of current runs

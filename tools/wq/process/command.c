@@ -347,11 +347,8 @@ static bool
 make_arguments(const struct command *command, struct run *run,
                struct arguments *arguments, struct strings *strings)
 {
-    const char *name = command->options->env_key;
-    size_t      keys = 0;
-
-    for (const struct run *r = run; r; r = r->rest)
-        keys++;
+    const char  *name = command->options->env_key;
+    const size_t keys = 1 + run_rest(run);
     const size_t pointers =
         (command->n + keys * (command->repeated + 1) + 1) * sizeof(char *);
     const size_t variables = strlen(name) + run->key.len + 2 +

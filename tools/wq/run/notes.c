@@ -101,21 +101,29 @@ note_drop_line(struct note *note)
     note->line_len = 0;
 }
 
+static void
+release(struct note *note)
+{
+    note_drop_line(note);
+    free(note);
+}
+
 void
 notes_drop(struct notes *notes, struct note *note)
 {
     *place(notes, wq_bytes(note->key, note->len), note->hash) = note->next;
     notes->n--;
-    note_drop_line(note);
-    free(note);
+    release(note);
 }
 
 void
 notes_fini(struct notes *notes)
 {
     for (size_t i = 0; i < notes->n_buckets; i++)
-        while (notes->buckets[i])
-            notes_drop(notes, notes->buckets[i]);
+        for (struct note *note = notes->buckets[i], *next; note; note = next) {
+            next = note->next;
+            release(note);
+        }
     free(notes->buckets);
     *notes = (struct notes){0};
 }
