@@ -114,7 +114,7 @@ restart(struct runner *runner, wq_key key)
 {
     struct run *run = slot_find_key(runner, key);
 
-    if (!run || run->stopping)
+    if (!run || run->stopping || runner->phase >= PHASE_DRAINING)
         return;
     run->restarting = true;
     ending_stop_run(runner, run);
