@@ -114,6 +114,12 @@ class Keymap(Handled):
     def test_columns_are_words_only_if_asked_for(self):
         self.assertEqual(self.printed(b"a b\n", "echo", "{1}"), "{1} a b\n")
 
+    def test_columns_that_are_replaced_cause_no_warning(self):
+        ended = self.run_keys(b"a b\n", "--colsep= ", "--", "echo", "{1}",
+                              "{2}")
+        self.assertEqual(ended.out, b"a b\n")
+        self.assertNotIn(b"not replaced", ended.err)
+
     def test_column_numbers_are_whole(self):
         self.assertEqual(self.printed(b"a b\n", "--colsep= ", "echo", "{0}{01}",
                                   "{1.}", "{12345678}"),

@@ -128,6 +128,22 @@ class Order(Handled):
         self.assertEqual([int(line.lstrip(b"x")) for line in lines],
                          list(range(1, 61)))
 
+    def test_output_that_is_awaited_keeps_its_place(self):
+        ended = self.run_keys(
+            b"a\nb\n", "-k", "-q", "-P2", "--output-grace=30s", *self.script(
+                'echo $1; if [ $1 = a ]; then (until [ -e b ]; do sleep 0.01; '
+                'done; sleep 0.2; echo late) & else : >b; fi'))
+        self.assertEqual(ended.out, b"a\nlate\nb\n")
+
+    def test_large_output_waits_as_a_whole(self):
+        ended = self.run_keys(
+            b"a\nb\n", "-k", "-q", "--backoff=300ms,300ms", *self.script(
+                'if [ $1 = b ]; then head -c 2000000 /dev/zero | tr "\\0" x; '
+                'echo; else echo $1; [ $WQ_ATTEMPT = 2 ]; fi'))
+        self.assertEqual([line[:2] for line in ended.out.splitlines()],
+                         [b"a", b"a", b"xx"])
+        self.assertEqual(len(ended.out), 2000005)
+
     def test_batches_have_the_place_of_their_first_key(self):
         ended = self.run_keys(b"a\nb\nc\nd\n", "-k", "-q", "-P2", "-n2", "--",
                               "sh", "-c", '[ $1 != a ] || sleep 0.1; echo "$@"',

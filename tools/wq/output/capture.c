@@ -64,14 +64,14 @@ keep_tagged(struct stream *s, const char *data, size_t len)
     }
 }
 
-/* Output that comes after the run cannot keep the order. */
+/* Output that comes when it is not awaited any longer cannot keep the order. */
 static void
 print(struct stream *s)
 {
     const struct capture *c = s->capture;
 
-    if (c->output->order && c->run)
-        order_add(c->output->order, c->run->ticket, s->target, &s->store);
+    if (c->ticket)
+        order_add(c->output->order, c->ticket, s->target, &s->store);
     else
         outbox_add_store(c->output->box, s->target, &s->store);
 }
@@ -133,7 +133,7 @@ may_be_direct(const struct stream *s)
     const struct options *options = c->output->options;
 
     return s->store.memory.len >= LARGE && !s->store.in_file && c->run &&
-           !c->impatient && options->slots == 1 &&
+           !c->impatient && options->slots == 1 && !c->ticket &&
            c->output->running.len == 1 && c->output->late.len == 0 &&
            !options->timeout_ns && (!options->json || options->json_file);
 }

@@ -62,6 +62,8 @@ struct capture {
                                        slow */
     uint64_t        over_at;        /* bytes read when the run was over */
     int64_t         await_until_ns; /* 0: its end is not awaited */
+    uint64_t        ticket;         /* --keep-order: until its output is
+                                       complete; 0: none */
     struct capture *before, *after; /* in a list of struct output */
 };
 

@@ -28,6 +28,7 @@ struct piece {
 /* What is known of a ticket. */
 struct turn {
     struct piece *first, *last;
+    unsigned      awaited; /* captures whose output is awaited */
     bool          settled;
 };
 
@@ -120,7 +121,7 @@ order_go_on(struct order *order)
                 return;
             }
         }
-        if (!turn->settled)
+        if (!turn->settled || turn->awaited)
             return;
         order->head++;
     }
@@ -236,6 +237,19 @@ order_expect(struct order *order)
         return 0;
     *turn_of(order, order->next) = (struct turn){0};
     return order->next++;
+}
+
+void
+order_await(struct order *order, uint64_t ticket)
+{
+    turn_of(order, ticket)->awaited++;
+}
+
+void
+order_end_wait(struct order *order, uint64_t ticket)
+{
+    turn_of(order, ticket)->awaited--;
+    order_go_on(order);
 }
 
 void

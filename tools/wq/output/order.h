@@ -35,6 +35,9 @@ uint64_t order_expect(struct order *order);
 /* Append what is in the store, and make the store empty. */
 void order_add(struct order *order, uint64_t ticket, enum target target,
                struct store *store);
+/* Although the ticket may be settled, output is awaited; and not any longer. */
+void order_await(struct order *order, uint64_t ticket);
+void order_end_wait(struct order *order, uint64_t ticket);
 /* Nothing more comes for this ticket. */
 void order_settle(struct order *order, uint64_t ticket);
 /* Nothing more comes for any ticket: what is left may be printed. */

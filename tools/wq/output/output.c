@@ -72,6 +72,15 @@ get_capture(struct output *output)
 
 /* --------------------------------------------------------------- reading -- */
 
+/* Its output is complete. */
+static void
+end_turn(struct capture *c)
+{
+    if (c->ticket)
+        order_end_wait(c->output->order, c->ticket);
+    c->ticket = 0;
+}
+
 /* Do not await the end of its pipes any longer. */
 static void
 stop_awaiting(struct capture *c)
@@ -88,6 +97,7 @@ retire(struct capture *c)
     if (!capture_is_closed(c))
         return;
     stop_awaiting(c);
+    end_turn(c);
     remove_from(&c->output->late, c);
     release(c);
 }
@@ -265,6 +275,9 @@ output_begin(struct output *output, struct run *run, int fds[2])
         return false;
     }
     c->run = run;
+    c->ticket = run->ticket;
+    if (c->ticket)
+        order_await(output->order, c->ticket);
     run->capture = c;
     append(&output->running, c);
     fds[0] = c->streams[TARGET_OUT].child_fd;
@@ -311,6 +324,7 @@ on_grace(void *ctx)
         if (c->await_until_ns && c->await_until_ns <= now_ns) {
             stop_awaiting(c);
             flush(c);
+            end_turn(c);
         }
     set_grace(output);
 }
@@ -333,10 +347,12 @@ become_late(struct output *output, struct capture *c, wq_key key)
     text_clear(&c->key);
     wq__text_add(&c->key, key.data, key.len);
     append(&output->late, c);
-    if (output->options->output_grace_ns > 0)
+    if (output->options->output_grace_ns > 0) {
         begin_awaiting(output, c);
-    else
+    } else {
         flush(c);
+        end_turn(c);
+    }
     if (!watch(c))
         sweep_soon(output);
     if (output->late.len > MAX_LATE)
@@ -361,6 +377,7 @@ output_finish(struct output *output, struct run *run)
     run->capture = NULL;
     if (capture_is_closed(c)) {
         flush(c);
+        end_turn(c);
         c->run = NULL;
         release(c);
     } else {

@@ -21,6 +21,7 @@
 #include "display/summary.h"
 #include "log/pending.h"
 #include "process/child.h"
+#include "process/words.h"
 #include "queue/open.h"
 
 /* Open descriptors, for the limit of child_setup(). FILES_PER_RUN: our ends of
@@ -322,7 +323,9 @@ warn_of_words(const struct options *options)
     for (char **arg = options->command; *arg; arg++)
         for (const char *s = *arg; (s = strchr(s, '{')); s++) {
             const bool   alone = s == *arg || strchr(" \t/=:,-'\"", s[-1]);
-            const size_t len = alone ? unknown_word(s) : 0;
+            struct word  word;
+            const bool   known = word_find(options, s, &word) == s;
+            const size_t len = alone && !known ? unknown_word(s) : 0;
             if (len > 0 && strcmp(options->replace, "{}") == 0) {
                 report("'%s' is not replaced: GNU parallel has this word, wq "
                        "has not",
