@@ -52,6 +52,12 @@ git archive HEAD:debian | tar -x -C "$work/source/wq-$version/debian"
 rm -f "$out"/*.deb "$out"/*.changes
 (cd "$work/source" && quietly source dpkg-source -b "wq-$version")
 
+# keep DIR: copies the files of the source package and the packages to $out.
+keep() {
+    cp "$1"/*.deb "$1"/wq_*.dsc "$1"/wq_*.tar.xz "$1"/wq_*.buildinfo \
+        "$1"/wq_*.changes "$out"
+}
+
 # base: makes the tarball of a minimal Debian, once.
 base() {
     [ -s "$out/base-$SUITE.tar" ] || {
@@ -94,7 +100,7 @@ if [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then
         apt-get -y --no-install-recommends build-dep ."
     quietly build enter "$work/build" setpriv --reuid=nobody --clear-groups \
         sh -c "cd /build/wq-$version && HOME=/build dpkg-buildpackage -us -uc"
-    cp "$work/build/build"/wq_*.* "$work/build/build"/libwq*.deb "$out"
+    keep "$work/build/build"
     installed=yes
 else
     [ "${CI:-}" != true ] || {
@@ -104,7 +110,7 @@ else
     say "no root rights or no mmdebstrap: building outside of a chroot"
     (cd "$work/source/wq-$version" &&
         quietly build dpkg-buildpackage -us -uc)
-    cp "$work/source"/wq_*.* "$work/source"/libwq*.deb "$out"
+    keep "$work/source"
     installed=no
 fi
 

@@ -18,7 +18,7 @@ for compiler in gcc clang; do
         echo "$compiler is not installed: left out"
         continue
     }
-    # gcc ignores a -Wno- that it does not know; clang has not all of gcc's.
+    # Warnings of gcc alone are not errors of clang.
     $compiler -std=c11 -O0 -Werror "$@" -Wno-unknown-warning-option \
         -c "$work/wq.c" -o "$work/$compiler.o"
     $compiler -std=c11 -O0 -Werror -I"$work" tests/consumer/consumer.c \
