@@ -6,7 +6,6 @@
  */
 #include "shared/rows.h"
 
-
 #include "error/error.h"
 #include "port/random.h"
 
