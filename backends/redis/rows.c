@@ -136,7 +136,7 @@ enter_all(struct wq__redis *e, const redisReply *list, bool holds)
         struct wq__entry *entry = NULL;
         err = enter(e, wq__reply_bytes(list, i), wq__reply_bytes(list, i + 1),
                     &entry);
-        if (!err && holds) {
+        if (entry && holds) {
             entry->is_hold = true;
             e->txn.last_hold = entry->key;
             e->txn.holds++;
@@ -419,7 +419,7 @@ take_in(struct wq__redis *e)
     if (!err)
         err = enter_all(e, wq__reply_at(reply, 11), false);
     note_last_ready(e, wq__reply_at(reply, 7));
-    t->more_due = wq__reply_at(reply, 6)->elements == 2 * DUE;
+    t->more_due = wq__reply_at(reply, 6)->elements == (size_t)2 * DUE;
     return err;
 }
 

@@ -3,6 +3,7 @@
  *
  * A URL may contain a password: no message quotes the part before '@'.
  */
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,9 +52,11 @@ read_option(void *ctx, const char *name, const char *value)
 {
     const struct reading *r = ctx;
     wq_redis_options     *o = r->options;
-    const char          **word = word_option(name, o);
-    int64_t              *duration = duration_option(name, o);
-    unsigned long         n;
+
+    assert(o);
+    const char  **word = word_option(name, o);
+    int64_t      *duration = duration_option(name, o);
+    unsigned long n;
 
     if (word || duration) {
         if (word ? *word != NULL : *duration != 0)

@@ -272,7 +272,8 @@ wq__wire_add(struct wq__wire *w, const struct wq__arg *args, size_t n)
             return;
         if (args[i].len)
             memcpy(at, args[i].data, args[i].len);
-        memcpy(at + args[i].len, "\r\n", 2);
+        at[args[i].len] = '\r';
+        at[args[i].len + 1] = '\n';
         w->out_len += args[i].len + 2;
     }
 }

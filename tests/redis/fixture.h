@@ -21,11 +21,11 @@ need_server(void)
         wq_test_skip("redis-server is not installed");
 }
 
-/* A URL of a queue at a socket, in a static buffer. */
+/* A URL of a queue at a socket, in a buffer of the thread. */
 static inline const char *
 url_of(const char *socket, const char *queue)
 {
-    static char url[300];
+    static _Thread_local char url[300];
 
     (void)snprintf(url, sizeof url, "redis+unix://%s?queue=%s", socket, queue);
     return url;

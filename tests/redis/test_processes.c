@@ -38,18 +38,23 @@ now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Start a child that runs `run`, and wait until it has written a byte. */
-static pid_t
-start(int (*run)(int out, int in), int *to_child)
-{
-    int   up[2], down[2];
-    char  byte;
+/* A child, and the pipes to and from it. */
+struct child {
     pid_t pid;
+    int   to, from;
+};
+
+/* Start a child that runs `run`. Before a handle is opened: the process has no
+ * other thread then. */
+static struct child
+start(int (*run)(int out, int in))
+{
+    int up[2], down[2];
 
     assert_int_equal(pipe(up), 0);
     assert_int_equal(pipe(down), 0);
     (void)redis_server_of_process(); /* not a child of the child */
-    pid = fork();
+    const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         (void)close(down[1]); /* the end of the parent ends the child */
@@ -57,10 +62,28 @@ start(int (*run)(int out, int in), int *to_child)
     }
     (void)close(up[1]);
     (void)close(down[0]);
-    assert_int_equal(read(up[0], &byte, 1), 1);
-    (void)close(up[0]);
-    *to_child = down[1];
-    return pid;
+    return (struct child){pid, down[1], up[0]};
+}
+
+/* Until it has written a byte. */
+static void
+await(const struct child *c)
+{
+    char byte;
+
+    assert_int_equal(read(c->from, &byte, 1), 1);
+}
+
+/* Wait until it has ended; its status. */
+static int
+end(const struct child *c)
+{
+    int status = 0;
+
+    assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
+    (void)close(c->to);
+    (void)close(c->from);
+    return status;
 }
 
 /* ---- holders -------------------------------------------------------------- */
@@ -83,22 +106,21 @@ hold(int out, int in)
 TEST(key_of_a_killed_process_comes_back_after_the_lease)
 {
     wq_item *item = NULL;
-    int      in;
 
     (void)state;
     need_server();
-    wq_queue *q = open_leased("holders", LEASE);
+    const struct child c = start(hold);
+    wq_queue          *q = open_leased("holders", LEASE);
     assert_err(wq_add(q, wq_str("k")), WQ_OK);
-    const pid_t   pid = start(hold, &in);
+    await(&c);
     const int64_t killed_ns = now_ns();
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(kill(c.pid, SIGKILL), 0);
+    (void)end(&c);
     assert_err(wq_get_within(q, WQ_SECONDS(60), &item), WQ_OK);
     /* it was renewed at most a third of the lease before */
     assert_true(now_ns() - killed_ns >= LEASE / 2 - WQ_MS(20));
     assert_int_equal(stats_of(q).expired, 1);
     assert_err(wq_done(q, item), WQ_OK);
-    (void)close(in);
     check(q);
     wq_destroy(q);
 }
@@ -106,42 +128,38 @@ TEST(key_of_a_killed_process_comes_back_after_the_lease)
 TEST(process_that_is_stopped_for_too_long_has_lost_its_key)
 {
     wq_item *item = NULL;
-    int      in, status = 0;
 
     (void)state;
     need_server();
-    wq_queue *q = open_leased("holders", LEASE);
+    const struct child c = start(hold);
+    wq_queue          *q = open_leased("holders", LEASE);
     assert_err(wq_add(q, wq_str("k")), WQ_OK);
-    const pid_t pid = start(hold, &in);
-    assert_int_equal(kill(pid, SIGSTOP), 0);
+    await(&c);
+    assert_int_equal(kill(c.pid, SIGSTOP), 0);
     assert_err(wq_get_within(q, WQ_SECONDS(60), &item), WQ_OK);
-    assert_int_equal(kill(pid, SIGCONT), 0);
-    assert_int_equal(write(in, "x", 1), 1);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(kill(c.pid, SIGCONT), 0);
+    assert_int_equal(write(c.to, "x", 1), 1);
+    const int status = end(&c);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), WQ_ELOST);
-    assert_true(wq_hold_left(q, item) > 0); /* it changed nothing */
-    assert_err(wq_done(q, item), WQ_OK);
-    (void)close(in);
+    assert_err(wq_done(q, item), WQ_OK); /* it changed nothing */
     check(q);
     wq_destroy(q);
 }
 
 TEST(thread_renews_the_lease_of_a_long_handler)
 {
-    int in, status = 0;
+    wq_item *item = NULL;
 
     (void)state;
     need_server();
-    wq_queue *q = open_leased("holders", LEASE);
+    const struct child c = start(hold);
+    wq_queue          *q = open_leased("holders", LEASE);
     assert_err(wq_add(q, wq_str("k")), WQ_OK);
-    const pid_t pid = start(hold, &in);
-    wq_item    *item = NULL;
+    await(&c);
     assert_err(wq_get_within(q, 3 * LEASE, &item), WQ_ETIMEDOUT);
-    assert_int_equal(write(in, "x", 1), 1);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(WEXITSTATUS(status), WQ_OK);
-    (void)close(in);
+    assert_int_equal(write(c.to, "x", 1), 1);
+    assert_int_equal(WEXITSTATUS(end(&c)), WQ_OK);
     wq_destroy(q);
 }
 
@@ -171,23 +189,16 @@ consume(int out, int in)
  * long: a sleeper also looks when the lease of another session may end. */
 TEST(sleeping_get_of_another_process_is_woken)
 {
-    int           up[2], status = 0;
     const int64_t idle_ns = WQ_MS(150);
+    int64_t       took_ns = 0;
 
     (void)state;
     need_server();
-    (void)redis_server_of_process();
-    assert_int_equal(pipe(up), 0);
-    wq_queue   *q = open_leased("wakes", WQ_SECONDS(60));
-    const pid_t pid = fork();
-    if (pid == 0)
-        _exit(consume(up[1], -1));
-    (void)close(up[1]);
-    int64_t took_ns = 0;
+    const struct child c = start(consume);
+    wq_queue          *q = open_leased("wakes", WQ_SECONDS(60));
     for (int i = 0; i < ROUNDS; i++) {
-        char                  byte;
         const struct timespec idle = {.tv_nsec = (long)idle_ns};
-        assert_int_equal(read(up[0], &byte, 1), 1);
+        await(&c);
         (void)nanosleep(&idle, NULL); /* it sleeps by now, or hardly not */
         const int64_t begin_ns = now_ns();
         assert_err(wq_add(q, wq_str("k")), WQ_OK);
@@ -195,9 +206,7 @@ TEST(sleeping_get_of_another_process_is_woken)
             ;
         took_ns += now_ns() - begin_ns;
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(WEXITSTATUS(status), 0);
-    (void)close(up[0]);
+    assert_int_equal(WEXITSTATUS(end(&c)), 0);
     wq_destroy(q);
     if (took_ns > ROUNDS * (WQ_SECONDS(1) - idle_ns) / 2)
         fail_msg("%d wake-ups took %lld ms", ROUNDS,

@@ -52,10 +52,17 @@ end
 
 -- Numbers that only grow: places, fences, arrivals. They are never below the
 -- time, so that a server that lost its data does not hand out old fences.
-local last
+local meta, last, saved
+local function read_meta()
+  if not meta then
+    meta = call('HMGET', M, 'n', 'dirty')
+    meta[2] = tonumber(meta[2] or 0)
+  end
+end
 local function number()
   if not last then
-    last = tonumber(call('HGET', M, 'n') or 0)
+    read_meta()
+    last = tonumber(meta[1] or 0)
     if last < us and us < 4503599627370496 then last = us end
   end
   last = last + 1
@@ -128,7 +135,9 @@ local function change(key, before, after)
   end
 end
 
+local due_known, due_us, due_rest
 local function flush()
+  if zrem[D][1] or zadd[D][1] then due_known = false end
   for set, list in pairs(zrem) do
     if #list > 0 then many('ZREM', set, list) zrem[set] = {} end
   end
@@ -137,17 +146,27 @@ local function flush()
   end
   if #hdel > 0 then many('HDEL', K, hdel) hdel = {} end
   if #hset > 0 then many('HSET', K, hset) hset = {} end
-  if dirty ~= 0 then call('HINCRBY', M, 'dirty', dirty) dirty = 0 end
+  if dirty ~= 0 then
+    call('HINCRBY', M, 'dirty', dirty)
+    if meta then meta[2] = meta[2] + dirty end
+    dirty = 0
+  end
   if idle ~= 0 then call('HINCRBY', M, 'idle', idle) idle = 0 end
   if cool ~= 0 then call('HINCRBY', M, 'cool', cool) cool = 0 end
-  if last then call('HSET', M, 'n', last) end
+  if last ~= saved then
+    call('HSET', M, 'n', last)
+    saved = last
+  end
 end
 
 -- The earliest deadline: microseconds, and the rest; nil: there is none.
 local function first_due()
-  local head = call('ZRANGE', D, 0, 0, 'WITHSCORES')
-  if not head[1] then return nil end
-  return tonumber(head[2]), (unpk('>H', head[1]))
+  if not due_known then
+    local head = call('ZRANGE', D, 0, 0, 'WITHSCORES')
+    due_known, due_us, due_rest = true, nil, nil
+    if head[1] then due_us, due_rest = tonumber(head[2]), (unpk('>H', head[1])) end
+  end
+  return due_us, due_rest
 end
 
 -- The list on which a session sleeps.
@@ -172,16 +191,18 @@ end
 -- What the shell must know after a batch. `made`: keys that became READY; `was`:
 -- the earliest deadline before. `awake`: the session may be among the sleeping
 -- ones, and is not asleep; if it was woken, but not for this batch, another one
--- must look.
-local function pulse(sid, made, was, awake)
+-- must look. `ends`: of the first two sessions, if they were read.
+local function pulse(sid, made, was, awake, ends)
   local ready, held = call('ZCARD', R), call('ZCARD', H)
-  local due, due_rest = first_due()
-  local ends, other = call('ZRANGE', S, 0, 1, 'WITHSCORES'), nil
+  local due, rest_of_due = first_due()
+  local other
+  ends = ends or call('ZRANGE', S, 0, 1, 'WITHSCORES')
+  read_meta()
   if ends[1] and ends[1] ~= sid then other = ends[2] else other = ends[4] end
   if awake and call('ZREM', I, sid) == 0 then made = made + 1 end
   if made > ready then made = ready end
   if made == 0 and due and (not was or due < was) then made = 1 end
   wake(made, sid)
-  return {ready, held, tonumber(call('HGET', M, 'dirty') or 0), due or '',
-          due_rest or 0, other and tonumber(other) or ''}
+  return {ready, held, meta[2], due or '', rest_of_due or 0,
+          other and tonumber(other) or ''}
 end

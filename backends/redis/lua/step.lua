@@ -14,9 +14,10 @@ local sid = ARGV[1]
 read_time(ARGV[2])
 local complex, awake = tonumber(ARGV[3]), ARGV[4] == '1'
 local nf, na, ng = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-if not lives(sid) then return {'LOST', now8} end
-local oldest = call('ZRANGE', S, 0, 0, 'WITHSCORES')
-if tonumber(oldest[2]) <= us then return {'LONG', now8, 0, 0} end
+local ends = call('ZRANGE', S, 0, 1, 'WITHSCORES')
+local till = ends[1] == sid and ends[2] or ends[3] == sid and ends[4]
+if till and tonumber(till) <= us or not till and not lives(sid) then return {'LOST', now8} end
+if tonumber(ends[2]) <= us then return {'LONG', now8, 0, 0} end
 
 -- A run is requested: the new state, flags, priority, seq, since, and what
 -- happened: n new, d DIRTY, r raised, m merged.
@@ -144,5 +145,5 @@ for i = 1, #members, 1000 do
   if long == 1 then break end
 end
 if #handed > 0 then flush() end
-return {'OK', now8, promoted, merged, pulse(sid, made, was, awake),
+return {'OK', now8, promoted, merged, pulse(sid, made, was, awake, ends),
         table.concat(finished), table.concat(added), handed, first, long}
