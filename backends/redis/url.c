@@ -122,7 +122,7 @@ read_port(const char *port, struct wq__target *t)
                        "redis: the port in the URL is '%s'; use 1 to 65535",
                        port);
     char text[8];
-    (void)snprintf(text, sizeof text, "%lu", n);
+    (void)snprintf(text, sizeof text, "%hu", (unsigned short)n);
     return copy_to(&t->port, text);
 }
 
