@@ -15,23 +15,18 @@ install(TARGETS wq wq_static EXPORT wqTargets
 
 # A store is a component: find_package(wq COMPONENTS sqlite).
 set(WQ_COMPONENTS)
-if(TARGET wq_sqlite)
-  list(APPEND WQ_COMPONENTS sqlite)
-  install(DIRECTORY backends/sqlite/include/wq TYPE INCLUDE
+foreach(store Sqlite Redis)
+  string(TOLOWER ${store} name)
+  if(NOT TARGET wq_${name})
+    continue()
+  endif()
+  list(APPEND WQ_COMPONENTS ${name})
+  install(DIRECTORY backends/${name}/include/wq TYPE INCLUDE
           FILES_MATCHING PATTERN "*.h")
-  install(TARGETS wq_sqlite wq_sqlite_static EXPORT wqSqliteTargets
+  install(TARGETS wq_${name} wq_${name}_static EXPORT wq${store}Targets
           INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-  install(EXPORT wqSqliteTargets NAMESPACE wq:: DESTINATION "${package_dir}")
-endif()
-
-if(TARGET wq_redis)
-  list(APPEND WQ_COMPONENTS redis)
-  install(DIRECTORY backends/redis/include/wq TYPE INCLUDE
-          FILES_MATCHING PATTERN "*.h")
-  install(TARGETS wq_redis wq_redis_static EXPORT wqRedisTargets
-          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-  install(EXPORT wqRedisTargets NAMESPACE wq:: DESTINATION "${package_dir}")
-endif()
+  install(EXPORT wq${store}Targets NAMESPACE wq:: DESTINATION "${package_dir}")
+endforeach()
 
 # find_package(wq)
 install(EXPORT wqTargets NAMESPACE wq:: DESTINATION "${package_dir}")

@@ -244,7 +244,7 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
     wq__redis_clock_init(&e->clock);
     e->own_clock =
         !clock || clock == wq_clock_monotonic() || clock == wq_clock_boottime();
-    e->base.clock = e->own_clock ? &e->clock.base : clock;
+    e->base.clock = e->own_clock ? &e->clock.base.base : clock;
     wq__names_init(&e->names, o->queue);
     wq__wire_init(&e->wire, &e->target);
     wq__wire_init(&e->side_wire, &e->target);
@@ -253,16 +253,24 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
     return wq__redis_wait_init(e);
 }
 
+/* What wq_redis_open() was called with; the URL has options, too. */
+struct call {
+    const char       *url;
+    wq_redis_options *options;
+};
+
 static wq_err
-open_engine(const char *url, wq_redis_options *o, const struct wq__terms *terms,
-            wq_clock *clock, struct wq__redis **out)
+open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
+            struct wq__engine **out)
 {
-    struct wq__redis *e = calloc(1, sizeof *e);
-    char             *copy = NULL;
+    const struct call *call = ctx;
+    wq_redis_options  *o = call->options;
+    struct wq__redis  *e = calloc(1, sizeof *e);
+    char              *copy = NULL;
 
     if (!e)
         return wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
-    wq_err err = wq__redis_read_url(url, &e->target, o, &copy);
+    wq_err err = wq__redis_read_url(call->url, &e->target, o, &copy);
     if (!err)
         err = check_options(o);
     if (!err) {
@@ -279,7 +287,7 @@ open_engine(const char *url, wq_redis_options *o, const struct wq__terms *terms,
     if (err)
         wq__redis_free(e, false);
     else
-        *out = e;
+        *out = &e->base;
     return err;
 }
 
@@ -287,31 +295,18 @@ static wq_err
 open_queue(const char *url, const wq_redis_options *options,
            const wq_config *config, wq_queue **out)
 {
-    wq_redis_options  o = {.size = sizeof o};
-    struct wq__config checked;
-    struct wq__terms  terms;
-    struct wq__redis *e = NULL;
-    wq_err            err = WQ_OK;
+    wq_redis_options o = {.size = sizeof o};
+    struct call      call = {url, &o};
+    wq_err           err = WQ_OK;
 
     if (!url || !out)
         return wq_fail(WQ_EINVAL, "wq_redis_open: %s is NULL",
                        url ? "out" : "the URL");
     if (options)
         err = wq__read_sized(options, "wq_redis_options", NULL, sizeof o, &o);
-    if (!err)
-        err = wq__config_read(config, &checked);
-    if (!err)
-        err = wq__shared_check(&checked.user, &terms);
-    if (!err)
-        err = open_engine(url, &o, &terms, checked.user.clock, &e);
-    if (err || !e)
-        return err;
-    const struct wq__shared_options shell = {.config = &checked.user,
-                                             .manual_renew = o.manual_renew};
-    err = wq__shared_create(&e->base, &shell, out);
-    if (err)
-        e->base.ops->close(&e->base, false);
-    return err;
+    return err ? err
+               : wq__shared_open(config, o.manual_renew, open_engine, &call,
+                                 out);
 }
 
 wq_err

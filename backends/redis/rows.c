@@ -287,14 +287,7 @@ damaged(struct wq__rows *r, wq_key key, const struct wq__row *row)
 }
 
 const struct wq__row_store wq__redis_rows = {
-    .damaged = damaged,
-    .find = find,
-    .first = first,
-    .write = write_row,
-    .save = save,
-    .end_save = end_save,
-    .read_bucket = read_bucket,
-};
+    damaged, find, first, write_row, save, end_save, read_bucket};
 
 /* ---- reading -------------------------------------------------------------- */
 
@@ -388,20 +381,14 @@ note_last_ready(struct wq__redis *e, const redisReply *ready)
 static wq_err
 take_in(struct wq__redis *e)
 {
-    struct wq__txn             *t = &e->txn;
-    const redisReply           *reply = t->reply;
-    const redisReply           *counts = wq__reply_at(reply, 4);
-    const wq_key                ended = wq__reply_bytes(reply, 8);
-    const struct wq__row_counts n = {
-        .ready = (uint64_t)wq__reply_int(counts, 0),
-        .held = (uint64_t)wq__reply_int(counts, 1),
-        .dirty = (uint64_t)wq__reply_int(counts, 2),
-        .waiting = (uint64_t)wq__reply_int(counts, 3),
-        .dead = (uint64_t)wq__reply_int(counts, 4),
-        .known = (uint64_t)wq__reply_int(counts, 5),
-        .next_ns = time_of(counts, 6),
-    };
+    struct wq__txn       *t = &e->txn;
+    const redisReply     *reply = t->reply;
+    const redisReply     *counts = wq__reply_at(reply, 4);
+    const wq_key          ended = wq__reply_bytes(reply, 8);
+    struct wq__row_counts n;
 
+    wq__reply_counts(counts, 0, &n);
+    n.next_ns = time_of(counts, 6);
     wq__rows_begin(&e->rows,
                    (int64_t)wq__get_be(wq__reply_bytes(reply, 1).data, 8),
                    wq__reply_int(reply, 2), &n);

@@ -246,6 +246,18 @@ wq__reply_int(const redisReply *reply, size_t i)
                                             : 0;
 }
 
+void
+wq__reply_counts(const redisReply *list, size_t from,
+                 struct wq__row_counts *out)
+{
+    uint64_t *const numbers[] = {&out->ready,   &out->held, &out->dirty,
+                                 &out->waiting, &out->dead, &out->known};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = (uint64_t)wq__reply_int(list, from + i);
+    out->next_ns = WQ_FOREVER;
+}
+
 bool
 wq__reply_is(const redisReply *reply, const char *status)
 {

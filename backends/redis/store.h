@@ -32,6 +32,7 @@
 
 #include <wq/redis.h>
 
+#include "clock/offset.h"
 #include "port/lock.h"
 #include "shared/rows.h"
 #include "wire.h"
@@ -83,7 +84,10 @@ wq_err wq__script_run(struct wq__wire *w, const struct wq__names *names,
 const redisReply *wq__reply_at(const redisReply *reply, size_t i);
 bool              wq__reply_is(const redisReply *reply, const char *status);
 int64_t           wq__reply_int(const redisReply *reply, size_t i);
-wq_key            wq__reply_bytes(const redisReply *reply, size_t i);
+/* READY, HELD, DIRTY, WAITING, DEAD and known keys, which begin at `from`. */
+void   wq__reply_counts(const redisReply *list, size_t from,
+                        struct wq__row_counts *out);
+wq_key wq__reply_bytes(const redisReply *reply, size_t i);
 
 /* ---- record.c ------------------------------------------------------------- */
 
@@ -101,11 +105,8 @@ uint64_t wq__get_be(const void *from, size_t bytes);
 /* ---- time.c --------------------------------------------------------------- */
 
 struct wq__redis_clock {
-    wq_clock base;
-    /* The server's time minus CLOCK_BOOTTIME. Written by the thread that has a
-     * reply, read by all: relaxed, a number of its own. */
-    _Atomic int64_t offset_ns;
-    atomic_bool     known;
+    struct wq__offset_clock base; /* written by the thread that has a reply */
+    atomic_bool             known;
 };
 
 void wq__redis_clock_init(struct wq__redis_clock *c);

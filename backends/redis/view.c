@@ -62,23 +62,19 @@ read_stats(struct wq__redis *e, wq_stats *out)
         return err;
     const bool    waits = wq__reply_at(reply, 8)->type == REDIS_REPLY_INTEGER;
     const int64_t us = wq__reply_int(reply, 8);
+    struct wq__row_counts n;
+    wq__reply_counts(reply, 2, &n);
     *out = (wq_stats){
         .size = out->size,
-        .ready = (size_t)wq__reply_int(reply, 2),
-        .held = (size_t)wq__reply_int(reply, 3),
-        .dirty = (size_t)wq__reply_int(reply, 4),
-        .waiting = (size_t)wq__reply_int(reply, 5),
-        .dead = (size_t)wq__reply_int(reply, 6),
-        .known = (size_t)wq__reply_int(reply, 7),
         .next_ns = waits && us < INT64_MAX / 1000
                        ? wq__span_between(e->rows.now_ns,
                                           us * 1000 + wq__reply_int(reply, 9))
                        : WQ_FOREVER,
         .unfinished_ns = -1,
         .longest_ns = -1,
-        .offered = (size_t)wq__reply_int(reply, 2),
         .holders = (size_t)wq__reply_int(reply, 10),
     };
+    wq__rows_fill_in(&n, out);
     if (e->rows.terms.ages)
         read_ages(e, reply, out);
     freeReplyObject(reply);

@@ -144,23 +144,29 @@ attach(struct wq__sqlite *e, const wq_sqlite_options *o, bool *fresh)
     return err;
 }
 
+/* What wq_sqlite_open() was called with. */
+struct call {
+    const char              *path;
+    const wq_sqlite_options *options;
+};
+
 static wq_err
-open_engine(const char *path, const wq_sqlite_options *o,
-            const struct wq__terms *terms, wq_clock *clock,
-            struct wq__sqlite **out)
+open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
+            struct wq__engine **out)
 {
+    const struct call *call = ctx;
     bool               fresh = false;
-    struct wq__sqlite *e = make_engine(path, o, terms, clock);
+    struct wq__sqlite *e = make_engine(call->path, call->options, terms, clock);
 
     if (!e)
         return wq_fail(WQ_ENOMEM, "wq_sqlite_open: out of memory");
-    wq_err err = attach(e, o, &fresh);
+    wq_err err = attach(e, call->options, &fresh);
     if (!err)
         err = wq__sqlite_join(e, fresh);
     if (err)
         wq__sqlite_free(e, false);
     else
-        *out = e;
+        *out = &e->base;
     return err;
 }
 
@@ -168,10 +174,8 @@ static wq_err
 open_queue(const char *path, const wq_sqlite_options *options,
            const wq_config *config, wq_queue **out)
 {
-    wq_sqlite_options  o;
-    struct wq__config  checked;
-    struct wq__terms   terms;
-    struct wq__sqlite *e = NULL;
+    wq_sqlite_options o;
+    struct call       call = {path, &o};
 
     if (!path || !*path || !out)
         return wq_fail(WQ_EINVAL, "wq_sqlite_open: %s",
@@ -181,21 +185,10 @@ open_queue(const char *path, const wq_sqlite_options *options,
                        "wq_sqlite_open: the path begins with 'sqlite:'; use "
                        "wq_open() for a URL, or './%s'",
                        path);
-    wq_err err = read_options(options, &o);
-    if (!err)
-        err = wq__config_read(config, &checked);
-    if (!err)
-        err = wq__shared_check(&checked.user, &terms);
-    if (!err)
-        err = open_engine(path, &o, &terms, checked.user.clock, &e);
-    if (err || !e)
-        return err;
-    const struct wq__shared_options shell = {.config = &checked.user,
-                                             .manual_renew = o.manual_renew};
-    err = wq__shared_create(&e->base, &shell, out);
-    if (err)
-        e->base.ops->close(&e->base, false);
-    return err;
+    const wq_err err = read_options(options, &o);
+    return err ? err
+               : wq__shared_open(config, o.manual_renew, open_engine, &call,
+                                 out);
 }
 
 wq_err

@@ -409,11 +409,4 @@ wq__sqlite_of(struct wq__rows *r)
 }
 
 const struct wq__row_store wq__sqlite_rows = {
-    .damaged = damaged,
-    .find = find,
-    .first = first,
-    .write = write_row,
-    .save = save,
-    .end_save = end_save,
-    .read_bucket = read_bucket,
-};
+    damaged, find, first, write_row, save, end_save, read_bucket};

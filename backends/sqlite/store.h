@@ -26,6 +26,7 @@
 
 #include <wq/sqlite.h>
 
+#include "clock/offset.h"
 #include "shared/rows.h"
 #include "side.h"
 
@@ -139,12 +140,6 @@ enum wq__row_flag {
 
 /* ---- the engine ----------------------------------------------------------- */
 
-/* The clock of the store (time.c). */
-struct wq__sqlite_clock {
-    wq_clock base;
-    int64_t  epoch_ns; /* the store's time minus CLOCK_BOOTTIME */
-};
-
 struct wq__sqlite {
     struct wq__engine       base;
     struct wq__rows         rows; /* the queue's */
@@ -155,7 +150,7 @@ struct wq__sqlite {
     uint64_t                secret[2];  /* of the file: for hashes of keys */
     struct wq__db           db;
     struct wq__side        *side;
-    struct wq__sqlite_clock clock;
+    struct wq__offset_clock clock;
 
     /* The own session; 0: none. That of holder_pid, if there is one, is
      * rows.holder. */

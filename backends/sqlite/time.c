@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* time.c: what time is it, for all processes and boots that use the file?
  *
- * The store's time is CLOCK_BOOTTIME plus an epoch, which is in the file with
- * the id of the boot. So steps of the wall clock change nothing, and the time in
- * which the machine is suspended counts. The first process after a boot sets the
+ * The store's time is CLOCK_BOOTTIME plus an epoch (clock/offset.h), which is in
+ * the file with the id of the boot. The first process after a boot sets the
  * epoch so that the store's time is the wall clock's, but never earlier than
  * what the file has seen: deadlines count the time in which the machine was off.
  *
@@ -16,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/span.h"
 #include "port/time.h"
 #include "store.h"
 
@@ -25,52 +23,11 @@ enum { RESERVE = 1 << 20 };
 
 /* ---- the clock ------------------------------------------------------------ */
 
-static struct wq__sqlite_clock *
-clock_of(wq_clock *clock)
-{
-    return (struct wq__sqlite_clock *)(void *)clock;
-}
-
-static int64_t
-store_now(wq_clock *clock)
-{
-    return wq__time_boottime() + clock_of(clock)->epoch_ns;
-}
-
-static int64_t
-to_boottime(wq_clock *clock, int64_t at_ns)
-{
-    return at_ns == WQ_FOREVER ? WQ_FOREVER
-                               : wq__span_sub(at_ns, clock_of(clock)->epoch_ns);
-}
-
-static bool
-store_park(wq_clock *clock, struct wq__parker *p, int64_t deadline_ns)
-{
-    const int64_t at_ns = to_boottime(clock, deadline_ns);
-
-    return wq__park_boottime(p, at_ns > 0 ? at_ns : 0);
-}
-
-static void
-store_watch(wq_clock *clock, struct wq__watch *w, int64_t deadline_ns)
-{
-    const int64_t at_ns = to_boottime(clock, deadline_ns);
-
-    wq__beacon_arm(w->beacon, at_ns > 0 ? at_ns : 1);
-}
-
 /* The clocks of the system begin anew with each boot: they cannot be meant. */
 void
 wq__sqlite_clock_init(struct wq__sqlite *e, wq_clock *given)
 {
-    e->clock.base = (wq_clock){
-        .now = store_now,
-        .stopwatch = store_now,
-        .park = store_park,
-        .watch = store_watch,
-        .timer = WQ__TIMER_BOOTTIME,
-    };
+    wq__offset_clock_init(&e->clock, 0);
     if (!given || given == wq_clock_monotonic() || given == wq_clock_boottime())
         given = &e->clock.base;
     e->base.clock = given;
@@ -167,7 +124,7 @@ wq__sqlite_begin_epoch(struct wq__sqlite *e, bool fresh)
     const bool other_boot = strcmp(boot, m.boot) != 0;
     if (other_boot)
         begin_boot(&m, boot);
-    e->clock.epoch_ns = m.epoch_ns;
+    wq__offset_clock_set(&e->clock, m.epoch_ns);
     e->ceiling = m.number;
     e->rows.number = *wq__side_last_number(e->side);
     if (fresh || !e->rows.number) {

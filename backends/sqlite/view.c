@@ -174,25 +174,16 @@ read_holders(struct wq__sqlite *e, size_t *out)
 wq_err
 wq__sqlite_read_stats(struct wq__sqlite *e, wq_stats *out)
 {
-    const struct wq__row_counts *n = &e->rows.counts;
-    int64_t                      due_ns = WQ_FOREVER;
-    wq_err err = wq__sqlite_next(e, WQ__SQL_NEXT_DUE, &due_ns);
+    int64_t due_ns = WQ_FOREVER;
+    wq_err  err = wq__sqlite_next(e, WQ__SQL_NEXT_DUE, &due_ns);
 
     if (err)
         return err;
-    *out = (wq_stats){
-        .size = out->size,
-        .ready = n->ready,
-        .held = n->held,
-        .dirty = n->dirty,
-        .waiting = n->waiting,
-        .known = n->known,
-        .next_ns = wq__span_until(e->rows.now_ns, due_ns),
-        .unfinished_ns = -1,
-        .longest_ns = -1,
-        .offered = n->ready,
-        .dead = n->dead,
-    };
+    *out = (wq_stats){.size = out->size,
+                      .next_ns = wq__span_until(e->rows.now_ns, due_ns),
+                      .unfinished_ns = -1,
+                      .longest_ns = -1};
+    wq__rows_fill_in(&e->rows.counts, out);
     err = read_holders(e, &out->holders);
     return err || !e->rows.terms.ages ? err : read_ages(e, out);
 }

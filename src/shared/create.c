@@ -8,6 +8,7 @@
 #include "error/error.h"
 #include "metrics/default.h"
 #include "port/fork.h"
+#include "shared/call.h"
 #include "shared/report.h"
 #include "shared/shared.h"
 
@@ -193,4 +194,27 @@ wq__shared_create(struct wq__engine               *engine,
     }
     *out = &s->base;
     return WQ_OK;
+}
+
+wq_err
+wq__shared_open(const wq_config *config, bool manual_renew,
+                wq__engine_opener *open, void *ctx, wq_queue **out)
+{
+    struct wq__config  checked;
+    struct wq__terms   terms;
+    struct wq__engine *engine = NULL;
+    wq_err             err = wq__config_read(config, &checked);
+
+    if (!err)
+        err = wq__shared_check(&checked.user, &terms);
+    if (!err)
+        err = open(ctx, &terms, checked.user.clock, &engine);
+    if (err)
+        return err;
+    const struct wq__shared_options options = {.config = &checked.user,
+                                               .manual_renew = manual_renew};
+    err = wq__shared_create(engine, &options, out);
+    if (err)
+        wq__engine_close(engine, false);
+    return err;
 }

@@ -35,6 +35,24 @@ wq__op_hand_out(const struct wq__op *op, struct wq__core *core, int64_t now,
     return WQ_OK;
 }
 
+wq_err
+wq__op_get(struct wq__op *op,
+           wq_err (*hand_out)(void *ctx, const struct wq__op *op), void *ctx)
+{
+    wq_err err = WQ_OK;
+
+    op->as.get.n = 0;
+    if (wq__op_is_held_back(op))
+        return WQ_OK;
+    while (!err && op->as.get.n < op->as.get.max) {
+        err = hand_out(ctx, op);
+        op->as.get.n += !err;
+    }
+    if (err == WQ_EAWAY || err == WQ_EIO)
+        return err;
+    return err == WQ_ENOTFOUND || op->as.get.n ? WQ_OK : err;
+}
+
 /* ---- ends of holds ------------------------------------------------------- */
 
 static wq_err

@@ -39,6 +39,14 @@ WQ__STORE_API wq_err wq__op_hand_out(const struct wq__op *op,
                                      const wq_item *next, int64_t waited_ns,
                                      unsigned requeues, wq_item **item);
 
+/* Carry out a GET: hand_out() until there are `max` keys, or none is READY, which
+ * is WQ_ENOTFOUND. An error of the store ends the batch; others are an error of
+ * the operation only if it has handed out nothing. */
+WQ__STORE_API wq_err wq__op_get(struct wq__op *op,
+                                wq_err (*hand_out)(void                *ctx,
+                                                   const struct wq__op *op),
+                                void *ctx);
+
 /* How an engine ends a hold; `hold` is its own. */
 struct wq__settler {
     /* The loan ends in the core: cannot fail. */

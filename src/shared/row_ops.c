@@ -284,10 +284,11 @@ hand_out_imported(struct wq__rows *r, const struct wq__op *op,
 
 /* WQ_ENOTFOUND: no key is READY. */
 static wq_err
-hand_out(struct wq__rows *r, const struct wq__op *op)
+hand_out(void *ctx, const struct wq__op *op)
 {
-    struct wq__row before, row;
-    wq_key         key;
+    struct wq__rows *r = ctx;
+    struct wq__row   before, row;
+    wq_key           key;
 
     if (!r->counts.ready)
         return WQ_ENOTFOUND;
@@ -299,23 +300,6 @@ hand_out(struct wq__rows *r, const struct wq__op *op)
     if (!err)
         err = hand_out_imported(r, op, &row);
     return err ? abandon(r, key, err) : wq__row_save(r, key, &before, &row);
-}
-
-static wq_err
-get(struct wq__rows *r, struct wq__op *op)
-{
-    wq_err err = WQ_OK;
-
-    op->as.get.n = 0;
-    if (wq__op_is_held_back(op))
-        return WQ_OK;
-    while (!err && op->as.get.n < op->as.get.max) {
-        err = hand_out(r, op);
-        op->as.get.n += !err;
-    }
-    if (!is_answer(err))
-        return err;
-    return err == WQ_ENOTFOUND || op->as.get.n ? WQ_OK : err;
 }
 
 /* Lend a key that the holder has already. WQ_ENOTFOUND: it has not. */
@@ -626,7 +610,7 @@ dispatch(struct wq__rows *r, struct wq__op *op, struct wq__did *did)
     case WQ__OP_ADD:
         return add(r, op, did);
     case WQ__OP_GET:
-        return get(r, op);
+        return wq__op_get(op, hand_out, r);
     case WQ__OP_RESUME:
         return resume(r, op);
     case WQ__OP_FINISH:

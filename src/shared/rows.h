@@ -195,6 +195,18 @@ WQ__STORE_API wq_err wq__row_describe(struct wq__rows *r, wq_key key,
 WQ__STORE_API const char *wq__row_problem(struct wq__rows *r, wq_key key,
                                           const struct wq__row *row);
 
+/* The parts of stats that are counts of keys. */
+static inline void
+wq__rows_fill_in(const struct wq__row_counts *n, wq_stats *out)
+{
+    out->ready = out->offered = (size_t)n->ready;
+    out->held = (size_t)n->held;
+    out->dirty = (size_t)n->dirty;
+    out->waiting = (size_t)n->waiting;
+    out->dead = (size_t)n->dead;
+    out->known = (size_t)n->known;
+}
+
 /* Add to the depth of a priority; those beyond `max` are only counted. */
 WQ__STORE_API void wq__depths_add(wq_depth *out, size_t max, size_t *n,
                                   int priority, size_t keys);

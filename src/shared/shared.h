@@ -170,6 +170,16 @@ WQ__STORE_API wq_err wq__shared_create(struct wq__engine               *engine,
                                        const struct wq__shared_options *options,
                                        wq_queue                       **out);
 
+/* How an opener of a backend opens its store; `ctx` is its own. */
+typedef wq_err wq__engine_opener(void *ctx, const struct wq__terms *terms,
+                                 wq_clock *clock, struct wq__engine **out);
+
+/* All of an opener that does not depend on the store: check the config, open
+ * the engine, make the handle. */
+WQ__STORE_API wq_err wq__shared_open(const wq_config *config, bool manual_renew,
+                                     wq__engine_opener *open, void *ctx,
+                                     wq_queue **out);
+
 /* The verbs of a shared queue. */
 WQ__STORE_API extern const wq_backend wq__shared_backend;
 

@@ -3,6 +3,7 @@
 #ifndef WQ_TEST_REDIS_FIXTURE_H
 #define WQ_TEST_REDIS_FIXTURE_H
 
+#include "support/take.h"
 #include "support/wq_test.h"
 
 #include <stdio.h>
@@ -45,17 +46,6 @@ open_at(const char *socket, const char *queue, int64_t lease_ns,
                       WQ_CONFIG(.clock = clock), &q),
         WQ_OK);
     return q;
-}
-
-static inline wq_item *
-get(wq_queue *q, const char *key)
-{
-    wq_item *item = NULL;
-
-    assert_err(wq_get_within(q, 0, &item), WQ_OK);
-    assert_int_equal(item->key.len, strlen(key));
-    assert_memory_equal(item->key.data, key, strlen(key));
-    return item;
 }
 
 static inline void

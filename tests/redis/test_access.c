@@ -32,7 +32,7 @@ use(wq_queue *q)
 
     assert_err(wq_add(q, wq_str("a")), WQ_OK);
     assert_err(wq_add_after(q, wq_str("b"), WQ_SECONDS(100)), WQ_OK);
-    wq_item *item = get(q, "a");
+    wq_item *item = take_key(q, "a");
     assert_err(wq_renew(q), WQ_OK);
     assert_err(wq_finish(q, item, wq_result_retry()), WQ_OK);
     assert_err(wq_remove(q, wq_str("b")), WQ_OK);

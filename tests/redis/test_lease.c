@@ -51,10 +51,10 @@ TEST(finish_after_the_lease_is_lost_and_changes_nothing)
 {
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    wq_item       *old = get(f.a, "k");
+    wq_item       *old = take_key(f.a, "k");
     const uint64_t fence = old->fence;
     outlive();
-    wq_item *item = get(f.b, "k");
+    wq_item *item = take_key(f.b, "k");
     assert_true(item->fence > fence);
 
     assert_err(wq_finish(f.a, old, wq_result_retry()), WQ_ELOST);
@@ -71,11 +71,11 @@ TEST(renewal_after_the_lease_does_not_revive_the_session)
 {
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    wq_item *old = get(f.a, "k");
+    wq_item *old = take_key(f.a, "k");
     outlive();
     assert_err(wq_renew(f.a), WQ_ELOST);
     assert_int_equal(wq_hold_left(f.a, old), 0);
-    wq_item *item = get(f.b, "k");
+    wq_item *item = take_key(f.b, "k");
     assert_err(wq_renew(f.a), WQ_ELOST);
     assert_err(wq_done(f.a, old), WQ_ELOST);
     assert_err(wq_done(f.b, item), WQ_OK);
@@ -85,7 +85,7 @@ TEST(handle_whose_lease_ended_goes_on_with_a_new_session)
 {
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    wq_item *old = get(f.a, "k");
+    wq_item *old = take_key(f.a, "k");
     outlive();
     assert_err(wq_add(f.a, wq_str("other")), WQ_OK);
     assert_err(wq_done(f.a, old), WQ_ELOST);
@@ -103,7 +103,7 @@ TEST(renewed_lease_keeps_its_keys)
 {
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    wq_item *item = get(f.a, "k");
+    wq_item *item = take_key(f.a, "k");
     for (int i = 0; i < 4; i++) {
         wq_clock_fake_step(f.clock, LEASE / 2);
         assert_err(wq_renew(f.a), WQ_OK);
@@ -117,13 +117,13 @@ TEST(lease_ends_exactly_at_its_end)
 {
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    (void)get(f.a, "k");
+    (void)take_key(f.a, "k");
     wq_clock_fake_step(f.clock, LEASE / 2);
     assert_err(wq_renew(f.b), WQ_OK);
     wq_clock_fake_step(f.clock, LEASE / 2 - 1000); /* scores: microseconds */
     get_nothing(f.b);
     wq_clock_fake_step(f.clock, 1000);
-    assert_err(wq_done(f.b, get(f.b, "k")), WQ_OK);
+    assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
 }
 
 /* Keys come back in the order in which they were handed out, behind others. */
@@ -134,12 +134,12 @@ TEST(keys_of_an_ended_session_come_back_in_order)
     for (int i = 0; i < 3; i++)
         assert_err(wq_add(f.a, wq_str(keys[i])), WQ_OK);
     for (int i = 0; i < 3; i++)
-        (void)get(f.a, keys[i]);
+        (void)take_key(f.a, keys[i]);
     assert_err(wq_add(f.b, wq_str("z")), WQ_OK);
     outlive();
-    assert_err(wq_done(f.b, get(f.b, "z")), WQ_OK);
+    assert_err(wq_done(f.b, take_key(f.b, "z")), WQ_OK);
     for (int i = 0; i < 3; i++)
-        assert_err(wq_done(f.b, get(f.b, keys[i])), WQ_OK);
+        assert_err(wq_done(f.b, take_key(f.b, keys[i])), WQ_OK);
     assert_int_equal(stats_of(f.b).expired, 3);
 }
 
@@ -174,10 +174,10 @@ TEST(key_that_outlives_its_holders_is_dead)
 
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    (void)get(f.a, "k");
+    (void)take_key(f.a, "k");
     outlive();
     assert_err(wq_renew(f.b), WQ_OK);
-    wq_item *item = get(f.b, "k");
+    wq_item *item = take_key(f.b, "k");
     assert_err(wq_renew(f.a), WQ_ELOST);
     get_nothing(f.a); /* a new session */
     wq_clock_fake_step(f.clock, LEASE / 2);
@@ -188,17 +188,17 @@ TEST(key_that_outlives_its_holders_is_dead)
     assert_int_equal(info.states, WQ_STATE_DEAD);
     assert_err(wq_done(f.b, item), WQ_ELOST);
     assert_err(wq_revive(f.a, wq_str("k")), WQ_OK);
-    assert_err(wq_done(f.a, get(f.a, "k")), WQ_OK);
+    assert_err(wq_done(f.a, take_key(f.a, "k")), WQ_OK);
 }
 
 TEST(destroyed_handle_gives_its_keys_back_without_an_expiry)
 {
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    (void)get(f.a, "k");
+    (void)take_key(f.a, "k");
     wq_destroy(f.a);
     f.a = NULL;
-    assert_err(wq_done(f.b, get(f.b, "k")), WQ_OK);
+    assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
     assert_int_equal(stats_of(f.b).expired, 0);
 }
 

@@ -103,17 +103,27 @@ hold(int out, int in)
     return (int)wq_finish(q, item, wq_result_done());
 }
 
+/* Another process holds a key of a queue that is open here, too. */
+static struct child
+hold_in_child(wq_queue **q)
+{
+    const struct child c = start(hold);
+
+    *q = open_leased("holders", LEASE);
+    assert_err(wq_add(*q, wq_str("k")), WQ_OK);
+    await(&c);
+    return c;
+}
+
 TEST(key_of_a_killed_process_comes_back_after_the_lease)
 {
     wq_item *item = NULL;
 
     (void)state;
     need_server();
-    const struct child c = start(hold);
-    wq_queue          *q = open_leased("holders", LEASE);
-    assert_err(wq_add(q, wq_str("k")), WQ_OK);
-    await(&c);
-    const int64_t killed_ns = now_ns();
+    wq_queue          *q;
+    const struct child c = hold_in_child(&q);
+    const int64_t      killed_ns = now_ns();
     assert_int_equal(kill(c.pid, SIGKILL), 0);
     (void)end(&c);
     assert_err(wq_get_within(q, WQ_SECONDS(60), &item), WQ_OK);
@@ -131,10 +141,8 @@ TEST(process_that_is_stopped_for_too_long_has_lost_its_key)
 
     (void)state;
     need_server();
-    const struct child c = start(hold);
-    wq_queue          *q = open_leased("holders", LEASE);
-    assert_err(wq_add(q, wq_str("k")), WQ_OK);
-    await(&c);
+    wq_queue          *q;
+    const struct child c = hold_in_child(&q);
     assert_int_equal(kill(c.pid, SIGSTOP), 0);
     assert_err(wq_get_within(q, WQ_SECONDS(60), &item), WQ_OK);
     assert_int_equal(kill(c.pid, SIGCONT), 0);
@@ -153,10 +161,8 @@ TEST(thread_renews_the_lease_of_a_long_handler)
 
     (void)state;
     need_server();
-    const struct child c = start(hold);
-    wq_queue          *q = open_leased("holders", LEASE);
-    assert_err(wq_add(q, wq_str("k")), WQ_OK);
-    await(&c);
+    wq_queue          *q;
+    const struct child c = hold_in_child(&q);
     assert_err(wq_get_within(q, 3 * LEASE, &item), WQ_ETIMEDOUT);
     assert_int_equal(write(c.to, "x", 1), 1);
     assert_int_equal(WEXITSTATUS(end(&c)), WQ_OK);

@@ -71,11 +71,11 @@ TEST(killed_server_that_kept_all_goes_on_where_it_was)
     (void)state;
     assert_err(wq_add(f.a, wq_str("held")), WQ_OK);
     assert_err(wq_add(f.a, wq_str("ready")), WQ_OK);
-    wq_item *item = get(f.a, "held");
+    wq_item *item = take_key(f.a, "held");
     redis_server_kill(&f.server);
     redis_server_restart(&f.server, aof);
     assert_err(wq_done(f.a, item), WQ_OK);
-    assert_err(wq_done(f.b, get(f.b, "ready")), WQ_OK);
+    assert_err(wq_done(f.b, take_key(f.b, "ready")), WQ_OK);
     check(f.b);
 }
 
@@ -83,7 +83,7 @@ TEST(call_while_the_server_is_away_changes_nothing)
 {
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    wq_item *item = get(f.a, "k");
+    wq_item *item = take_key(f.a, "k");
     redis_server_kill(&f.server);
     assert_err(wq_add(f.a, wq_str("other")), WQ_EAWAY);
     last_error_has("cannot connect to '");
@@ -95,7 +95,7 @@ TEST(call_while_the_server_is_away_changes_nothing)
     redis_server_restart(&f.server, aof);
     assert_err(add_until_answered(f.a, "later"), WQ_OK);
     assert_err(wq_done(f.a, item), WQ_OK); /* it was on loan all the time */
-    assert_err(wq_done(f.a, get(f.a, "later")), WQ_OK);
+    assert_err(wq_done(f.a, take_key(f.a, "later")), WQ_OK);
     get_nothing(f.a);
     check(f.a);
 }
@@ -107,16 +107,16 @@ TEST(empty_server_loses_all_holds_and_fences_grow)
     (void)state;
     for (int i = 0; i < 100; i++) { /* numbers are used up */
         assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-        assert_err(wq_done(f.a, get(f.a, "k")), WQ_OK);
+        assert_err(wq_done(f.a, take_key(f.a, "k")), WQ_OK);
     }
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    wq_item       *item = get(f.a, "k");
+    wq_item       *item = take_key(f.a, "k");
     const uint64_t fence = item->fence;
     (void)redis_server_say(&f.server, "FLUSHALL");
     redis_server_kill(&f.server);
     redis_server_restart(&f.server, nothing);
     assert_err(add_until_answered(f.b, "k"), WQ_OK);
-    wq_item *again = get(f.b, "k");
+    wq_item *again = take_key(f.b, "k");
     assert_true(again->fence > fence);
     assert_err(wq_done(f.a, item), WQ_ELOST);
     assert_err(wq_done(f.b, again), WQ_OK);
@@ -130,7 +130,7 @@ TEST(flushed_scripts_are_loaded_again)
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
     assert_string_equal(redis_server_say(&f.server, "SCRIPT FLUSH"), "OK");
-    wq_item *item = get(f.a, "k");
+    wq_item *item = take_key(f.a, "k");
     assert_string_equal(redis_server_say(&f.server, "SCRIPT FLUSH"), "OK");
     assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_OK);
     assert_string_equal(redis_server_say(&f.server, "SCRIPT FLUSH"), "OK");
@@ -143,15 +143,15 @@ TEST(full_server_refuses_adds_and_lets_keys_be_finished)
     (void)state;
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
     assert_err(wq_add(f.a, wq_str("next")), WQ_OK);
-    wq_item *item = get(f.a, "k");
+    wq_item *item = take_key(f.a, "k");
     assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxmemory 1"),
                         "OK");
     assert_err(wq_add(f.a, wq_str("other")), WQ_EAWAY);
     last_error_has("out of memory (maxmemory)");
     assert_err(wq_renew(f.a), WQ_OK); /* else all holds would be lost */
     assert_err(wq_finish(f.a, item, wq_result_back()), WQ_OK);
-    assert_err(wq_done(f.a, get(f.a, "next")), WQ_OK);
-    item = get(f.a, "k");
+    assert_err(wq_done(f.a, take_key(f.a, "next")), WQ_OK);
+    item = take_key(f.a, "k");
     assert_err(wq_done(f.a, item), WQ_OK);
     assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxmemory 0"),
                         "OK");
@@ -240,7 +240,7 @@ TEST(replies_in_pieces_are_put_together)
     proxy_set(f.proxy, PROXY_SPLIT);
     for (int i = 0; i < 3; i++) {
         assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-        assert_err(wq_done(f.a, get(f.a, "k")), WQ_OK);
+        assert_err(wq_done(f.a, take_key(f.a, "k")), WQ_OK);
     }
     check(f.a);
 }
@@ -257,17 +257,23 @@ TEST(key_whose_reply_is_lost_is_given_back)
     assert_err(wq_get_within(f.a, 0, &item), WQ_EIO);
     assert_err(wq_add(f.a, wq_str("other")), WQ_OK); /* reconciles first */
     assert_int_equal(stats_of(f.b).held, 0);
-    assert_err(wq_done(f.b, get(f.b, "k")), WQ_OK);
-    assert_err(wq_done(f.b, get(f.b, "other")), WQ_OK);
+    assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
+    assert_err(wq_done(f.b, take_key(f.b, "other")), WQ_OK);
     check(f.b);
+}
+
+static wq_item *
+get_through_proxy(void)
+{
+    put_proxy();
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    return take_key(f.a, "k");
 }
 
 TEST(finish_whose_reply_is_lost_has_happened_once)
 {
     (void)state;
-    put_proxy();
-    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    wq_item *item = get(f.a, "k");
+    wq_item *item = get_through_proxy();
     proxy_set(f.proxy, PROXY_LOSE);
     const wq_err err = wq_finish(f.a, item, wq_result_retry());
     assert_true(err == WQ_EIO || err == WQ_OK);
@@ -291,9 +297,7 @@ TEST(add_whose_reply_is_lost_can_be_repeated)
 TEST(connection_that_is_cut_comes_back)
 {
     (void)state;
-    put_proxy();
-    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    wq_item *item = get(f.a, "k");
+    wq_item *item = get_through_proxy();
     proxy_set(f.proxy, PROXY_CUT);
     const wq_err err = wq_add(f.a, wq_str("other"));
     assert_true(err == WQ_EIO || err == WQ_EAWAY);

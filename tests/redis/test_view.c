@@ -95,7 +95,7 @@ TEST(any_bytes_can_be_a_key)
     assert_err(wq_add(f.q, (wq_key){"\0\0", 2}), WQ_OK);
     assert_err(wq_add(f.q, (wq_key){longest, sizeof longest}), WQ_OK);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        wq_item *item = get(f.q, words[i]);
+        wq_item *item = take_key(f.q, words[i]);
         assert_err(wq_finish(f.q, item, wq_result_retry()), WQ_OK);
     }
     wq_item *item = NULL;

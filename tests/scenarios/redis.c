@@ -6,24 +6,13 @@
 
 #include "scenarios/shared_skips.h"
 
-#define LOOKS "the listener looks once a second, in case a wake-up was lost"
-#define DESCRIPTORS "a queue in a server has descriptors of its own"
 #define LEASE "a lease ends with time itself, and the holds with it"
 #define POLL "no reply can be waited for under the limit that the test sets"
 #define ROUND_TRIPS "170,000 round trips take too long"
-#define COUNTS "the listener counts as a sleeper until it has left the engine"
 
 static const struct backend_skip skips[] = {
-    SHARED_SKIPS
+    STORE_SKIPS
     /* behaviour/test_fd.c */
-    {"destroy_closes_the_descriptor", DESCRIPTORS},
-    /* behaviour/test_clock.c, clock.scenario */
-    {"wait_for_sleepers_lasts_until_an_added_key_ran", COUNTS},
-    {"wait_for_sleepers_lasts_until_one_watches_an_earlier_deadline", COUNTS},
-    {"sleeper_does_not_count_once_a_call_has_woken_it", COUNTS},
-    /* idle.scenario */
-    {"blocked_get_uses_no_processor_time", LOOKS},
-    {"blocked_drain_uses_no_processor_time", LOOKS},
     {"failed_wq_fd_can_be_repeated", POLL},
     /* behaviour/test_inspect.c; see redis/test_view.c */
     {"walk_visits_each_of_many_keys_once", ROUND_TRIPS},
@@ -34,12 +23,10 @@ static const struct backend_skip skips[] = {
     {NULL, NULL},
 };
 
-const struct backend backend = {
-    .open = redis_queue_open,
-    .again = redis_queue_open_again,
-    .settle = redis_queue_settle,
-    .on_disk = true,
-    .remote = true,
-    .lacks = SHARED_LACKS,
-    .skips = skips,
-};
+const struct backend backend = {.open = redis_queue_open,
+                                .again = redis_queue_open_again,
+                                .settle = redis_queue_settle,
+                                .on_disk = true,
+                                .remote = true,
+                                .lacks = SHARED_LACKS,
+                                .skips = skips};

@@ -11,9 +11,7 @@ static const struct backend_skip skips[] = {
     SHARED_SKIPS{NULL, NULL},
 };
 
-const struct backend backend = {
-    .open = shared_queue_open,
-    .again = shared_queue_open_again,
-    .lacks = SHARED_LACKS,
-    .skips = skips,
-};
+const struct backend backend = {.open = shared_queue_open,
+                                .again = shared_queue_open_again,
+                                .lacks = SHARED_LACKS,
+                                .skips = skips};

@@ -116,4 +116,24 @@
          NO_QUEUE}, /* behaviour/test_workers_stop.c */                        \
         {"resize_is_refused_while_a_stop_waits_for_failing_done", ORDER},
 
+/* Over a store that is not in the memory of the process, these are left out as
+ * well. */
+#define STORE_LOOKS                                                            \
+    "the listener looks once a second, in case a wake-up was lost"
+#define STORE_DESCRIPTORS "a queue in a store has descriptors of its own"
+#define STORE_COUNTS                                                           \
+    "the listener counts as a sleeper until it has left the engine"
+
+#define STORE_SKIPS                                                            \
+    SHARED_SKIPS /* behaviour/test_fd.c */                                     \
+        {"destroy_closes_the_descriptor",                                      \
+         STORE_DESCRIPTORS}, /* behaviour/test_clock.c, clock.scenario */      \
+        {"wait_for_sleepers_lasts_until_an_added_key_ran", STORE_COUNTS},      \
+        {"wait_for_sleepers_lasts_until_one_watches_an_earlier_deadline",      \
+         STORE_COUNTS},                                                        \
+        {"sleeper_does_not_count_once_a_call_has_woken_it",                    \
+         STORE_COUNTS}, /* idle.scenario */                                    \
+        {"blocked_get_uses_no_processor_time", STORE_LOOKS},                   \
+        {"blocked_drain_uses_no_processor_time", STORE_LOOKS},
+
 #endif

@@ -7,28 +7,12 @@
 
 #include "scenarios/shared_skips.h"
 
-#define LOOKS "the listener looks once a second, in case a wake-up was lost"
-#define DESCRIPTORS "a queue in a file has descriptors of its own"
-#define COUNTS "the listener counts as a sleeper until it has left the engine"
-
 static const struct backend_skip skips[] = {
-    SHARED_SKIPS
-    /* behaviour/test_fd.c */
-    {"destroy_closes_the_descriptor", DESCRIPTORS},
-    /* behaviour/test_clock.c, clock.scenario */
-    {"wait_for_sleepers_lasts_until_an_added_key_ran", COUNTS},
-    {"wait_for_sleepers_lasts_until_one_watches_an_earlier_deadline", COUNTS},
-    {"sleeper_does_not_count_once_a_call_has_woken_it", COUNTS},
-    /* idle.scenario */
-    {"blocked_get_uses_no_processor_time", LOOKS},
-    {"blocked_drain_uses_no_processor_time", LOOKS},
-    {NULL, NULL},
+    STORE_SKIPS{NULL, NULL},
 };
 
-const struct backend backend = {
-    .open = sqlite_queue_open,
-    .again = sqlite_queue_open_again,
-    .on_disk = true,
-    .lacks = SHARED_LACKS,
-    .skips = skips,
-};
+const struct backend backend = {.open = sqlite_queue_open,
+                                .again = sqlite_queue_open_again,
+                                .on_disk = true,
+                                .lacks = SHARED_LACKS,
+                                .skips = skips};

@@ -29,6 +29,7 @@
 #include "support/look.h"
 #include "support/memory_store.h"
 #include "support/shared_queue.h"
+#include "support/take.h"
 #include "support/worker.h"
 
 /* A third and a twelfth of it are whole numbers. */
@@ -263,17 +264,6 @@ static inline void
 add(wq_queue *q, const char *key)
 {
     assert_err(wq_add_str(q, key), WQ_OK);
-}
-
-static inline wq_item *
-take_key(wq_queue *q, const char *key)
-{
-    wq_item *item = NULL;
-
-    assert_err(wq_get_within(q, 0, &item), WQ_OK);
-    assert_int_equal(item->key.len, strlen(key));
-    assert_memory_equal(item->key.data, key, strlen(key));
-    return item;
 }
 
 /* Add the key, and get it. */

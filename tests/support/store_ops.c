@@ -228,11 +228,12 @@ add(const struct batch *b, struct wq__op *op)
 /* ---- gets ---------------------------------------------------------------- */
 
 static wq_err
-hand_out(const struct batch *b, const struct wq__op *op)
+hand_out(void *ctx, const struct wq__op *op)
 {
-    wq_item next, *item;
-    int64_t waited_ns;
-    wq_err  err = wq__core_prepare_get(b->core, b->now, &next, &waited_ns);
+    const struct batch *b = ctx;
+    wq_item             next, *item;
+    int64_t             waited_ns;
+    wq_err err = wq__core_prepare_get(b->core, b->now, &next, &waited_ns);
 
     if (!err)
         err = wq__op_hand_out(op, b->core, b->now, &next, waited_ns,
@@ -240,21 +241,6 @@ hand_out(const struct batch *b, const struct wq__op *op)
     if (!err)
         wq__core_note_holder(item, b->e->session->number);
     return err;
-}
-
-static wq_err
-get(const struct batch *b, struct wq__op *op)
-{
-    wq_err err = WQ_OK;
-
-    op->as.get.n = 0;
-    if (wq__op_is_held_back(op))
-        return WQ_OK;
-    while (!err && op->as.get.n < op->as.get.max) {
-        err = hand_out(b, op);
-        op->as.get.n += !err;
-    }
-    return err == WQ_ENOTFOUND || op->as.get.n ? WQ_OK : err;
 }
 
 /* ---- finishes ------------------------------------------------------------ */
@@ -500,7 +486,7 @@ carry_out(const struct batch *b, struct wq__op *op)
     case WQ__OP_ADD:
         return add(b, op);
     case WQ__OP_GET:
-        return get(b, op);
+        return wq__op_get(op, hand_out, (void *)b);
     case WQ__OP_RESUME:
         return WQ_ENOTSUP;
     case WQ__OP_FINISH:
