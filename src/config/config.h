@@ -16,8 +16,7 @@ struct wq__config {
 
 /* NULL: all defaults. WQ_EINVAL, WQ_ENOTSUP: wq_last_error() names the field.
  * Do not move `out` afterwards. */
-WQ__STORE_API wq_err wq__config_read(const wq_config   *config,
-                                     struct wq__config *out);
+wq_err wq__config_read(const wq_config *config, struct wq__config *out);
 
 /* A field that some queues do not support. */
 struct wq__unsupported {

@@ -89,10 +89,9 @@ struct wq__core {
 /* `order` and `mem` may be NULL. Cannot fail: memory is allocated when needed.
  * Do not move the core afterwards. The caller may set `respect` and `max_len`
  * before the first verb. */
-WQ__STORE_API void wq__core_init(struct wq__core *c, struct wq__hash_key secret,
-                                 const wq_order     *order,
-                                 const wq_allocator *mem);
-WQ__STORE_API void wq__core_fini(struct wq__core *c);
+void wq__core_init(struct wq__core *c, struct wq__hash_key secret,
+                   const wq_order *order, const wq_allocator *mem);
+void wq__core_fini(struct wq__core *c);
 
 /* To be called before the first verb:
  *
@@ -102,8 +101,8 @@ WQ__STORE_API void wq__core_fini(struct wq__core *c);
  *   serve_after   a key that has been READY for `max_ready_ns` is handed out
  *                 next; keeps ages; not with a wq_order or a max_held
  *   bound_bytes   all known keys together have at most `max_bytes` */
-WQ__STORE_API void wq__core_keep_ages(struct wq__core *c);
-void               wq__core_have_groups(struct wq__core *c, size_t max_held);
+void wq__core_keep_ages(struct wq__core *c);
+void wq__core_have_groups(struct wq__core *c, size_t max_held);
 void wq__core_serve_after(struct wq__core *c, int64_t max_ready_ns);
 void wq__core_bound_bytes(struct wq__core *c, size_t max_bytes);
 
@@ -128,9 +127,8 @@ wq_err wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash,
                       int64_t now, wq_added *what);
 
 /* wq__core_add() with another priority. */
-WQ__STORE_API wq_err wq__core_add_with_priority(struct wq__core *c, wq_key key,
-                                                uint32_t hash, int64_t now,
-                                                int priority, wq_added *what);
+wq_err wq__core_add_with_priority(struct wq__core *c, wq_key key, uint32_t hash,
+                                  int64_t now, int priority, wq_added *what);
 
 /* How to add: wq_add_options in the core's terms. */
 struct wq__how {
@@ -203,12 +201,10 @@ struct wq__capacity {
  * With how->displace, *victims is the list of displaced keys; 0: none. They
  * have left the queue, but their records stay readable until
  * wq__core_free_victim(), which returns the next of the list. */
-WQ__STORE_API wq_err wq__core_add_with(struct wq__core      *c,
-                                       const struct wq__how *how,
-                                       const wq_key         *keys,
-                                       struct wq__prepared *prepared, size_t n,
-                                       struct wq__capacity *needs,
-                                       wq__ref             *victims);
+wq_err  wq__core_add_with(struct wq__core *c, const struct wq__how *how,
+                          const wq_key *keys, struct wq__prepared *prepared,
+                          size_t n, struct wq__capacity *needs,
+                          wq__ref *victims);
 wq_key  wq__core_victim_key(const struct wq__core *c, wq__ref victim);
 wq__ref wq__core_free_victim(struct wq__core *c, wq__ref victim);
 
@@ -231,18 +227,18 @@ void wq__core_replace_deadline(struct wq__core *c, wq_key key, uint32_t hash,
 /* Withdraw every request for a run of `key`, now or at a deadline. Uses `now`.
  * WQ_ENOTFOUND; WQ_ESTATE: it is HELD only; WQ_ENOTSUP: the wq_order cannot
  * remove. */
-WQ__STORE_API wq_err wq__core_remove(struct wq__core *c, wq_key key,
-                                     uint32_t hash, int64_t now);
+wq_err wq__core_remove(struct wq__core *c, wq_key key, uint32_t hash,
+                       int64_t now);
 
 /* Remove the deadline of `key`. Uses `now`. WQ_ENOTFOUND: it has none. */
-WQ__STORE_API wq_err wq__core_cancel(struct wq__core *c, wq_key key,
-                                     uint32_t hash, int64_t now);
+wq_err wq__core_cancel(struct wq__core *c, wq_key key, uint32_t hash,
+                       int64_t now);
 
 /* `on`: when the loan of `key`, which must be HELD, ends, withdraw every
  * request that was made until then. !`on`: no longer. WQ_ENOTFOUND: it is not
  * HELD. */
-WQ__STORE_API wq_err wq__core_remove_at_done(struct wq__core *c, wq_key key,
-                                             uint32_t hash, bool on);
+wq_err wq__core_remove_at_done(struct wq__core *c, wq_key key, uint32_t hash,
+                               bool on);
 
 /* ---- waiting for work to be over ---------------------------------------- */
 
@@ -287,7 +283,7 @@ wq__core_is_paused(const struct wq__core *c)
  * wq_order refuses does not delay the others: its deadline moves by
  * WQ__OFFER_AGAIN_NS. */
 enum { WQ__OFFER_AGAIN_NS = 10000000 }; /* 10 ms: soon, but no spinning */
-WQ__STORE_API void wq__core_promote(struct wq__core *c, int64_t now);
+void wq__core_promote(struct wq__core *c, int64_t now);
 
 /* When wq__core_promote() has something to do next: a deadline passes or a
  * cooldown ends. WQ_FOREVER: never. */
@@ -308,16 +304,15 @@ wq__core_needs_time(const struct wq__core *c)
 
 /* Hand out the next READY key. WQ_ENOTFOUND: no key is READY and may be handed
  * out; WQ_ENOMEM; WQ_ESTATE: the wq_order misbehaves. */
-WQ__STORE_API wq_err wq__core_get(struct wq__core *c, int64_t now,
-                                  wq_item **out);
+wq_err wq__core_get(struct wq__core *c, int64_t now, wq_item **out);
 
 /* Prepare a wq__core_get() at the same time, and show the item that it will
  * hand out; it cannot fail then, unless the core is changed before. *next has
  * no loan yet; its key is valid until the next change. *waited: as
  * wq__core_latency(), -1 if ages are not kept. Not for a queue with a wq_order,
  * groups or ageing. WQ_ENOTFOUND, WQ_ENOMEM: as wq__core_get(). */
-WQ__STORE_API wq_err wq__core_prepare_get(struct wq__core *c, int64_t now,
-                                          wq_item *next, int64_t *waited);
+wq_err wq__core_prepare_get(struct wq__core *c, int64_t now, wq_item *next,
+                            int64_t *waited);
 
 /* Note which thread got an item, by a number of the caller's choice. Does this
  * thread hold `key`, or any key? Cost of the last: O(the most keys that were
@@ -341,8 +336,8 @@ wq__core_latency(const wq_item *item)
 
 /* End a loan. `*work`: how long it lasted, if ages are kept. WQ_ESTATE: not a
  * loan of this queue; WQ_ENOMEM (wq_order). */
-WQ__STORE_API wq_err wq__core_done(struct wq__core *c, const wq_item *item,
-                                   int64_t now, int64_t *work);
+wq_err wq__core_done(struct wq__core *c, const wq_item *item, int64_t now,
+                     int64_t *work);
 wq_err wq__core_done_key(struct wq__core *c, wq_key key, uint32_t hash,
                          int64_t now, int64_t *work);
 
@@ -356,8 +351,8 @@ wq__core_may_be_lent(const wq_item *item)
 
 /* Give back the key of a loan: it is DIRTY, with `priority`, also after a
  * shutdown. WQ_ESTATE: not a loan of this queue; WQ_ENOMEM. */
-WQ__STORE_API wq_err wq__core_give_back(struct wq__core *c, const wq_item *item,
-                                        int priority, int64_t now);
+wq_err wq__core_give_back(struct wq__core *c, const wq_item *item, int priority,
+                          int64_t now);
 
 /* Are all of them on loan, and is each of them named once? */
 bool wq__core_are_lent(struct wq__core *c, wq_item *const *items, size_t n);
@@ -376,14 +371,12 @@ void wq__core_flush_waiting(struct wq__core *c, int64_t now, bool backoffs);
 /* ---- what can be seen --------------------------------------------------- */
 
 /* The states of `key`, of enum wq__flag; 0: absent. */
-WQ__STORE_API unsigned wq__core_states(const struct wq__core *c, wq_key key,
-                                       uint32_t hash);
+unsigned wq__core_states(const struct wq__core *c, wq_key key, uint32_t hash);
 
 /* Fill in what the core knows. */
 void wq__core_stats(const struct wq__core *c, int64_t now, wq_stats *out);
-WQ__STORE_API void wq__core_key_info(const struct wq__core *c, wq_key key,
-                                     uint32_t hash, int64_t now,
-                                     wq_key_info *out);
+void wq__core_key_info(const struct wq__core *c, wq_key key, uint32_t hash,
+                       int64_t now, wq_key_info *out);
 void wq__core_depths(const struct wq__core *c, wq_depth *out, size_t max,
                      size_t *n);
 
@@ -465,6 +458,6 @@ wq__core_idle(const struct wq__core *c)
 
 /* Verify every law. NULL when all hold, else which one is broken and how (a
  * static string). Cost: O(n). */
-WQ__STORE_API const char *wq__core_check(const struct wq__core *c);
+const char *wq__core_check(const struct wq__core *c);
 
 #endif

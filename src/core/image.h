@@ -58,7 +58,7 @@ struct wq__image {
 
 /* Can a core export this image? A row that was damaged must not reach
  * wq__core_import(), which relies on the answer. */
-WQ__STORE_API bool wq__image_is_possible(const struct wq__image *image);
+bool wq__image_is_possible(const struct wq__image *image);
 
 /* The numbers that a store gave out last: the fence, and the arrival number of
  * a deadline. To be set before the verbs, and read after them. */
@@ -80,8 +80,8 @@ wq__core_numbers(const struct wq__core *c)
 }
 
 /* Copy out what the core knows of `key`. Changes nothing. */
-WQ__STORE_API void wq__core_export(const struct wq__core *c, wq_key key,
-                                   uint32_t hash, struct wq__image *out);
+void wq__core_export(const struct wq__core *c, wq_key key, uint32_t hash,
+                     struct wq__image *out);
 
 /* Put in `key`, which the core does not know, as `image` says; the bytes are
  * copied. An image without states puts in nothing.
@@ -94,15 +94,12 @@ WQ__STORE_API void wq__core_export(const struct wq__core *c, wq_key key,
  * Counts nothing in `tally`, and ignores the bounds of the queue. `item` may be
  * NULL; *item: the item of a HELD key, else NULL. Its wq__core_latency() is 0.
  * WQ_ENOMEM: nothing has changed. */
-WQ__STORE_API wq_err wq__core_import(struct wq__core *c, wq_key key,
-                                     uint32_t                hash,
-                                     const struct wq__image *image,
-                                     wq_item               **item);
+wq_err wq__core_import(struct wq__core *c, wq_key key, uint32_t hash,
+                       const struct wq__image *image, wq_item **item);
 
 /* Take `key` out, whatever its states, and count nothing. Its item ends. Does
  * nothing if the core does not know the key. */
-WQ__STORE_API void wq__core_expel(struct wq__core *c, wq_key key,
-                                  uint32_t hash);
+void wq__core_expel(struct wq__core *c, wq_key key, uint32_t hash);
 
 /* The item of `key`, for wq__core_done() and wq__core_give_back(); NULL: the
  * key is not HELD. */

@@ -16,8 +16,8 @@
 /* The delay of the parts that depend on the number of earlier failures alone:
  * the one function behind limiters and wq_limiter_spec_delay(). `random` is not
  * used without jitter. */
-WQ__STORE_API int64_t wq__spec_delay(const wq_limiter_spec *spec,
-                                     uint32_t failures, uint64_t random);
+int64_t wq__spec_delay(const wq_limiter_spec *spec, uint32_t failures,
+                       uint64_t random);
 
 /* Copy these parts of `from`. */
 void wq__spec_copy(wq_limiter_spec *to, const wq_limiter_spec *from,

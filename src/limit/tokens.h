@@ -47,14 +47,14 @@ double  wq__rate_tokens(double limit, int64_t ns);
 int64_t wq__rate_duration(double limit, double tokens);
 
 /* A full bucket. */
-WQ__STORE_API struct wq__fill wq__fill_full(const struct wq__rate *rate);
+struct wq__fill wq__fill_full(const struct wq__rate *rate);
 
 /* `now`, or the level's last change if that is later. */
 int64_t wq__fill_time(const struct wq__fill *level, int64_t now);
 
 /* The tokens at `now`. */
-WQ__STORE_API double wq__fill_at(const struct wq__rate *rate,
-                                 const struct wq__fill *level, int64_t now);
+double wq__fill_at(const struct wq__rate *rate, const struct wq__fill *level,
+                   int64_t now);
 
 /* Store the tokens at `now`. To be called before the rate changes. */
 void wq__fill_settle(const struct wq__rate *rate, struct wq__fill *level,
@@ -70,10 +70,9 @@ enum wq__take {
 /* Take `n` tokens, not negative, that are available after at most `max_wait`.
  * On success `*time_to_act` is when they are: at `now` or later. Otherwise
  * nothing changes. At WQ_RATE_INF nothing ever changes. */
-WQ__STORE_API enum wq__take wq__fill_take(const struct wq__rate *rate,
-                                          struct wq__fill *level, int64_t now,
-                                          int64_t n, int64_t max_wait,
-                                          int64_t *time_to_act);
+enum wq__take wq__fill_take(const struct wq__rate *rate, struct wq__fill *level,
+                            int64_t now, int64_t n, int64_t max_wait,
+                            int64_t *time_to_act);
 
 /* Put `tokens` back; those that exceed the burst are lost. */
 void wq__fill_give(const struct wq__rate *rate, struct wq__fill *level,

@@ -85,6 +85,6 @@ void wq__beacon_dim(struct wq__beacon *b, enum wq__lit reason);
 
 /* Set the timer to `deadline_ns`; WQ_FOREVER stops it. A new deadline resets an
  * expired timer. */
-WQ__STORE_API void wq__beacon_arm(struct wq__beacon *b, int64_t deadline_ns);
+void wq__beacon_arm(struct wq__beacon *b, int64_t deadline_ns);
 
 #endif

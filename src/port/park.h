@@ -45,7 +45,7 @@ bool wq__park(struct wq__parker *p, int64_t deadline_ns);
 
 /* The same with a deadline on CLOCK_BOOTTIME; only where
  * wq__time_has_boottime(). */
-WQ__STORE_API bool wq__park_boottime(struct wq__parker *p, int64_t deadline_ns);
+bool wq__park_boottime(struct wq__parker *p, int64_t deadline_ns);
 
 void wq__unpark(struct wq__parker *p);
 void wq__alarm(struct wq__parker *p);

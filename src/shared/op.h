@@ -34,18 +34,16 @@ WQ__STORE_API void wq__did_count(struct wq__did         *did,
 
 /* Hand out `next`, which wq__core_prepare_get() has found. An error is that of
  * op->as.get.take(): the key stays READY. */
-WQ__STORE_API wq_err wq__op_hand_out(const struct wq__op *op,
-                                     struct wq__core *core, int64_t now,
-                                     const wq_item *next, int64_t waited_ns,
-                                     unsigned requeues, wq_item **item);
+wq_err wq__op_hand_out(const struct wq__op *op, struct wq__core *core,
+                       int64_t now, const wq_item *next, int64_t waited_ns,
+                       unsigned requeues, wq_item **item);
 
 /* Carry out a GET: hand_out() until there are `max` keys, or none is READY, which
  * is WQ_ENOTFOUND. An error of the store ends the batch; others are an error of
  * the operation only if it has handed out nothing. */
-WQ__STORE_API wq_err wq__op_get(struct wq__op *op,
-                                wq_err (*hand_out)(void                *ctx,
-                                                   const struct wq__op *op),
-                                void *ctx);
+wq_err wq__op_get(struct wq__op *op,
+                  wq_err (*hand_out)(void *ctx, const struct wq__op *op),
+                  void *ctx);
 
 /* How an engine ends a hold; `hold` is its own. */
 struct wq__settler {
@@ -66,8 +64,7 @@ struct wq__settler {
 
 /* End a hold, whose key had `priority`, as op->as.finish.result says. Unless
  * wq__op_has_ended(), nothing has happened. */
-WQ__STORE_API wq_err wq__op_settle(const struct wq__settler *by, void *hold,
-                                   struct wq__op *op, int priority,
-                                   struct wq__did *did);
+wq_err wq__op_settle(const struct wq__settler *by, void *hold,
+                     struct wq__op *op, int priority, struct wq__did *did);
 
 #endif

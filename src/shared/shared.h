@@ -161,14 +161,13 @@ struct wq__shared_options {
 
 /* WQ_ENOTSUP, WQ_EINVAL: this config cannot be that of a shared queue;
  * wq_last_error() names the field. Else *terms is what the store must know. */
-WQ__STORE_API wq_err wq__shared_check(const wq_config  *config,
-                                      struct wq__terms *terms);
+wq_err wq__shared_check(const wq_config *config, struct wq__terms *terms);
 
 /* A handle of the store behind `engine`, which it owns from then on; on error
  * the engine is still the caller's. */
-WQ__STORE_API wq_err wq__shared_create(struct wq__engine               *engine,
-                                       const struct wq__shared_options *options,
-                                       wq_queue                       **out);
+wq_err wq__shared_create(struct wq__engine               *engine,
+                         const struct wq__shared_options *options,
+                         wq_queue                       **out);
 
 /* How an opener of a backend opens its store; `ctx` is its own. */
 typedef wq_err wq__engine_opener(void *ctx, const struct wq__terms *terms,
