@@ -7,6 +7,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 exec >out 2>err
+unset MAKEFLAGS MAKELEVEL # of a make that runs this script
 
 # begin: columns
 printf '%s\n' 'web1 nginx 1.2' 'web2 redis 7.0' 'web1 nginx 1.3' |

@@ -204,7 +204,7 @@ take_back(const char *s, int64_t now)
 static inline wq_key_info
 look_at(const char *s, int64_t now)
 {
-    wq_key_info info;
+    wq_key_info info = {.size = sizeof info};
     wq__core_key_info(&f.core, wq_str(s), hash_of(s), now, &info);
     return info;
 }
