@@ -263,7 +263,8 @@ read_results(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
 }
 
 /* The next READY key is one that only the core understands: gets that want more
- * go the long way. */
+ * go the long way. What the batch did before has happened: so an error is
+ * WQ_EIO. */
 static wq_err
 get_the_long_way(struct wq__redis *e, struct wq__op *ops,
                  const struct wq__op *end, struct wq__pulse *pulse)
@@ -281,7 +282,7 @@ get_the_long_way(struct wq__redis *e, struct wq__op *ops,
         if (!op->as.get.n)
             op->err = more.err;
     }
-    return lost ? WQ_EIO : err;
+    return lost || err ? WQ_EIO : WQ_OK;
 }
 
 static enum wq__way

@@ -118,9 +118,8 @@ read_port(const char *port, struct wq__target *t)
     unsigned long n = 6379;
 
     if (port && (!wq__url_count(port, 65535, &n) || n == 0))
-        return wq_fail(WQ_EINVAL,
-                       "redis: the port in the URL is '%s'; use 1 to 65535",
-                       port);
+        return wq_fail(WQ_EINVAL, /* it may be a password without its host */
+                       "redis: the port in the URL is not one: use 1 to 65535");
     char text[8];
     (void)snprintf(text, sizeof text, "%hu", (unsigned short)n);
     return copy_to(&t->port, text);
@@ -203,6 +202,16 @@ begins_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Else a part of a password would be taken for a path or an option, and quoted in
+ * a message. */
+static bool
+has_clear_login(const char *rest)
+{
+    const char *at = strrchr(rest, '@');
+
+    return !at || strcspn(rest, "/?#") >= (size_t)(at - rest);
+}
+
 wq_err
 wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
                    char **copy)
@@ -223,6 +232,11 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
     *copy = strdup(url + strlen(kinds[kind].begin));
     if (!*copy)
         return wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
+    if (!kinds[kind].path && !has_clear_login(*copy))
+        return wq_fail(WQ_EINVAL,
+                       "redis: '/', '?' and '#' in the user or the password of "
+                       "the URL must be written as %%2F, %%3F and %%23, and "
+                       "'@' elsewhere as %%40");
     t->tls = kinds[kind].tls;
     char *options = strchr(*copy, '?');
     if (options)

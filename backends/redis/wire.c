@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -101,7 +102,8 @@ wq__wire_await(int fd, short events, int64_t deadline_ns)
 
         if (left_ns <= 0)
             return false;
-        const int n = poll(&p, 1, (int)((left_ns + 999999) / 1000000));
+        const int64_t left_ms = (left_ns - 1) / 1000000 + 1;
+        const int n = poll(&p, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
         if (n > 0)
             return true;
         if (n < 0 && errno != EINTR)

@@ -51,6 +51,13 @@ class Batches(Handled):
             self.assertIn(b"wq: %s: failed: exit 1 (attempt 3)\n" %
                           key.encode(), ended.err)
 
+    def test_key_that_always_fails_takes_no_other_with_it(self):
+        ended = self.run_keys(
+            b"".join(b"%d\n" % i for i in range(20)), "-n20", "--retries=1",
+            "--backoff=1ms", *self.script("for i; do [ $i != 3 ] || exit 4; done"))
+        self.assertEqual(ended.status, 123)
+        self.assertIn(b"wq: 20 keys, 19 ok, 1 failed, 0 left", ended.err)
+
     def test_key_added_meanwhile_runs_again(self):
         gate = self.fifo("gate")
         process = self.start("-n3", "--json=events", "--", "sh", "-c",

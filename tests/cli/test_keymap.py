@@ -50,18 +50,18 @@ class Keymap(Handled):
     # ---- lines without a key -----------------------------------------------
 
     def test_line_without_a_key_is_counted_and_skipped(self):
-        for options in (("--key=[0-9]+",), ("--key=x|([0-9]+)",),
-                        ("--key-column=2",), ("--key-column=1",)):
+        for options, lines, out in (
+                (("--key=[0-9]+",), b"x\ny 7\nx\n", b"7\n"),
+                (("--key=x|([0-9]+)",), b"x\ny 7\nx\n", b"7\n"),
+                (("--key-column=2",), b"x\ny 7\nx\n", b"7\n"),
+                (("--key-column=1",), b" \nx\n \n", b"x\n")):
             with self.subTest(options):
-                ended = self.run_keys(b"x\n 7\nx\n", "--json=events",
-                                      *options, "--", "echo")
-                one = options == ("--key-column=1",)
-                self.assertEqual(ended.out, b"x\n" if one else b"7\n")
+                ended = self.run_keys(lines, "--json=events", *options, "--",
+                                      "echo")
+                self.assertEqual(ended.out, out)
                 self.assertEqual(ended.status, 0)
-                self.assertIn(b"; 1 line without a key\n" if one else
-                              b"; 2 lines without a key\n", ended.err)
-                self.assertEqual(self.events()[-1]["unmatched"],
-                                 1 if one else 2)
+                self.assertIn(b"; 2 lines without a key\n", ended.err)
+                self.assertEqual(self.events()[-1]["unmatched"], 2)
 
     # ---- what the run gets -------------------------------------------------
 
@@ -146,20 +146,31 @@ class Keymap(Handled):
             self.printed(b"a 1\n", "--key-column=1", "--tag={2}-{}: ", "--",
                      "echo"), "1-a: a\n")
 
-    def test_pending_file_has_keys(self):
+    def test_blanks_at_the_start_of_a_line_are_no_column(self):
+        self.assertEqual(
+            self.printed(b"  1 init\n 22 foo\n", "--key-column=2", "--", "echo",
+                         "{}", "{1}"), "init 1\nfoo 22\n")
+
+    def test_separator_may_be_a_tab(self):
+        self.assertEqual(
+            self.printed(b"host\tstate\n", "--colsep=\\t", "--", "echo", "{2}",
+                         "{1}"), "state host\n")
+
+    def test_pending_file_has_lines(self):
         process = self.started(b"a 1\nb 2\na 3\n", "--key-column=1",
                                "--pending-file=left", "--json=events")
         self.await_begun("a")
         self.signalled(process, 15, "draining")
         self.let_go("a")
         self.ended(process)
-        self.assertEqual(self.left(), [b"b"])
+        self.assertEqual(self.left(), [b"b 2"])
 
     def test_wrong_options_are_refused(self):
         for options, said in (
                 (("--key=(",), "--key: '(' is not a regular expression"),
                 (("--key=",), "--key: '' is empty"),
                 (("--colsep=[",), "--colsep: '[' is not a regular expression"),
+                (("--key=\\d+",), "has \\d, which POSIX does not have"),
                 (("--key-column=0",), "--key-column: '0' is not a column"),
                 (("--key-column=x",), "--key-column: 'x' is not a column"),
                 (("--key-const=",), "--key-const: '' is empty"),

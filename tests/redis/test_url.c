@@ -21,8 +21,10 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis:queue", "redis://, rediss:// or redis+unix://");
     refused("redis://", "no host");
     refused("redis://:s3cret@", "no host");
-    refused("redis://h:0", "the port in the URL is '0'");
-    refused("redis://h:x", "the port in the URL is 'x'");
+    refused("redis://h:0", "the port in the URL");
+    refused("redis://u:s3cret", "the port in the URL");
+    refused("redis://u:p/s3cret@h/0", "must be written as %2F");
+    refused("redis://u:p?s3cret@h/0", "must be written as %2F");
     refused("redis://h:65536", "use 1 to 65535");
     refused("redis://u:s3cret%zz@h", "two hexadecimal digits");
     refused("redis://[::1", "does not end with ']'");

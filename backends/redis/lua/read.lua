@@ -9,6 +9,7 @@
 local sid = ARGV[1]
 read_time(ARGV[2])
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
+insist()
 
 local function with_records(keys)
   local out = {}
@@ -35,7 +36,10 @@ local passed = {}
 if due and due <= us then
   passed = with_records(keys_of(call('ZRANGEBYSCORE', D, '-inf', us, 'LIMIT', 0, 200), 10))
 end
-local ready = with_records(keys_of(call('ZRANGE', R, 0, ARGV[4] - 1), 8))
+local ready = {}
+if tonumber(ARGV[4]) > 0 then
+  ready = with_records(keys_of(call('ZRANGE', R, 0, ARGV[4] - 1), 8))
+end
 local used = {}
 if ARGV[5] == '1' then used = with_records(call('ZRANGE', U, 0, 1)) end
 
@@ -61,7 +65,6 @@ end
 local named = {}
 for i = 7, #ARGV do named[#named + 1] = ARGV[i] end
 -- Numbers for what the core may give out: more for each key that it may move.
-insist()
 number()
 local base = last - 1
 last = base + tonumber(ARGV[3]) + 2 * (#passed + #holds)

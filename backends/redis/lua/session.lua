@@ -20,13 +20,14 @@ if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
   local news = not lives(sid) or ready > knew or (knew > 0 and ready == 0) or
                (knew_held > 0 and held == 0) or
                due and due + 2 < tonumber(ARGV[4])
-  if not news or ARGV[3] == 'watch' then call('ZADD', I, 'NX', us, sid) end
+  if not news or ARGV[3] == 'watch' then
+    insist()
+    call('ZADD', I, 'NX', us, sid)
+  end
   return {news and 'NEWS' or 'OK', now8}
 end
-if ARGV[3] == 'renew' then
-  if not lives(sid) then return {'LOST', now8} end
-  insist()
-end
+if ARGV[3] == 'renew' and not lives(sid) then return {'LOST', now8} end
+insist()
 if ARGV[3] == 'begin' then
   local version = call('HGET', M, 'version')
   if not version then

@@ -167,9 +167,10 @@ static bool
 is_running(const struct walk *w, wq_key key)
 {
     for (size_t i = 0; i < w->n_runs; i++)
-        if (w->runs[i]->key.len == key.len &&
-            memcmp(w->runs[i]->key.data, key.data, key.len) == 0)
-            return true;
+        for (const struct run *run = w->runs[i]; run; run = run->rest)
+            if (run->key.len == key.len &&
+                memcmp(run->key.data, key.data, key.len) == 0)
+                return true;
     return false;
 }
 

@@ -45,12 +45,23 @@ pending_check(const char *file)
     return fits;
 }
 
+/* What is left, and where it goes. */
+struct pending {
+    wq_queue *q;
+    wq_key (*line_of)(void *ctx, wq_key key);
+    void *ctx;
+    FILE *to;
+};
+
 static bool
 write_key(void *ctx, wq_key key, const wq_key_info *info)
 {
+    const struct pending *p = ctx;
+    const wq_key          line = p->line_of(p->ctx, key);
+
     (void)info;
-    return fwrite(key.data, 1, key.len, ctx) == key.len &&
-           fputc('\0', ctx) != EOF;
+    return fwrite(line.data, 1, line.len, p->to) == line.len &&
+           fputc('\0', p->to) != EOF;
 }
 
 /* Not every file supports fsync(). */
@@ -61,11 +72,12 @@ sync_file(int fd)
 }
 
 static bool
-write_all(FILE *to, wq_queue *q)
+write_all(struct pending *p, FILE *to)
 {
     if (!to)
         return false;
-    const bool walked = wq_each(q, 0, write_key, to) == WQ_OK;
+    p->to = to;
+    const bool walked = wq_each(p->q, 0, write_key, p) == WQ_OK;
     const bool written =
         walked && !ferror(to) && fflush(to) == 0 && sync_file(fileno(to));
     return fclose(to) == 0 && written;
@@ -86,7 +98,7 @@ open_in_place(const char *file)
 }
 
 static bool
-replace(const char *file, wq_queue *q)
+replace(struct pending *p, const char *file)
 {
     char *name;
 
@@ -94,7 +106,7 @@ replace(const char *file, wq_queue *q)
         return false;
     (void)unlink(name); /* left by a process with our pid that was killed */
     const bool done =
-        write_all(fopen(name, "wxe"), q) && rename(name, file) == 0;
+        write_all(p, fopen(name, "wxe")) && rename(name, file) == 0;
     const int err = errno;
     if (!done)
         (void)unlink(name);
@@ -104,10 +116,12 @@ replace(const char *file, wq_queue *q)
 }
 
 bool
-pending_write(const char *file, wq_queue *q)
+pending_write(const char *file, wq_queue                     *q,
+              wq_key (*line_of)(void *ctx, wq_key key), void *ctx)
 {
-    const bool done =
-        is_special(file) ? write_all(open_in_place(file), q) : replace(file, q);
+    struct pending p = {.q = q, .line_of = line_of, .ctx = ctx};
+    const bool     done = is_special(file) ? write_all(&p, open_in_place(file))
+                                           : replace(&p, file);
 
     if (!done)
         report_errno("--pending-file: cannot write '%s'", file);

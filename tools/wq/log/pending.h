@@ -14,7 +14,8 @@
 
 /* Can it be written? False: reported on stderr. */
 bool pending_check(const char *file);
-/* Write it. False: reported on stderr. */
-bool pending_write(const char *file, wq_queue *q);
+/* Write it, for each key what line_of() returns. False: reported on stderr. */
+bool pending_write(const char *file, wq_queue                     *q,
+                   wq_key (*line_of)(void *ctx, wq_key key), void *ctx);
 
 #endif

@@ -48,8 +48,8 @@ static bool
 complete_key(struct options *o)
 {
     o->mapped = o->key.set || o->key_column || o->key_const;
-    return !o->key_column || o->colsep.set ||
-           !regex_compile(&o->colsep, "[[:blank:]]+");
+    o->by_blanks = o->key_column && !o->colsep.set;
+    return !o->by_blanks || !regex_compile(&o->colsep, "[[:blank:]]+");
 }
 
 /* Completes options that depend on others. */

@@ -68,7 +68,9 @@ struct options {
     unsigned     key_column; /* the key is this column; 0: no */
     const char  *key_const;  /* the key of every line; NULL: none */
     bool         mapped;     /* one of them was given */
-    struct regex colsep;     /* separates columns; for key_column: blanks */
+    struct regex colsep;     /* separates columns */
+    bool         by_blanks;  /* ... as it was not given; those at the start of a
+                                line do not count */
 
     /* Running. */
     unsigned    slots;         /* runs at the same time; at least 1 */

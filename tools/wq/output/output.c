@@ -155,6 +155,7 @@ on_patience(void *ctx)
     output->owner->impatient = true;
     output->owner->streams[TARGET_OUT].direct = false;
     output->owner->streams[TARGET_ERR].direct = false;
+    output->owner = NULL; /* other runs may start */
     on_sweep(output);
 }
 

@@ -137,6 +137,8 @@ column_of(const struct options *options, wq_key line, unsigned n)
     const char *end = at + line.len;
     regmatch_t  found;
 
+    if (options->by_blanks)
+        at += strspn(at, " \t");
     for (; regexec(&options->colsep.regex, at, 1, &found,
                    at == line.data ? 0 : REG_NOTBOL) == 0 &&
            found.rm_eo > found.rm_so;

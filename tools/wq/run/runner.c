@@ -453,6 +453,16 @@ count_left_again(struct runner *runner)
     return again.n;
 }
 
+/* What the user must give wq again to have the key run. */
+static wq_key
+line_of(void *ctx, wq_key key)
+{
+    const struct runner *runner = ctx;
+    const struct note   *note = notes_find(&runner->notes, key);
+
+    return note && note->line ? wq_bytes(note->line, note->line_len) : key;
+}
+
 /* Writes the pending file, the last event and the summary. */
 static int
 conclude(struct runner *runner, int status)
@@ -463,7 +473,7 @@ conclude(struct runner *runner, int status)
 
     ending_close_inputs(runner, true);
     if (options->pending_file &&
-        !pending_write(options->pending_file, runner->q))
+        !pending_write(options->pending_file, runner->q, line_of, runner))
         status = STATUS_ERROR;
     view_take(runner, &view);
     view.left_again = count_left_again(runner);

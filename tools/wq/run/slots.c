@@ -111,7 +111,8 @@ place(struct slot *slot, size_t i)
     return more[i];
 }
 
-/* A key that there is no memory for stays in the queue. */
+/* A key that there is no memory for stays in the queue. One that has failed runs
+ * alone: it may be the reason why its batch failed. */
 void
 slot_take_more(struct runner *runner, struct slot *slot)
 {
@@ -119,13 +120,16 @@ slot_take_more(struct runner *runner, struct slot *slot)
     size_t      used = command_cost(runner->command, last);
     wq_item    *item;
 
+    if (wq_num_requeues(runner->q, last->key) > 0)
+        return;
     for (size_t i = 0; i + 1 < runner->options->max_args &&
                        command_has_space(runner->command, used);
          i++) {
         struct slot *next = place(slot, i);
         if (!next || wq_get_within(runner->q, 0, &item) != WQ_OK)
             return;
-        if (!fill(runner, next, slot->run.slot - 1, item)) {
+        if (wq_num_requeues(runner->q, item->key) > 0 ||
+            !fill(runner, next, slot->run.slot - 1, item)) {
             (void)wq_finish(runner->q, item, wq_result_back());
             return;
         }
