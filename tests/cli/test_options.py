@@ -191,12 +191,15 @@ class Refused(Handled):
             self.assertEqual((ended.status, ended.out), (0, b"x a\n"))
 
     def test_unknown_words_of_parallel_are_reported(self):
-        for word in ("{1}", "{2.}", "{..}", "{/..}", "{+/}", "{=s/a/b/=}"):
+        foreign = "GNU parallel has this word, wq has not"
+        for word, why in (
+                ("{1}", "columns need --colsep=REGEX or --key-column=N"),
+                ("{2.}", foreign), ("{..}", foreign), ("{/..}", foreign),
+                ("{+/}", foreign), ("{=s/a/b/=}", foreign)):
             with self.subTest(word):
                 ended = self.run_keys(b"a\n", "-q", "--", "true", "x=" + word)
                 self.assertEqual(ended.err.decode(),
-                                 "wq: '%s' is not replaced: GNU parallel has "
-                                 "this word, wq has not\n" % word)
+                                 "wq: '%s' is not replaced: %s\n" % (word, why))
         for word in ("{}", "${1}", "[a-z]{2}", "{a}", "{print $1}", "a{1,2}",
                      "{", "{}{", "{//} ..", "{+}"):
             with self.subTest(word):

@@ -327,9 +327,10 @@ warn_of_words(const struct options *options)
             const bool   known = word_find(options, s, &word) == s;
             const size_t len = alone && !known ? unknown_word(s) : 0;
             if (len > 0 && strcmp(options->replace, "{}") == 0) {
-                report("'%s' is not replaced: GNU parallel has this word, wq "
-                       "has not",
-                       report_key(s, len));
+                const bool column = strspn(s + 1, "0123456789") + 2 == len;
+                report("'%s' is not replaced: %s", report_key(s, len),
+                       column ? "columns need --colsep=REGEX or --key-column=N"
+                              : "GNU parallel has this word, wq has not");
                 return;
             }
         }
