@@ -71,10 +71,10 @@ read_duration(const char *word, int64_t *out)
         int64_t     ns;
     } units[] = {{"ns", 1},
                  {"us", 1000},
-                 {"ms", 1000000},
-                 {"s", INT64_C(1000000000)},
-                 {"m", INT64_C(60000000000)},
-                 {"h", INT64_C(3600000000000)}};
+                 {"ms", WQ_MS(1)},
+                 {"s", WQ_SECONDS(1)},
+                 {"m", WQ_SECONDS(60)},
+                 {"h", WQ_SECONDS(3600)}};
 
     const bool is_forever = !strncmp(word, "forever", 7);
 
