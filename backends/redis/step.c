@@ -7,6 +7,7 @@
  */
 #include "core/span.h"
 #include "error/error.h"
+#include "shared/op.h"
 #include "store.h"
 
 /* Flags of records that only the core understands: DEBOUNCED, COOLDOWN,
@@ -40,14 +41,6 @@ wq__step_knows(const struct wq__redis *e, const struct wq__op *op)
 }
 
 /* ---- sending -------------------------------------------------------------- */
-
-static bool
-is_held_back(const struct wq__op *op)
-{
-    const struct wq__op *finish = op->as.get.unless_failed;
-
-    return finish && finish->err != WQ_OK && finish->err != WQ_EGIVENUP;
-}
 
 /* The number of the finish that a get depends on, from 1; 0: none of these. */
 static int64_t
@@ -100,7 +93,7 @@ put_add(struct wq__args *a, const struct wq__op *op)
 static bool
 gets_nothing(const struct wq__op *op, int64_t number)
 {
-    return !number && is_held_back(op);
+    return !number && wq__op_is_held_back(op);
 }
 
 static void
@@ -215,7 +208,7 @@ read_gets(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
             continue;
         op->err = WQ_OK;
         op->as.get.n = 0;
-        if (is_held_back(op))
+        if (wq__op_is_held_back(op))
             continue;
         size_t mine = n - at < op->as.get.max ? n - at : op->as.get.max;
         for (; mine; mine--, at++) {

@@ -9,8 +9,9 @@
  *
  * A session that stops sleeping for another reason says so with its next batch;
  * if a token was on its way to it, that batch wakes another session instead. The
- * token of a process that was killed is lost: so every sleeper looks at the store
- * once a second. Deadlines are timers here, not calls.
+ * token of a process that was killed is lost: so a thread that sleeps in wait()
+ * looks at the store once a second; a program that sleeps on fd() does not
+ * (docs/backends.md). Deadlines are timers here, not calls.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 #ifndef WQ_TEST_REDIS_FIXTURE_H
 #define WQ_TEST_REDIS_FIXTURE_H
 
+#include "support/look.h"
 #include "support/take.h"
 #include "support/wq_test.h"
 
@@ -54,15 +55,6 @@ get_nothing(wq_queue *q)
     wq_item *item = NULL;
 
     assert_err(wq_get_within(q, 0, &item), WQ_ETIMEDOUT);
-}
-
-static inline wq_stats
-stats_of(wq_queue *q)
-{
-    wq_stats stats = {.size = sizeof stats};
-
-    assert_err(wq_read_stats(q, &stats), WQ_OK);
-    return stats;
 }
 
 static void

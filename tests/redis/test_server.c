@@ -6,6 +6,7 @@
 #include "redis/fixture.h"
 
 #include <poll.h>
+#include <stdlib.h>
 
 #include "redis/proxy.h"
 
@@ -157,6 +158,54 @@ TEST(full_server_refuses_adds_and_lets_keys_be_finished)
                         "OK");
     check(f.a);
     assert_int_equal(stats_of(f.a).known, 0);
+}
+
+/* Else nobody could get keys, which is what frees memory. */
+TEST(full_server_lets_sessions_begin_and_end)
+{
+    (void)state;
+    wq_queue *holder = open_at(f.server.socket, "q", WQ_MS(50), NULL);
+    wq_item  *item = NULL;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    (void)take_key(holder, "k");
+    assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxmemory 1"),
+                        "OK");
+    wq_queue *late = open_at(f.server.socket, "q", LEASE, NULL);
+    assert_err(wq_get_within(late, WQ_SECONDS(30), &item), WQ_OK);
+    assert_int_equal(stats_of(late).expired, 1);
+    assert_err(wq_done(late, item), WQ_OK);
+    assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxmemory 0"),
+                        "OK");
+    wq_destroy(late);
+    wq_destroy(holder);
+}
+
+static long long
+bytes_sent(void)
+{
+    static const char name[] = "total_net_output_bytes:";
+    const char *at = strstr(redis_server_say(&f.server, "INFO stats"), name);
+
+    assert_non_null(at);
+    return atoll(at + strlen(name));
+}
+
+TEST(look_at_one_key_does_not_read_the_others)
+{
+    enum { KEYS = 2000 };
+    static char   text[KEYS][16];
+    static wq_key keys[KEYS];
+
+    (void)state;
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(text[i], sizeof text[i], "key-%d", i);
+        keys[i] = wq_str(text[i]);
+    }
+    assert_err(wq_add_with(f.a, NULL, keys, KEYS), WQ_OK);
+    const long long before = bytes_sent();
+    assert_int_equal(info_of(f.a, "key-7").states, WQ_STATE_READY);
+    assert_int_equal(wq_num_requeues(f.a, wq_str("key-7")), 0);
+    assert_true(bytes_sent() - before < 20000); /* INFO itself is some 3000 */
 }
 
 TEST(replica_refuses_with_what_to_do)
@@ -336,6 +385,8 @@ WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(empty_server_loses_all_holds_and_fences_grow),
          with_server(flushed_scripts_are_loaded_again),
          with_server(full_server_refuses_adds_and_lets_keys_be_finished),
+         with_server(full_server_lets_sessions_begin_and_end),
+         with_server(look_at_one_key_does_not_read_the_others),
          with_server(replica_refuses_with_what_to_do),
          with_server(server_that_evicts_keys_is_refused),
          with_server(server_without_a_log_is_warned_of),
