@@ -72,8 +72,13 @@ quiet          src/core/core.c       scenario_throttle      s/state->cooldown_un
 max-wait       src/core/add.c        scenario_debounce      s/earlier(at, wq__core_throttle_state(c, ref)->latest)/at/
 ties           src/core/heap.c       unit_heap              s/a->seq < b->seq/a->seq > b->seq/
 index-hole     src/core/index.c      unit_index             s/>= ((i - hole)/> ((i - hole)/
-index-place    src/core/index.h      unit_index             s/^        \*place = wq__index_place_for(ix, hash);/        (void)hash;/
-index-shrink   src/core/index.c      unit_memory            s/to.few = cap > CAP_KEPT ? (cap + 15) \/ 16 : 0;/to.few = 0;/
+index-place    src/core/index.h      unit_index             s/^        place->slot = wq__segment_place_for(place->segment, ix->cap, hash);/        (void)hash;/
+index-shrink   src/core/index.c      unit_memory            s/ix->few = cap > CAP_KEPT .*;/ix->few = 0;/
+index-run      src/core/index.c      unit_index             s/^    while (s->slots\[begin\].ref)/    while (begin + 1 < cap \&\& !s->slots[begin].ref)/
+index-bit      src/core/index.c      unit_index             s/put(slot.hash & bit ? to : s, cap, slot);/put(s->len \& 1 ? to : s, cap, slot);/
+index-halve    src/core/index.c      unit_index             s/^        ix->deepest -= 2;/        ix->deepest -= 1;/
+index-sparse   src/core/index.c      unit_index             s/^    return ix->len .* < entries(ix);/    return ix->len > SIZE_MAX - entries(ix);/
+index-other    src/core/index.c      unit_index             s/ || other->len >= ix->few)/)/
 hash-length    src/core/hash.c       unit_hash              s/multiply(n\[FOR_LEN\] + len,/multiply(n[FOR_LEN],/
 hash-end       src/core/hash.c       unit_hash              s/return sum + pair(n + 2, end - 16);/return sum;/
 give-back      src/core/slab.c       unit_slab              s/if (c->spare \&\& c->spare->live == 0) {/if (0) {/

@@ -109,15 +109,15 @@ check_epochs(const struct wq__core *c, const struct census *n)
 static const char *
 check_index(const struct wq__core *c)
 {
-    struct census n = {0};
-    size_t        len = 0;
+    struct census          n = {0};
+    const struct wq__slot *next;
+    size_t                 at = 0, len = 0;
+    const char            *broken = wq__index_check(&c->index);
 
-    for (size_t i = 0; i < c->index.cap; i++) {
-        const struct wq__slot slot = c->index.slots[i];
-        if (!slot.ref)
-            continue;
+    while (!broken && (next = wq__index_next(&c->index, &at))) {
+        const struct wq__slot slot = *next;
         len++;
-        const char *broken = check_record(c, slot.ref, &n);
+        broken = check_record(c, slot.ref, &n);
         if (broken)
             return broken;
         const struct wq__rec *rec = record(c, slot.ref);
@@ -126,9 +126,9 @@ check_index(const struct wq__core *c)
         if (wq__index_find(&c->index, wq__rec_key(rec), rec->hash) != slot.ref)
             return "a key cannot be found, or is there twice";
         broken = rec->flags & WQ__HELD ? check_loan(c, slot.ref) : NULL;
-        if (broken)
-            return broken;
     }
+    if (broken)
+        return broken;
     if (len != c->index.len || len != c->recs.live)
         return "index and records differ in number";
     if (n.held != c->loans.live)
@@ -242,13 +242,12 @@ check_ready(const struct wq__core *c)
 static size_t
 ready_bytes(const struct wq__core *c)
 {
-    size_t sum = 0;
+    const struct wq__slot *slot;
+    size_t                 at = 0, sum = 0;
 
-    for (size_t i = 0; c->max_bytes && i < c->index.cap; i++) {
-        const wq__ref ref = c->index.slots[i].ref;
-        if (ref && record(c, ref)->flags & WQ__READY)
-            sum += wq__rec_len(record(c, ref));
-    }
+    while (c->max_bytes && (slot = wq__index_next(&c->index, &at)))
+        if (record(c, slot->ref)->flags & WQ__READY)
+            sum += wq__rec_len(record(c, slot->ref));
     return sum;
 }
 

@@ -73,8 +73,8 @@ free_record(struct wq__core *c, wq__ref ref, struct wq__rec *rec)
 /* Create a record without any state, and reserve *place of the index for it.
  * *place is where wq__index_seek() ended without finding the key. */
 __attribute__((always_inline)) static inline wq_err
-make_record(struct wq__core *c, wq_key key, uint32_t hash, size_t *place,
-            wq__ref *out, struct wq__rec **out_rec)
+make_record(struct wq__core *c, wq_key key, uint32_t hash,
+            struct wq__place *place, wq__ref *out, struct wq__rec **out_rec)
 {
     wq_err err = wq__index_reserve(&c->index, hash, place);
     if (err)
@@ -133,8 +133,8 @@ wq_err
 wq__core_find_or_make(struct wq__core *c, wq_key key,
                       struct wq__prepared *prepared)
 {
-    struct wq__rec *rec;
-    size_t          place;
+    struct wq__rec  *rec;
+    struct wq__place place;
 
     prepared->ref = wq__index_seek(&c->index, key, prepared->hash, &place);
     prepared->made = !prepared->ref;
@@ -306,8 +306,8 @@ wq__core_request_run(struct wq__core *c, wq__ref ref, uint32_t level,
 
 /* Add a key that is not in the index; `place` is where it belongs. */
 __attribute__((always_inline)) static inline wq_err
-add_absent(struct wq__core *c, wq_key key, uint32_t hash, size_t place,
-           uint32_t level, int64_t now)
+add_absent(struct wq__core *c, wq_key key, uint32_t hash,
+           struct wq__place place, uint32_t level, int64_t now)
 {
     wq__ref         ref;
     struct wq__rec *rec;
@@ -331,8 +331,8 @@ static inline wq_err
 admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
       uint32_t level, wq_added *what)
 {
-    size_t        place;
-    const wq__ref ref = wq__index_seek(&c->index, key, hash, &place);
+    struct wq__place place;
+    const wq__ref    ref = wq__index_seek(&c->index, key, hash, &place);
 
     if (!ref) {
         *what = WQ_ADDED_NEW;
@@ -768,11 +768,12 @@ wq__core_init(struct wq__core *c, struct wq__hash_key secret,
 void
 wq__core_fini(struct wq__core *c)
 {
+    const struct wq__slot *slot;
+    size_t                 at = 0;
+
     wq__ready_fini(&c->ready); /* may still read keys: before the records */
-    for (size_t i = 0; i < c->index.cap; i++)
-        if (c->index.slots[i].ref)
-            free_record(c, c->index.slots[i].ref,
-                        wq__core_rec(c, c->index.slots[i].ref));
+    while ((slot = wq__index_next(&c->index, &at)))
+        free_record(c, slot->ref, wq__core_rec(c, slot->ref));
     wq__heap_fini(&c->waiting);
     wq__index_fini(&c->index);
     wq__slab_fini(&c->throttle_states);

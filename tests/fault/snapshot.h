@@ -51,12 +51,11 @@ snapshot_key(struct snapshot *s, wq_key key)
 static inline void
 snapshot_held(struct snapshot *s, const struct wq__core *c)
 {
+    const struct wq__slot *slot;
+
     for (uint64_t fence = 1; fence <= c->fence; fence++)
-        for (size_t i = 0; i < c->index.cap; i++) {
-            const wq__ref ref = c->index.slots[i].ref;
-            if (!ref)
-                continue;
-            const struct wq__rec *rec = wq__slab_at(&c->recs, ref);
+        for (size_t at = 0; (slot = wq__index_next(&c->index, &at));) {
+            const struct wq__rec *rec = wq__slab_at(&c->recs, slot->ref);
             if (!(rec->flags & WQ__HELD))
                 continue;
             const struct wq__loan *loan = wq__loans_at(&c->loans, rec->next);

@@ -76,10 +76,12 @@ loan_of(const char *s)
 static struct wq__slot *
 slot_of(const char *s)
 {
-    const wq__ref ref = ref_of(s);
-    for (size_t i = 0; i < f.core.index.cap; i++)
-        if (f.core.index.slots[i].ref == ref)
-            return &f.core.index.slots[i];
+    const wq__ref    ref = ref_of(s);
+    struct wq__slot *slot;
+
+    for (size_t at = 0; (slot = wq__index_next(&f.core.index, &at));)
+        if (slot->ref == ref)
+            return slot;
     fail_msg("%s has no slot", s);
     return NULL;
 }
@@ -156,7 +158,8 @@ TEST(auditor_sees_a_loan_that_is_not_its_keys)
 static bool
 is_lost_at(size_t i)
 {
-    struct wq__slot *slot = slot_of("ready1"), *there = &f.core.index.slots[i];
+    struct wq__slot *slot = slot_of("ready1"),
+                    *there = &f.core.index.only->slots[i];
 
     if (there->ref)
         return false;
@@ -200,7 +203,12 @@ TEST(auditor_sees_numbers_that_do_not_agree)
         "L3: keys that were added got lost, or came twice";
 
     SPOIL(f.core.index.len, f.core.index.len + 1,
-          "index and records differ in number");
+          "the index has miscounted its keys");
+    SPOIL(f.core.index.only->len, f.core.index.only->len + 1,
+          "a segment has miscounted its keys");
+    SPOIL(f.core.index.only->depth, 1,
+          "a segment is deeper than its directory");
+    SPOIL(f.core.index.deepest, 2, "the index has miscounted its segments");
     SPOIL(f.core.recs.live, f.core.recs.live + 1,
           "index and records differ in number");
     SPOIL(f.core.loans.live, 1, "L1: HELD keys and loans differ in number");

@@ -2,21 +2,23 @@
 /* test_index.c: is every key found that was inserted, and no other?
  *
  * Most tests run with hashes cut to a few bits, so that all keys crowd into one
- * run of the table and the run wraps around its end.
+ * run of the table and the run wraps around its end. Those of an index of many
+ * segments have many keys, with whole hashes.
  */
+#define RECORDS 20000
 #include "unit/records.h"
 
 #include "core/index.h"
 #include "unit/dice.h"
 
-enum { KEYS = 64 };
+enum { KEYS = 64, MANY = RECORDS };
 
 static const uint32_t masks[] = {0, 1, 3, 7, UINT32_MAX};
 enum { MASKS = sizeof masks / sizeof masks[0] };
 
 static struct {
     struct wq__index index;
-    bool             inside[KEYS];
+    bool             inside[MANY];
 } f;
 
 static void
@@ -60,8 +62,8 @@ hash_of(size_t who)
 static wq_err
 try_to_insert(size_t who)
 {
-    const uint32_t hash = hash_of(who);
-    size_t         place;
+    const uint32_t   hash = hash_of(who);
+    struct wq__place place;
 
     assert_int_equal(
         wq__index_seek(&f.index, wq_u64(&recs.keys[who]), hash, &place), 0);
@@ -94,11 +96,12 @@ take_out(size_t who)
 }
 
 static void
-expect_exactly_those_inside(void)
+expect_exactly_those_inside_of(size_t keys)
 {
     size_t len = 0;
 
-    for (size_t i = 0; i < KEYS; i++) {
+    assert_null(wq__index_check(&f.index));
+    for (size_t i = 0; i < keys; i++) {
         const wq__ref found =
             wq__index_find(&f.index, wq_u64(&recs.keys[i]), hash_of(i));
         assert_int_equal(found, f.inside[i] ? recs.refs[i] : 0);
@@ -107,13 +110,19 @@ expect_exactly_those_inside(void)
     assert_int_equal(f.index.len, len);
 }
 
+static void
+expect_exactly_those_inside(void)
+{
+    expect_exactly_those_inside_of(KEYS);
+}
+
 /* O-11 */
 TEST(all_keys_are_found_however_hashes_collide)
 {
     for (size_t m = 0; m < MASKS; m++) {
         open_index(masks[m]);
         expect_exactly_those_inside();
-        assert_null(f.index.slots);
+        assert_null(f.index.only);
         for (size_t i = 0; i < KEYS; i++) {
             insert(i);
             expect_exactly_those_inside();
@@ -160,7 +169,7 @@ TEST(removing_from_a_run_that_wraps_around_keeps_the_others)
                 insert(i);
             }
         assert_int_equal(n, 12);
-        assert_int_not_equal(f.index.slots[0].ref, 0); /* it did wrap */
+        assert_int_not_equal(f.index.only->slots[0].ref, 0); /* it did wrap */
         take_out(taken_out);
         expect_exactly_those_inside();
         close_index();
@@ -281,6 +290,169 @@ TEST(table_that_cannot_shrink_stays_and_works)
     close_index();
 }
 
+/* ---- many segments -------------------------------------------------------- */
+
+enum {
+    SEGMENT_BYTES =
+        sizeof(struct wq__segment) + WQ__SEGMENT_MAX * sizeof(struct wq__slot),
+};
+
+static size_t
+directory_bytes(void)
+{
+    return f.index.depth
+               ? ((size_t)1 << f.index.depth) * sizeof *f.index.directory
+               : 0;
+}
+
+/* An insert allocates a segment, and a directory if it doubles: so it moves no
+ * more than that. */
+TEST(large_index_grows_by_a_segment_at_a_time)
+{
+    for (size_t i = 0; i < MANY; i++) {
+        const uint64_t calls = recs.mem.calls;
+        const size_t   bytes = recs.mem.bytes, directory = directory_bytes();
+
+        insert(i);
+        assert_true(recs.mem.calls - calls <= 2);
+        assert_true(recs.mem.bytes - bytes + directory <=
+                    SEGMENT_BYTES + directory_bytes());
+        assert_true(f.index.cap <= WQ__SEGMENT_MAX);
+        if (i % 997 == 0)
+            expect_exactly_those_inside_of(MANY);
+    }
+    expect_exactly_those_inside_of(MANY);
+    assert_true(f.index.depth >= 2);
+}
+
+/* O-10 */
+TEST(drained_index_gives_its_segments_back)
+{
+    const size_t before = recs.mem.bytes;
+
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < MANY; i++)
+            insert(i);
+        for (size_t i = 0; i < MANY; i++) {
+            take_out(i);
+            if (i % 997 == 0)
+                expect_exactly_those_inside_of(MANY);
+        }
+        assert_int_equal(f.index.depth, 0);
+        assert_true(f.index.cap <= KEPT);
+        assert_true(recs.mem.bytes - before <=
+                    sizeof(struct wq__segment) +
+                        KEPT * sizeof(struct wq__slot));
+    }
+}
+
+TEST(walk_meets_every_key_once)
+{
+    static bool met[MANY];
+    size_t      n = 0;
+
+    for (size_t i = 0; i < MANY; i += 3)
+        insert(i);
+    const struct wq__slot *slot;
+    for (size_t at = 0; (slot = wq__index_next(&f.index, &at)); n++) {
+        const struct wq__rec *rec = wq__slab_at(&recs.slab, slot->ref);
+        uint64_t              who;
+
+        memcpy(&who, rec->bytes, sizeof who);
+        assert_false(met[who]);
+        met[who] = true;
+        assert_true(f.inside[who]);
+    }
+    assert_int_equal(n, f.index.len);
+}
+
+/* The number of keys goes up and down, over many splits and merges. */
+TEST(random_life_of_many_keys_agrees_with_a_plain_list)
+{
+    struct dice dice = dice_seeded("segments");
+
+    for (int wave = 0; wave < 6; wave++) {
+        const uint32_t bias = wave % 2 ? 1 : 7; /* of 8: inserts */
+        for (size_t step = 0; step < 3 * (size_t)MANY; step++) {
+            const size_t who = dice_roll(&dice, MANY);
+            const bool   in = dice_roll(&dice, 8) < bias;
+            if (in && !f.inside[who])
+                insert(who);
+            else if (!in && f.inside[who])
+                take_out(who);
+            if (step % 4999 == 0)
+                expect_exactly_those_inside_of(MANY);
+        }
+    }
+}
+
+/* No split, or no directory: keys go on to be inserted until a segment is full.
+ * L6: then nothing has changed. */
+TEST(segment_that_cannot_split_serves_until_its_last_slot)
+{
+    size_t n = 0;
+
+    while (!f.index.depth || n < 4 * (size_t)WQ__SEGMENT_MAX)
+        insert(n++);
+    counting_fail(&recs.mem, 1, COUNTING_FROM_NOW);
+    while (try_to_insert(n) == WQ_OK)
+        n++;
+    const struct wq__segment *full = wq__index_segment(&f.index, hash_of(n));
+    assert_int_equal(full->len, f.index.cap - 1);
+    expect_exactly_those_inside_of(MANY);
+    counting_heal(&recs.mem);
+    insert(n);
+    expect_exactly_those_inside_of(MANY);
+}
+
+/* Every allocation fails once: the segment's, and the directory's. */
+TEST(every_failure_of_a_split_leaves_the_index_as_it_was)
+{
+    for (size_t i = 0; i < MANY; i++) {
+        for (unsigned k = 1; k <= 2; k++) {
+            const uint32_t depth = f.index.depth;
+            const size_t   bytes = recs.mem.bytes;
+            const uint64_t refused = recs.mem.refused;
+
+            counting_fail(&recs.mem, k, COUNTING_ONCE);
+            const wq_err err = try_to_insert(i);
+            counting_heal(&recs.mem);
+            if (recs.mem.refused != refused) {
+                assert_int_equal(f.index.depth, depth);
+                assert_int_equal(recs.mem.bytes, bytes);
+            }
+            if (!err)
+                take_out(i);
+        }
+        insert(i);
+        if (i % 997 == 0)
+            expect_exactly_those_inside_of(MANY);
+    }
+    expect_exactly_those_inside_of(MANY);
+}
+
+/* O-11: if all hashes begin alike, more entries of a directory do not help: the
+ * index becomes one table. */
+TEST(hashes_that_begin_alike_make_no_large_directory)
+{
+    const size_t n = (size_t)4 * WQ__SEGMENT_MAX;
+
+    open_index(WQ__SEGMENT_MAX - 1);
+    const size_t before = recs.mem.bytes;
+    for (size_t i = 0; i < n; i++) {
+        insert(i);
+        assert_true(f.index.depth <= 6);
+    }
+    assert_int_equal(f.index.depth, 0);
+    assert_true(recs.mem.bytes - before <= n * 6 * sizeof(struct wq__slot));
+    expect_exactly_those_inside_of(MANY);
+    for (size_t i = 0; i < n; i++)
+        take_out(i);
+    assert_true(f.index.cap < WQ__SEGMENT_MAX);
+    expect_exactly_those_inside_of(MANY);
+    close_index();
+}
+
 #define index_test(name) test_with(name, open_plain, close_plain)
 
 WQ_TESTS(test(all_keys_are_found_however_hashes_collide),
@@ -292,4 +464,11 @@ WQ_TESTS(test(all_keys_are_found_however_hashes_collide),
          index_test(table_less_than_a_sixteenth_full_becomes_a_quarter),
          index_test(table_that_hovers_allocates_nothing),
          index_test(table_that_cannot_grow_serves_until_its_last_slot),
-         test(table_that_cannot_shrink_stays_and_works));
+         test(table_that_cannot_shrink_stays_and_works),
+         index_test(large_index_grows_by_a_segment_at_a_time),
+         index_test(drained_index_gives_its_segments_back),
+         index_test(walk_meets_every_key_once),
+         index_test(random_life_of_many_keys_agrees_with_a_plain_list),
+         index_test(segment_that_cannot_split_serves_until_its_last_slot),
+         index_test(every_failure_of_a_split_leaves_the_index_as_it_was),
+         test(hashes_that_begin_alike_make_no_large_directory));

@@ -21,9 +21,9 @@ open_with(const wq_order *order)
     open_records(UINT32_MAX);
     wq__index_init(&index_of_all, &recs.mem.allocator, &recs.slab);
     for (size_t i = 0; i < KEYS; i++) {
-        const wq_key   key = wq_u64(&recs.keys[i]);
-        const uint32_t hash = record(i)->hash;
-        size_t         place;
+        const wq_key     key = wq_u64(&recs.keys[i]);
+        const uint32_t   hash = record(i)->hash;
+        struct wq__place place;
         (void)wq__index_seek(&index_of_all, key, hash, &place);
         assert_int_equal(wq__index_reserve(&index_of_all, hash, &place), WQ_OK);
         wq__index_insert(&index_of_all, hash, recs.refs[i], place);
