@@ -346,6 +346,21 @@ TEST(drained_index_gives_its_segments_back)
     }
 }
 
+/* It would be full again soon, and split. */
+TEST(empty_segment_does_not_join_a_full_one)
+{
+    const size_t n = (size_t)WQ__SEGMENT_MAX * 5 / 4; /* two segments */
+
+    for (size_t i = 0; i < n; i++)
+        insert(i);
+    assert_int_equal(f.index.depth, 1);
+    for (size_t i = 0; i < n; i++)
+        if (hash_of(i) >> 31)
+            take_out(i);
+    assert_int_equal(f.index.depth, 1);
+    expect_exactly_those_inside_of(MANY);
+}
+
 TEST(walk_meets_every_key_once)
 {
     static bool met[MANY];
@@ -467,6 +482,7 @@ WQ_TESTS(test(all_keys_are_found_however_hashes_collide),
          test(table_that_cannot_shrink_stays_and_works),
          index_test(large_index_grows_by_a_segment_at_a_time),
          index_test(drained_index_gives_its_segments_back),
+         index_test(empty_segment_does_not_join_a_full_one),
          index_test(walk_meets_every_key_once),
          index_test(random_life_of_many_keys_agrees_with_a_plain_list),
          index_test(segment_that_cannot_split_serves_until_its_last_slot),
