@@ -40,6 +40,9 @@ struct side {
     void (*add_batch)(void *q, const wq_key *keys); /* BATCH of them */
     void (*get_batch)(void *q, void **items);
     void (*done_batch)(void *q, void **items);
+    /* 1 .. BATCH of them, blocks; 0: shut down and empty. */
+    size_t (*get_some)(void *q, void **items);
+    void (*done_some)(void *q, void **items, size_t n);
     /* A queue whose limiter delays every key by a nanosecond. */
     void *(*create_limited)(void);
     void (*add_rate_limited)(void *q, wq_key key);
@@ -49,9 +52,9 @@ struct side {
     int64_t (*limiter_when)(void *limiter, wq_key key);
     void (*limiter_forget)(void *limiter, wq_key key);
     void (*limiter_destroy)(void *limiter);
-    /* A pool of POOL_THREADS whose handler does nothing; drain shuts the queue
-     * down and returns the number of keys worked on. */
-    void *(*pool)(void *q);
+    /* A pool of POOL_THREADS whose handler does nothing, or calls `work`; drain
+     * shuts the queue down and returns the number of keys worked on. */
+    void *(*pool)(void *q, void (*work)(void));
     size_t (*pool_drain)(void *pool);
     /* Print the cost of features, measured in so many rounds. */
     void (*features)(size_t rounds);
@@ -81,6 +84,7 @@ size_t bench_scaled(size_t n);
  * bench_make_keys() first. The bytes of bench_key() are never freed, and a NUL
  * follows them. */
 void   bench_make_keys(size_t n);
+void   bench_make_long_keys(size_t n, size_t len); /* of `len` bytes each */
 wq_key bench_key(size_t i);
 void   bench_write_key(char text[KEY_LEN + 1], size_t i);
 /* The number of a key. */

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { MOST_ROUNDS = 101, MOST_SIDES = 8, MOST_ROWS = 40, MOST_SHOWN = 3 };
+enum { MOST_ROUNDS = 101, MOST_SIDES = 8, MOST_ROWS = 60, MOST_SHOWN = 3 };
 
 /* ---- catalogue ---------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ struct peer {
 enum group { ONE_THREAD, CROWDS, WAITING, LIMITERS, MEMORY, GROUPS };
 
 /* What a row measures. */
-enum kind { PER_KEY, TIMES, BYTES, PROCESSOR, KINDS };
+enum kind { PER_KEY, TIMES, BYTES, PROCESSOR, LONGEST, KINDS };
 
 struct row {
     const char *name; /* for wq_bench --rows */
@@ -133,6 +133,10 @@ const struct demand *next_demand(size_t *at, double *ratio, bool *yes);
 void read_machine(void);
 /* The i-th fact: name and value; NULL: no more. */
 const char *machine_fact(size_t i, const char **value);
+
+/* quiet.c: before and after all rounds; then the verdict, in one line. */
+void measure_quiet(const struct options *o);
+void print_quiet(FILE *f);
 
 void report(FILE *f, const struct options *o, bool with_pictures);
 bool write_json(const struct options *o);

@@ -98,12 +98,14 @@ main(int argc, char **argv)
         return features(&o);
     report_missing_sides(&o);
     read_machine();
+    measure_quiet(&o);
     for (size_t round = 0; round < o.rounds; round++)
         if (!run_round(&o, round)) {
             (void)fprintf(stderr,
                           "wq_bench: a side failed; no figure is valid\n");
             return 1;
         }
+    measure_quiet(&o);
     report(stdout, &o, false);
     bool ok = true;
     if (o.json)

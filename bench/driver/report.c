@@ -115,8 +115,10 @@ report(FILE *f, const struct options *o, bool with_pictures)
 {
     const char *name, *value;
 
+    (void)fprintf(f, "# Results\n\n");
+    print_quiet(f);
     (void)fprintf(f,
-                  "# Results\n\nMade by `make bench ARGS=\"%s\"`: %zu round%s, "
+                  "Made by `make bench ARGS=\"%s\"`: %zu round%s, "
                   "a process for each row, side and round, the sides in turn. "
                   "Median [smallest..largest]; the last column is how often "
                   "wq's median goes into client-go's.%s\n\n",

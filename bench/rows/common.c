@@ -6,7 +6,8 @@
 
 #include "bench.h"
 
-static char (*keys)[KEY_LEN + 1];
+static char  *keys;
+static size_t key_len = KEY_LEN;
 
 void
 must(bool ok, const char *what)
@@ -40,16 +41,25 @@ bench_write_key(char text[KEY_LEN + 1], size_t i)
 void
 bench_make_keys(size_t n)
 {
-    keys = malloc(n * sizeof *keys);
+    bench_make_long_keys(n, KEY_LEN);
+}
+
+/* The short key is the end of the long one. */
+void
+bench_make_long_keys(size_t n, size_t len)
+{
+    keys = malloc(n * (len + 1));
     must(keys != NULL, "malloc");
+    memset(keys, 'x', n * (len + 1));
+    key_len = len;
     for (size_t i = 0; i < n; i++)
-        bench_write_key(keys[i], i);
+        bench_write_key(keys + i * (len + 1) + len - KEY_LEN, i);
 }
 
 wq_key
 bench_key(size_t i)
 {
-    return (wq_key){keys[i], KEY_LEN};
+    return (wq_key){keys + i * (key_len + 1), key_len};
 }
 
 size_t

@@ -11,6 +11,9 @@
 
 enum { KEYS = 1000000, TRIPS = 100000, MOST = 8 };
 
+/* The number of a row: producers and consumers. */
+#define CREW(producers, consumers) ((producers)*16 + (consumers))
+
 struct crew {
     const struct side *side;
     void              *queue;
@@ -18,7 +21,40 @@ struct crew {
     size_t             got;      /* a consumer's count */
     double            *added;  /* when each key was added; NULL: not measured */
     double            *waited; /* from then until its get */
+    bool               batches; /* BATCH keys with each call */
+    bool               one_key; /* a producer's: always key 0 */
+    void (*work)(void);         /* a consumer's, for each key; NULL: none */
 };
+
+/* BATCH keys with each call. */
+static void *
+produce_batches(void *arg)
+{
+    const struct crew *c = arg;
+    wq_key             keys[BATCH];
+
+    for (size_t i = c->from; i + BATCH <= c->to; i += BATCH) {
+        for (size_t k = 0; k < BATCH; k++)
+            keys[k] = bench_key(i + k);
+        c->side->add_batch(c->queue, keys);
+    }
+    return NULL;
+}
+
+/* Up to BATCH keys with each call. */
+static void *
+consume_batches(void *arg)
+{
+    struct crew *c = arg;
+    void        *items[BATCH];
+    size_t       n;
+
+    while ((n = c->side->get_some(c->queue, items)) > 0) {
+        c->side->done_some(c->queue, items, n);
+        c->got += n;
+    }
+    return NULL;
+}
 
 static void *
 produce(void *arg)
@@ -28,7 +64,7 @@ produce(void *arg)
     for (size_t i = c->from; i < c->to; i++) {
         if (c->added)
             c->added[i] = bench_now_ns();
-        c->side->add(c->queue, bench_key(i));
+        c->side->add(c->queue, bench_key(c->one_key ? 0 : i));
     }
     return NULL;
 }
@@ -44,6 +80,8 @@ consume(void *arg)
             const size_t i = bench_key_number(c->side->key(item));
             c->waited[i] = bench_now_ns() - c->added[i];
         }
+        if (c->work)
+            c->work();
         c->side->done(c->queue, item);
     }
     c->got = got;
@@ -56,44 +94,64 @@ start(pthread_t *thread, void *(*run)(void *), void *arg)
     must(!pthread_create(thread, NULL, run, arg), "pthread_create");
 }
 
-/* `n` producers and `n` consumers, every key different; ns for each key */
+/* Every key different; ns for each key. `crew`: see CREW(). */
 static double
-time_crowd(const struct crew *all, size_t n)
+time_crowd(const struct crew *all, size_t crew)
 {
-    const size_t each = all->to / n;
+    const size_t producers = crew / 16, consumers = crew % 16;
+    const size_t each = all->to / producers / BATCH * BATCH;
     pthread_t    threads[2 * MOST];
     struct crew  crews[2 * MOST];
     size_t       got = 0;
 
     const double begin = bench_now_ns();
-    for (size_t i = 0; i < 2 * n; i++) {
+    for (size_t i = 0; i < consumers + producers; i++) {
         crews[i] = *all;
-        crews[i].from = i % n * each;
+        if (i < consumers) {
+            start(&threads[i], all->batches ? consume_batches : consume,
+                  &crews[i]);
+            continue;
+        }
+        crews[i].from = (i - consumers) * each;
         crews[i].to = crews[i].from + each;
-        start(&threads[i], i < n ? consume : produce, &crews[i]);
+        start(&threads[i], all->batches ? produce_batches : produce, &crews[i]);
     }
-    for (size_t i = n; i < 2 * n; i++)
+    for (size_t i = consumers; i < consumers + producers; i++)
         pthread_join(threads[i], NULL);
     all->side->shutdown(all->queue);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < consumers; i++) {
         pthread_join(threads[i], NULL);
         got += crews[i].got;
     }
     const double took = bench_now_ns() - begin;
-    must(got == each * n, "number of keys handed out");
+    must(got == each * producers, "number of keys handed out");
     return took / (double)got;
 }
 
 static void
-crowd(const struct side *s, size_t n)
+print_crowd(const struct side *s, size_t crew, bool batches)
 {
     const size_t keys = bench_scaled(KEYS);
 
     bench_make_keys(keys);
     void             *q = s->create();
-    const struct crew all = {.side = s, .queue = q, .to = keys};
-    bench_print("ns", time_crowd(&all, n));
+    const struct crew all = {
+        .side = s, .queue = q, .to = keys, .batches = batches};
+    bench_print("ns", time_crowd(&all, crew));
     s->destroy(q);
+}
+
+static void
+crowd(const struct side *s, size_t crew)
+{
+    print_crowd(s, crew, false);
+}
+
+/* the same in batches of 32; one by one if the side has none */
+static void
+crowd_of_batches(const struct side *s, size_t crew)
+{
+    print_crowd(s, crew, s->add_batch && s->get_some);
 }
 
 /* How long does a key wait between its add and its get, in such a crowd? */
@@ -115,6 +173,35 @@ fair(const struct side *s, size_t n)
     s->destroy(q);
     free(added);
     free(waited);
+}
+
+/* ---- a hot key ---------------------------------------------------------- */
+
+/* `n` producers add one key again and again, while a consumer works on it: ns for
+ * each add */
+static void
+hot_key(const struct side *s, size_t n)
+{
+    const size_t each = bench_scaled(KEYS) / n;
+    pthread_t    threads[MOST], consumer;
+    struct crew  worker = {.side = s, .queue = s->create()};
+
+    bench_make_keys(1);
+    struct crew producer = worker;
+    producer.to = each;
+    producer.one_key = true;
+    start(&consumer, consume, &worker);
+    const double begin = bench_now_ns();
+    for (size_t i = 0; i < n; i++)
+        start(&threads[i], produce, &producer);
+    for (size_t i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    const double took = bench_now_ns() - begin;
+    s->shutdown(worker.queue);
+    pthread_join(consumer, NULL);
+    must(worker.got >= 1 && worker.got <= each * n, "number of runs");
+    bench_print("ns", took / (double)(each * n));
+    s->destroy(worker.queue);
 }
 
 /* ---- ping-pong ---------------------------------------------------------- */
@@ -163,10 +250,10 @@ ping_pong(const struct side *s, size_t n)
 /* ---- a pool ------------------------------------------------------------- */
 
 static double
-time_pool(const struct side *s, void *q, size_t keys)
+run_pool(const struct side *s, void *q, size_t keys, void (*work)(void))
 {
     const double begin = bench_now_ns();
-    void        *pool = s->pool(q);
+    void        *pool = s->pool(q, work);
 
     for (size_t i = 0; i < keys; i++)
         s->add(q, bench_key(i));
@@ -176,7 +263,7 @@ time_pool(const struct side *s, void *q, size_t keys)
 
 /* the loop written by hand, for sides that have no pool of their own */
 static double
-time_loop(const struct side *s, void *q, size_t keys)
+run_loop(const struct side *s, void *q, size_t keys, void (*work)(void))
 {
     pthread_t   threads[POOL_THREADS];
     struct crew crews[POOL_THREADS];
@@ -184,7 +271,7 @@ time_loop(const struct side *s, void *q, size_t keys)
 
     const double begin = bench_now_ns();
     for (size_t i = 0; i < POOL_THREADS; i++) {
-        crews[i] = (struct crew){.side = s, .queue = q};
+        crews[i] = (struct crew){.side = s, .queue = q, .work = work};
         start(&threads[i], consume, &crews[i]);
     }
     for (size_t i = 0; i < keys; i++)
@@ -199,16 +286,68 @@ time_loop(const struct side *s, void *q, size_t keys)
     return took / (double)keys;
 }
 
+static double
+time_pool(const struct side *s, void *q, size_t keys)
+{
+    return (s->pool ? run_pool : run_loop)(s, q, keys, NULL);
+}
+
 /* a pool of eight threads whose handlers do nothing, and one producer */
 static void
 pool(const struct side *s, size_t n)
 {
-    bench_print_timed(s, s->create, bench_scaled(n),
-                      s->pool ? time_pool : time_loop);
+    bench_print_timed(s, s->create, bench_scaled(n), time_pool);
+}
+
+/* ---- slow handlers ------------------------------------------------------ */
+
+enum { SLOW_KEYS = 400 };
+
+/* How long each worker was free before its handler was called. */
+static double         gaps[SLOW_KEYS];
+static _Atomic size_t n_gaps;
+/* Since when a worker is free; of all of them: since the first add. */
+static _Thread_local double free_since;
+static double               slow_begin;
+
+static void
+work_slowly(void)
+{
+    const double now = bench_now_ns();
+
+    gaps[n_gaps++] = now - (free_since > 0 ? free_since : slow_begin);
+    bench_sleep_ns(1000000);
+    free_since = bench_now_ns();
+}
+
+/* Handlers that take 1 ms: how long is a worker free while keys are READY? From
+ * the end of a handler to the beginning of the next one; and for the first key
+ * of each worker, from the first add. */
+static void
+slow_pool(const struct side *s, size_t n)
+{
+    bench_make_keys(n);
+    void *q = s->create();
+    slow_begin = bench_now_ns();
+    (void)(s->pool ? run_pool : run_loop)(s, q, n, work_slowly);
+    must(n_gaps == n, "number of handlers");
+    bench_print_spread(gaps, n);
+    s->destroy(q);
 }
 
 const struct row rows_crowds[] = {
-    {"1x1", crowd, 1},    {"2x2", crowd, 2}, {"4x4", crowd, 4},
-    {"8x8", crowd, 8},    {"fair", fair, 4}, {"ping-pong", ping_pong, TRIPS},
-    {"pool", pool, KEYS}, {NULL, NULL, 0},
+    {"1x1", crowd, CREW(1, 1)},
+    {"2x2", crowd, CREW(2, 2)},
+    {"4x4", crowd, CREW(4, 4)},
+    {"8x8", crowd, CREW(8, 8)},
+    {"1x2", crowd, CREW(1, 2)},
+    {"1x8", crowd, CREW(1, 8)},
+    {"8x1", crowd, CREW(8, 1)},
+    {"batch-4x4", crowd_of_batches, CREW(4, 4)},
+    {"fair", fair, CREW(4, 4)},
+    {"hot-key", hot_key, 8},
+    {"ping-pong", ping_pong, TRIPS},
+    {"pool", pool, KEYS},
+    {"pool-slow", slow_pool, SLOW_KEYS},
+    {NULL, NULL, 0},
 };

@@ -89,8 +89,30 @@ waiting(const struct side *s, size_t n)
     measure(s, n, add_later);
 }
 
+/* `n` queues with one key each: bytes for each queue */
+static void
+many_queues(const struct side *s, size_t n)
+{
+    static void *queues[10000];
+    char         text[KEY_LEN + 1];
+
+    must(n <= sizeof queues / sizeof queues[0], "number of queues");
+    const double bytes = allocated(), rss = resident();
+    for (size_t i = 0; i < n; i++) {
+        bench_write_key(text, i);
+        queues[i] = s->create();
+        s->add(queues[i], (wq_key){text, KEY_LEN});
+    }
+    bench_print("bytes", (allocated() - bytes) / (double)n);
+    bench_print("rss_bytes", (resident() - rss) / (double)n);
+    for (size_t i = 0; i < n; i++)
+        s->destroy(queues[i]);
+}
+
 const struct row rows_memory[] = {
     {"memory-pending", pending, 1000000},
     {"memory-waiting", waiting, 1000000},
+    {"memory-10m", pending, 10000000},
+    {"memory-queues", many_queues, 10000},
     {NULL, NULL, 0},
 };

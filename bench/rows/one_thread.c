@@ -26,6 +26,18 @@ cycle(const struct side *s, size_t n)
     bench_print_timed(s, s->create, n, time_cycles);
 }
 
+/* the same with keys of `len` bytes, 1 k of them */
+static void
+long_keys(const struct side *s, size_t len)
+{
+    enum { KEYS = 1000 };
+
+    bench_make_long_keys(KEYS, len);
+    void *q = s->create();
+    bench_print("ns", time_cycles(s, q, KEYS));
+    s->destroy(q);
+}
+
 /* the same with metrics on */
 static void
 metered(const struct side *s, size_t n)
@@ -183,12 +195,61 @@ batches(const struct side *s, size_t n)
     s->destroy(q);
 }
 
+/* The longest single add while `n` keys are added. */
+static void
+growth(const struct side *s, size_t n)
+{
+    const size_t keys = bench_scaled(n);
+    char         text[KEY_LEN + 1];
+    void        *q = s->create();
+    double       longest = 0;
+
+    for (size_t i = 0; i < keys; i++) {
+        bench_write_key(text, i);
+        const double begin = bench_now_ns();
+        s->add(q, (wq_key){text, KEY_LEN});
+        const double took = bench_now_ns() - begin;
+        if (took > longest)
+            longest = took;
+    }
+    bench_print("max_ns", longest);
+    s->destroy(q);
+}
+
+/* `n` queues, each with one key that is added, handed out and done; then all are
+ * destroyed: ns for each queue */
+static void
+many_queues(const struct side *s, size_t n)
+{
+    const size_t queues = bench_scaled(n);
+    void       **q = calloc(queues, sizeof *q);
+
+    must(q != NULL, "calloc");
+    bench_make_keys(queues);
+    const double begin = bench_now_ns();
+    for (size_t i = 0; i < queues; i++) {
+        q[i] = s->create();
+        s->add(q[i], bench_key(i));
+    }
+    for (size_t i = 0; i < queues; i++)
+        bench_get_and_done(s, q[i]);
+    for (size_t i = 0; i < queues; i++)
+        s->destroy(q[i]);
+    bench_print("ns", (bench_now_ns() - begin) / (double)queues);
+    free(q);
+}
+
 const struct row rows_one_thread[] = {
     {"cycle", cycle, 1000},
     {"metrics", metered, 1000},
     {"fill-1k", fill_and_drain, 1000},
     {"fill-100k", fill_and_drain, 100000},
     {"fill-1m", fill_and_drain, 1000000},
+    {"fill-10m", fill_and_drain, 10000000},
+    {"growth", growth, 10000000},
+    {"long-200", long_keys, 200},
+    {"long-4k", long_keys, 4096},
+    {"queues", many_queues, 10000},
     {"dup-1k", duplicate_add, 1000},
     {"dup-1m", duplicate_add, 1000000},
     {"priority", priorities, 100000},

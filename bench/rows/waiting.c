@@ -198,8 +198,12 @@ trickle(const struct side *s, size_t n)
 }
 
 const struct row rows_waiting[] = {
-    {"after-100k", after, 100000}, {"after-1m", after, 1000000},
-    {"late", late, TIMERS},        {"wake", wake, WAKES},
-    {"idle", idle, 1000},          {"trickle-1k", trickle, 1000},
-    {"trickle-8k", trickle, 8000}, {NULL, NULL, 0},
+    {"after-100k", after, 100000},
+    {"after-1m", after, 1000000},
+    {"late", late, TIMERS},
+    {"wake", wake, WAKES},
+    {"idle", idle, 1000},
+    {"trickle-1k", trickle, 1000},
+    {"trickle-10k", trickle, 10000},
+    {NULL, NULL, 0},
 };

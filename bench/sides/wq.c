@@ -136,14 +136,33 @@ get_batch(void *q, void **items)
         items[i] = got[i];
 }
 
+static size_t
+get_some(void *q, void **items)
+{
+    wq_item     *got[BATCH];
+    size_t       n = 0;
+    const wq_err err = wq_get_many(q, got, BATCH, WQ_FOREVER, &n);
+
+    must(err == WQ_OK || err == WQ_ESHUTDOWN, "wq_get_many");
+    for (size_t i = 0; !err && i < n; i++)
+        items[i] = got[i];
+    return err ? 0 : n;
+}
+
 static void
-done_batch(void *q, void **items)
+done_some(void *q, void **items, size_t n)
 {
     wq_item *got[BATCH];
 
-    for (size_t i = 0; i < BATCH; i++)
+    for (size_t i = 0; i < n; i++)
         got[i] = items[i];
-    must(wq_done_many(q, got, BATCH) == WQ_OK, "wq_done_many");
+    must(wq_done_many(q, got, n) == WQ_OK, "wq_done_many");
+}
+
+static void
+done_batch(void *q, void **items)
+{
+    done_some(q, items, BATCH);
 }
 
 /* ---- a limiter alone ---------------------------------------------------- */
@@ -176,21 +195,27 @@ limiter_destroy(void *l)
 
 /* ---- a pool ------------------------------------------------------------- */
 
+/* Of the pool; one at a time. */
+static void (*pool_work)(void);
+
 static wq_result
-nothing(void *ctx, const wq_item *item)
+handle(void *ctx, const wq_item *item)
 {
     (void)ctx;
     (void)item;
+    if (pool_work)
+        pool_work();
     return wq_result_done();
 }
 
 static void *
-pool(void *q)
+pool(void *q, void (*work)(void))
 {
     wq_workers *p;
 
+    pool_work = work;
     must(!wq_workers_start(
-             q, WQ_WORKERS(.threads = POOL_THREADS, .handler = nothing), &p),
+             q, WQ_WORKERS(.threads = POOL_THREADS, .handler = handle), &p),
          "wq_workers_start");
     return p;
 }
@@ -218,6 +243,8 @@ const struct side bench_side = {
     .add_batch = add_batch,
     .get_batch = get_batch,
     .done_batch = done_batch,
+    .get_some = get_some,
+    .done_some = done_some,
     .create_limited = create_limited,
     .add_rate_limited = add_rate_limited,
     .forget = forget,

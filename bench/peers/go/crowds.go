@@ -52,15 +52,15 @@ func (c *consumers) wait() int {
 	return int(c.count.Load())
 }
 
-// runCrowd runs n producers and n consumers, every key different. It calls added
-// before the add of a key, and got after its get.
-func runCrowd(q queue, n int, added func(key int), got func(key string)) {
-	each := len(keys) / n
+// runCrowd runs producers and takers, every key different. It calls added before
+// the add of a key, and got after its get.
+func runCrowd(q queue, n, takers int, added func(key int), got func(key string)) {
+	each := len(keys) / n / batch * batch
 	var producers sync.WaitGroup
 	var consumers consumers
 
 	start := begin()
-	consumers.start(q, n, got)
+	consumers.start(q, takers, got)
 	for p := range n {
 		producers.Go(func() {
 			for i := p * each; i < (p+1)*each; i++ {
@@ -79,9 +79,34 @@ func runCrowd(q queue, n int, added func(key int), got func(key string)) {
 	printEach(took, each*n)
 }
 
-func crowd(create func() queue, n int) {
+func crowd(create func() queue, n, takers int) {
 	makeKeys(scaled(crowdKeys))
-	runCrowd(create(), n, nil, nil)
+	runCrowd(create(), n, takers, nil, nil)
+}
+
+// hotKey: n producers add one key again and again, while a consumer works on it.
+func hotKey(create func() queue, n int) {
+	each := scaled(crowdKeys) / n
+	makeKeys(1)
+	q := create()
+	var producers sync.WaitGroup
+	var consumer consumers
+
+	consumer.start(q, 1, nil)
+	start := begin()
+	for range n {
+		producers.Go(func() {
+			for range each {
+				q.Add(keys[0])
+			}
+		})
+	}
+	producers.Wait()
+	took := time.Since(start)
+	q.ShutDown()
+	runs := consumer.wait()
+	must(runs >= 1 && runs <= each*n, "number of runs")
+	printEach(took, each*n)
 }
 
 // fair: how long does a key wait between its add and its get, in such a crowd?
@@ -90,7 +115,7 @@ func fair(create func() queue, n int) {
 	adds := make([]time.Duration, len(keys))
 	waits := make([]time.Duration, len(keys))
 	epoch := time.Now()
-	runCrowd(create(), n,
+	runCrowd(create(), n, n,
 		func(i int) { adds[i] = time.Since(epoch) },
 		func(key string) {
 			i := keyNumber(key)
@@ -144,4 +169,39 @@ func pool(create func() workqueue.TypedRateLimitingInterface[string], n int) {
 	took := time.Since(start)
 	must(count == len(keys), "number of keys worked on")
 	printEach(took, len(keys))
+}
+
+// slowPool: handlers that take 1 ms: how long is a worker free while keys are
+// READY? For the first key of each worker, from the first add.
+func slowPool(create func() workqueue.TypedRateLimitingInterface[string], n int) {
+	makeKeys(n)
+	q := create()
+	gaps := make([]time.Duration, n)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+
+	start := begin()
+	for range poolThreads {
+		workers.Go(func() {
+			free := start
+			for {
+				key, shutdown := q.Get()
+				if shutdown {
+					return
+				}
+				gaps[next.Add(1)-1] = time.Since(free)
+				time.Sleep(time.Millisecond)
+				free = time.Now()
+				q.Forget(key)
+				q.Done(key)
+			}
+		})
+	}
+	for _, key := range keys {
+		q.Add(key)
+	}
+	q.ShutDown()
+	workers.Wait()
+	must(int(next.Load()) == n, "number of handlers")
+	printSpread(gaps)
 }

@@ -57,3 +57,16 @@ func waiting(create func() delaying, n int) {
 		func() { time.Sleep(100 * time.Millisecond) })
 	q.ShutDown()
 }
+
+// queueMemory: n queues with one key each.
+func queueMemory(create func() queue, n int) {
+	queues := make([]queue, 0, n)
+	measure(n, func(key string) {
+		q := create()
+		q.Add(key)
+		queues = append(queues, q)
+	}, func() {})
+	for _, q := range queues {
+		q.ShutDown()
+	}
+}

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -26,6 +27,19 @@ func getAndDone(q queue) {
 // cycle: add, get and done, n different keys in turn.
 func cycle(create func() queue, n int) {
 	makeKeys(n)
+	runCycles(create, n)
+}
+
+// longKeys: the same with keys of so many bytes, 1 k of them.
+func longKeys(create func() queue, bytes int) {
+	makeKeys(1000)
+	for i := range keys {
+		keys[i] = strings.Repeat("x", bytes-keyLen) + keys[i]
+	}
+	runCycles(create, len(keys))
+}
+
+func runCycles(create func() queue, n int) {
 	total := scaled(cycles)
 	q := create()
 	start := begin()
@@ -104,4 +118,40 @@ func batches(create func() queue, n int) {
 	}
 	printEach(time.Since(start), laps*batch)
 	q.ShutDown()
+}
+
+// growth: the longest single add while n keys are added.
+func growth(create func() queue, n int) {
+	n = scaled(n)
+	q := create()
+	var longest time.Duration
+	begin()
+	for i := range n {
+		key := writeKey(i)
+		start := time.Now()
+		q.Add(key)
+		longest = max(longest, time.Since(start))
+	}
+	printFigure("max_ns", float64(longest))
+	q.ShutDown()
+}
+
+// manyQueues: n queues, each with one key that is added, handed out and done;
+// then all are shut down.
+func manyQueues(create func() queue, n int) {
+	n = scaled(n)
+	makeKeys(n)
+	queues := make([]queue, n)
+	start := begin()
+	for i := range queues {
+		queues[i] = create()
+		queues[i].Add(keys[i])
+	}
+	for _, q := range queues {
+		getAndDone(q)
+	}
+	for _, q := range queues {
+		q.ShutDown()
+	}
+	printEach(time.Since(start), n)
 }

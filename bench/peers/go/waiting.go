@@ -5,6 +5,7 @@
 package main
 
 import (
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -129,4 +130,33 @@ func idle(create func() delaying, ms int) {
 	printFigure("cpu_us", cpuMicroseconds()-before)
 	q.ShutDown()
 	consumer.Wait()
+}
+
+// sleep sleeps as exactly as the C sides do: time.Sleep is coarser.
+func sleep(d time.Duration) {
+	if d > 0 {
+		t := syscall.NsecToTimespec(d.Nanoseconds())
+		_ = syscall.Nanosleep(&t, nil)
+	}
+}
+
+// trickle: what does a key cost whose consumer is asleep? n keys per second for a
+// second, at equal intervals: the processor time of the whole process per key.
+func trickle(create func() queue, n int) {
+	pause := time.Second / time.Duration(n)
+	makeKeys(scaled(n))
+	q := create()
+	var consumer consumers
+	runtime.LockOSThread()
+	begin()
+	consumer.start(q, 1, nil)
+	sleep(10 * time.Millisecond)
+	start, before := time.Now(), cpuMicroseconds()
+	for i, key := range keys {
+		sleep(time.Until(start.Add(pause * time.Duration(i+1))))
+		q.Add(key)
+	}
+	printFigure("cpu_us", (cpuMicroseconds()-before)/float64(len(keys)))
+	q.ShutDown()
+	must(consumer.wait() == len(keys), "number of keys handed out")
 }
