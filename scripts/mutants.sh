@@ -363,6 +363,9 @@ redis-timeout  backends/redis/wire.c      redis_server     s/if (!wq__wire_await
 redis-trust    backends/redis/tls.c       redis_access     s/SSL_VERIFY_PEER/SSL_VERIFY_NONE/
 redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->target->host)) {/(void)set_name; if (!bio) {/
 redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/
+redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->replicas)/if (0)/
+redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/true || !has_handed_out(batch)/
+redis-wait-any backends/redis/rows.c      redis_replicas   s/^        !e->confirms) {/        true) {/
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/
 '
 

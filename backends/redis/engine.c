@@ -72,11 +72,22 @@ call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
 wq_err
 wq__redis_call(struct wq__redis *e, enum wq__script script, redisReply **reply)
 {
-    const wq_err err = call(e, &e->wire, &e->args, script, reply);
+    const bool confirms = e->confirms && (script == WQ__SCRIPT_STEP ||
+                                          script == WQ__SCRIPT_COMMIT);
 
+    e->wire.confirm = confirms ? &e->confirm : NULL;
+    wq_err err = call(e, &e->wire, &e->args, script, reply);
+    e->wire.confirm = NULL;
     if (!err && wq__reply_bytes(*reply, 1).len == 8)
         e->rows.now_ns =
             (int64_t)wq__get_be(wq__reply_bytes(*reply, 1).data, 8);
+    if (!err && confirms && wq__reply_is(*reply, "OK")) {
+        err = wq__replicas_judge(e);
+        if (err) {
+            freeReplyObject(*reply);
+            *reply = NULL;
+        }
+    }
     return err;
 }
 
@@ -261,9 +272,13 @@ redis_run(struct wq__engine *base, struct wq__op *batch,
 {
     struct wq__redis *e = engine_of(base);
 
+    wq__replicas_begin(e, batch);
     wq__redis_wake_up(e);
-    const wq_err err = run(e, batch, pulse);
+    wq_err err = run(e, batch, pulse);
     wq__redis_woke_up(e, err == WQ_OK);
+    if (!err)
+        err = wq__replicas_end(e, batch);
+    e->confirms = false;
     return err;
 }
 

@@ -30,9 +30,10 @@ word_option(const char *name, wq_redis_options *o)
 static int64_t *
 duration_option(const char *name, wq_redis_options *o)
 {
-    return strcmp(name, "lease") == 0     ? &o->lease_ns
-           : strcmp(name, "timeout") == 0 ? &o->timeout_ns
-                                          : NULL;
+    return strcmp(name, "lease") == 0              ? &o->lease_ns
+           : strcmp(name, "timeout") == 0          ? &o->timeout_ns
+           : strcmp(name, "replicas_timeout") == 0 ? &o->replicas_timeout_ns
+                                                   : NULL;
 }
 
 /* What a URL is read into. */
@@ -68,10 +69,11 @@ read_option(void *ctx, const char *name, const char *value)
             *word = value;
         else if (!wq__url_duration(value, duration))
             return refuse_value(name, value, "a duration such as 30s");
-    } else if (strcmp(name, "max_expiries") == 0) {
+    } else if (strcmp(name, "max_expiries") == 0 ||
+               strcmp(name, "replicas") == 0) {
         if (!wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
-        o->max_expiries = (unsigned)n;
+        *(*name == 'r' ? &o->replicas : &o->max_expiries) = (unsigned)n;
     } else if (strcmp(name, "db") == 0) {
         if (!wq__url_count(value, INT_MAX, &n))
             return refuse_value(name, value, "a number");
@@ -79,8 +81,9 @@ read_option(void *ctx, const char *name, const char *value)
     } else {
         return wq_fail(WQ_EINVAL,
                        "redis: there is no option '%s' in a URL; options: "
-                       "queue, lease, timeout, max_expiries, user, "
-                       "password_file, ca_file, cert_file, key_file, db",
+                       "queue, lease, timeout, max_expiries, replicas, "
+                       "replicas_timeout, user, password_file, ca_file, "
+                       "cert_file, key_file, db",
                        name);
     }
     return WQ_OK;

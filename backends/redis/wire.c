@@ -507,9 +507,20 @@ wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
 
     if (err)
         return err;
-    wq__wire_add(w, args, n);
+    if (n)
+        wq__wire_add(w, args, n);
+    if (w->confirm)
+        wq__confirm_add(w);
     err = wq__wire_send(w);
-    return err ? err
-               : wq__wire_receive(w, wq__time_now() + w->target->timeout_ns,
-                                  out);
+    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
+    if (!err && n)
+        err = wq__wire_receive(w, deadline_ns, out);
+    if (!err && w->confirm) {
+        err = wq__confirm_receive(w, deadline_ns + w->confirm->timeout_ns);
+        if (err && n) {
+            freeReplyObject(*out);
+            *out = NULL;
+        }
+    }
+    return err;
 }

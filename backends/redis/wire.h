@@ -38,6 +38,17 @@ struct wq__arg {
     size_t      len;
 };
 
+/* After a command, WAIT on the same connection: see replicas.c. */
+struct wq__confirm {
+    unsigned    replicas;   /* how many must have what was written; 0: none */
+    int64_t     timeout_ns; /* how long the server waits for them */
+    const char *touched;    /* a hash of the server to write to */
+    bool        must_touch; /* else a refused write does not matter */
+    /* What the server has answered. */
+    unsigned acks;
+    char     problem[120]; /* "": none */
+};
+
 struct wq__wire {
     struct wq__target *target; /* of the engine */
     int                fd;     /* -1: not connected */
@@ -51,6 +62,8 @@ struct wq__wire {
     int64_t            retry_ns;  /* do not connect before */
     uint64_t           random;    /* of jitter */
     uint64_t           connects;  /* how often it has connected */
+    /* Of wq__wire_call(), if not NULL: what follows its command. Not owned. */
+    struct wq__confirm *confirm;
 };
 
 void wq__wire_init(struct wq__wire *w, struct wq__target *target);
@@ -79,7 +92,7 @@ wq_err wq__wire_receive(struct wq__wire *w, int64_t deadline_ns,
 /* A reply that is there already, or NULL. An error closes the wire. */
 wq_err wq__wire_poll(struct wq__wire *w, redisReply **out);
 
-/* Open, send one command, receive its reply. */
+/* Open, send one command, receive its reply; then what w->confirm asks for. */
 wq_err wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
                      redisReply **out);
 
@@ -87,6 +100,14 @@ wq_err wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
 bool wq__reply_is_error(const redisReply *reply, const char *word);
 
 void wq__target_fini(struct wq__target *t);
+
+/* ---- replicas.c ----------------------------------------------------------- */
+
+/* Append to what will be sent: write something, and wait for the replicas. */
+void wq__confirm_add(struct wq__wire *w);
+
+/* Receive the replies to that. */
+wq_err wq__confirm_receive(struct wq__wire *w, int64_t deadline_ns);
 
 /* ---- tls.c ---------------------------------------------------------------- */
 

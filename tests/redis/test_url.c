@@ -37,6 +37,10 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://h?lease=1ms", "10ms or longer");
     refused("redis://h?lease", "has no value");
     refused("redis://h?max_expiries=-1", "use a number");
+    refused("redis://h?replicas=x", "use a number");
+    refused("redis://h?replicas_timeout=1s", "without replicas");
+    refused("redis://h?replicas=1&timeout=1s&replicas_timeout=1s",
+            "less than timeout, which is 1000 ms");
     refused("redis://h?nonsense=1", "there is no option 'nonsense'");
     refused("redis://h?queue=a&queue=b", "'queue' is given twice");
     refused("redis://h?ca_file=/x", "the URL is not rediss://");

@@ -39,6 +39,13 @@ void redis_server_stop(struct redis_server *s);
  * elements of an array separated by spaces, or "-" and an error. */
 const char *redis_server_say(const struct redis_server *s, const char *words);
 
+/* A port of the loopback address that was free a moment ago. */
+unsigned redis_server_free_port(void);
+
+/* Say `words` until the reply has `wanted` in it; 30 s at most. */
+void redis_server_await(const struct redis_server *s, const char *words,
+                        const char *wanted);
+
 /* The server of this process: started at the first call, stopped at its exit. */
 const struct redis_server *redis_server_of_process(void);
 

@@ -20,8 +20,9 @@
  *
  *   HOST        a name or an address; [::1] for IPv6. PORT: 6379. DB: 0
  *   queue=NAME  letters, digits, '.', '_' and '-', at most 64; "default"
- *   lease=DURATION (30s, 500ms), timeout=DURATION, max_expiries=N, user=NAME,
- *   password_file=PATH, ca_file=PATH, cert_file=PATH, key_file=PATH, db=N
+ *   lease=DURATION (30s, 500ms), timeout=DURATION, max_expiries=N, replicas=N,
+ *   replicas_timeout=DURATION, user=NAME, password_file=PATH, ca_file=PATH,
+ *   cert_file=PATH, key_file=PATH, db=N
  *               see wq_redis_options
  *
  * %XX stands for a byte in all parts. Prefer password_file, or the environment
@@ -73,6 +74,16 @@ typedef struct wq_redis_options {
      * that may lose keys. NULL: no warnings. */
     void (*on_warning)(void *ctx, const char *text);
     void *warning_ctx;
+    /* So many replicas of the server have confirmed what a call did before it
+     * returns WQ_OK: an add, a finish, a remove, a get that hands out a key. If
+     * they do not in time: WQ_EIO, it may have happened; an add or a finish can
+     * be repeated, a key that was got is given back. A server that takes the
+     * place of one that died may still know less than some replica: see
+     * docs/backends.md. 0: none. */
+    unsigned replicas;
+    /* How long to wait for them, at most. Less than timeout_ns. 1 s, but not more
+     * than half of timeout_ns. */
+    int64_t replicas_timeout_ns;
 } wq_redis_options;
 #define WQ_REDIS_OPTIONS(...)                                                  \
     (&(wq_redis_options){.size = sizeof(wq_redis_options), __VA_ARGS__})
