@@ -366,6 +366,7 @@ redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += e
 redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->replicas)/if (0)/
 redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/true || !has_handed_out(batch)/
 redis-wait-any backends/redis/rows.c      redis_replicas   s/^        !e->confirms) {/        true) {/
+redis-forgets  backends/redis/wire.c      redis_server     s/if (w->only .. w->connects != w->only)/if (0)/
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/
 '
 

@@ -507,6 +507,9 @@ wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
 
     if (err)
         return err;
+    if (w->only && w->connects != w->only)
+        return wq_fail(WQ_EAWAY, "redis: the connection to %s is a new one",
+                       w->target->name);
     if (n)
         wq__wire_add(w, args, n);
     if (w->confirm)

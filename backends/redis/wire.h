@@ -64,6 +64,9 @@ struct wq__wire {
     uint64_t           connects;  /* how often it has connected */
     /* Of wq__wire_call(), if not NULL: what follows its command. Not owned. */
     struct wq__confirm *confirm;
+    /* If it is not 0, wq__wire_call() is WQ_EAWAY unless the connection has this
+     * number, of `connects`. */
+    uint64_t only;
 };
 
 void wq__wire_init(struct wq__wire *w, struct wq__target *target);
