@@ -154,7 +154,7 @@ shared-giveup  src/shared/lease.c    shared_lease           s/^    if (!err \&\&
 shared-renewal src/shared/lease.c    shared_lease           s/const int64_t until = wq__span_add(sent_ns, e->lease_ns);/const int64_t until = wq__span_add(now, e->lease_ns);/
 shared-opening src/shared/lease.c    shared_lease           /^wq__shared_begin_session(/,/^}/s/wq__span_add(sent_ns, e->lease_ns);/wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, e->lease_ns);/
 shared-reply   src/shared/combine.c  shared_lease           s/^    s->valid_until_ns = wq__span_add(sent_ns, s->engine->lease_ns);/    s->valid_until_ns = wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, s->engine->lease_ns);/
-shared-doubt   src/shared/combine.c  shared_faults          s/^        s->in_doubt |= err \&\& err != WQ_EAWAY;/        (void)0;/
+shared-doubt   src/shared/combine.c  shared_faults          s/^    s->in_doubt |= err \&\& (err != WQ_EAWAY || e->forgetful);/    (void)0;/
 shared-known   src/shared/combine.c  shared_faults          s/if (h->state != WQ__HOLD_TAKEN \&\& !h->lost)/if (0)/
 shared-sure    src/shared/combine.c  shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
 shared-expire  src/shared/combine.c  shared_lease           s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
