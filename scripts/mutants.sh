@@ -367,6 +367,9 @@ redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->re
 redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/true || !has_handed_out(batch)/
 redis-wait-any backends/redis/rows.c      redis_replicas   s/^        !e->confirms) {/        true) {/
 redis-forgets  backends/redis/wire.c      redis_server     s/if (w->only .. w->connects != w->only)/if (0)/
+redis-role     backends/redis/route.c     redis_sentinel   s/strcmp(reply->element.0.->str, "master") != 0/false/
+redis-asks     backends/redis/sentinel.c  redis_sentinel   s/% r->len;/* 0;/
+redis-leaves   backends/redis/route.c     redis_sentinel   s/^        forget(w);/        (void)forget;/
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/
 '
 

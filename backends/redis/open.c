@@ -127,6 +127,30 @@ read_password_file(struct wq__target *t, const char *path)
     return WQ_OK;
 }
 
+/* The login of the sentinels. */
+static wq_err
+fill_in_route(struct wq__route *r, const wq_redis_options *o)
+{
+    struct wq__target file = {.password = NULL};
+
+    if (!r->primary &&
+        (o->sentinel_user || o->sentinel_password || o->sentinel_password_file))
+        return wq_fail(WQ_EINVAL,
+                       "redis: sentinel_user and sentinel_password are for "
+                       "redis+sentinel:// only");
+    if (o->sentinel_password && o->sentinel_password_file)
+        return wq_fail(WQ_EINVAL, "redis: both a sentinel_password and a "
+                                  "sentinel_password_file are given");
+    wq_err err = copy_if(&r->user, o->sentinel_user);
+    if (!err)
+        err = copy_if(&r->password, o->sentinel_password);
+    if (!err && o->sentinel_password_file) {
+        err = read_password_file(&file, o->sentinel_password_file);
+        r->password = file.password;
+    }
+    return err;
+}
+
 static wq_err
 fill_in_target(struct wq__target *t, const wq_redis_options *o)
 {
@@ -152,7 +176,7 @@ fill_in_target(struct wq__target *t, const wq_redis_options *o)
                       "redis: %s is given, but the URL is not rediss://",
                       t->ca_file ? "ca_file" : "cert_file");
     t->timeout_ns = o->timeout_ns;
-    return err;
+    return err ? err : fill_in_route(&t->route, o);
 }
 
 /* ---- the server ----------------------------------------------------------- */

@@ -197,7 +197,9 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
     for (size_t i = 0; i < WQ__KEYS; i++)
         args->at[3 + i] =
             (struct wq__arg){names->name[i], strlen(names->name[i])};
-    for (int tries = 0; tries < 3; tries++) {
+    for (int tries = 0; tries < 5; tries++) {
+        bool again = false;
+
         err = wq__wire_call(w, args->at, args->len, &reply);
         if (err)
             return err;
@@ -206,12 +208,15 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
             return WQ_OK;
         }
         const bool missing = wq__reply_is_error(reply, "NOSCRIPT");
-        err = missing ? load(w, script) : refuse(w, reply);
+        wq__route_note(w, reply, &again);
+        err = missing ? load(w, script) : again ? WQ_OK : refuse(w, reply);
         freeReplyObject(reply);
         if (err)
             return err;
     }
-    return wq_fail(WQ_EAWAY, "redis: %s forgets its scripts at once",
+    return wq_fail(WQ_EAWAY,
+                   "redis: %s forgets its scripts at once, or the "
+                   "nodes of its cluster do not agree",
                    w->target->name);
 }
 

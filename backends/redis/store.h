@@ -7,6 +7,7 @@
  *   open.c     opening a queue: options, checks of the server
  *   url.c      URLs
  *   wire.c     connections; tls.c: encrypted ones
+ *   route.c    at which address the server is; sentinel.c, cluster.c
  *   replicas.c waiting for replicas of the server
  *   scripts.c  scripts by name, their replies
  *   record.c   the bytes of a record

@@ -20,17 +20,19 @@
 
 #include <wq/wq.h>
 
+#include "route.h"
+
 /* Where the server is, and how to log in. All strings are owned; NULL: none. */
 struct wq__target {
-    char   *host, *port; /* TCP */
-    char   *path;        /* unix socket; then no host */
-    char   *user, *password;
-    char   *ca_file, *cert_file, *key_file;
-    int     db;
-    bool    tls;
-    int64_t timeout_ns; /* of connecting, and of each exchange */
-    char    name[160];  /* for messages: without user and password */
-    void   *tls_ctx;    /* SSL_CTX; made when it is needed */
+    struct wq__route route; /* TCP */
+    char            *path;  /* unix socket; then no address */
+    char            *user, *password;
+    char            *ca_file, *cert_file, *key_file;
+    int              db;
+    bool             tls;
+    int64_t          timeout_ns; /* of connecting, and of each exchange */
+    char             name[160];  /* for messages: without user and password */
+    void            *tls_ctx;    /* SSL_CTX; made when it is needed */
 };
 
 struct wq__arg {
@@ -62,6 +64,9 @@ struct wq__wire {
     int64_t            retry_ns;  /* do not connect before */
     uint64_t           random;    /* of jitter */
     uint64_t           connects;  /* how often it has connected */
+    struct wq__address at;        /* where it connects to; none: target->path */
+    unsigned           moves;     /* of the route, when that was chosen */
+    int                checks;    /* the kind of route, when it logged in */
     /* Of wq__wire_call(), if not NULL: what follows its command. Not owned. */
     struct wq__confirm *confirm;
     /* If it is not 0, wq__wire_call() is WQ_EAWAY unless the connection has this
@@ -103,6 +108,9 @@ wq_err wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
 bool wq__reply_is_error(const redisReply *reply, const char *word);
 
 void wq__target_fini(struct wq__target *t);
+
+/* Free a text that is, or contains, a password: it does not stay in memory. */
+void wq__wipe(char *text);
 
 /* ---- replicas.c ----------------------------------------------------------- */
 

@@ -18,7 +18,15 @@ refused(const char *url, const char *words)
 TEST(bad_urls_are_refused_with_the_reason)
 {
     (void)state;
-    refused("redis:queue", "redis://, rediss:// or redis+unix://");
+    refused("redis:queue", "redis://, rediss://, redis+unix://, redis+sent");
+    refused("redis+sentinel://h", "does not name a primary");
+    refused("redis+sentinel://h:1,u:s3cret/main", "the port in the URL");
+    refused("redis+sentinel://h,/main", "no host");
+    refused("redis+sentinel://h/main/x", "number of the database");
+    refused("redis+sentinel://u:s3cret@h,[::1/main", "does not end with ']'");
+    refused("redis://h?sentinel_user=u", "for redis+sentinel:// only");
+    refused("redis+sentinel://h/main?sentinel_password_file=/nonexistent",
+            "cannot read password_file");
     refused("redis://", "no host");
     refused("redis://:s3cret@", "no host");
     refused("redis://h:0", "the port in the URL");

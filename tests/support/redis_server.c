@@ -46,25 +46,31 @@ remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
 static _Noreturn void
 become(const struct redis_server *s, const char *const *args, pid_t parent)
 {
-    const char *argv[MOST_ARGS] = {"redis-server",
-                                   "--port",
-                                   "0",
-                                   "--unixsocket",
-                                   s->socket,
-                                   "--dir",
-                                   s->dir,
-                                   "--save",
-                                   "",
-                                   "--appendonly",
-                                   "no",
-                                   "--daemonize",
-                                   "no",
-                                   "--logfile",
-                                   "server.log",
-                                   "--enable-debug-command",
-                                   "yes"};
-    size_t      n = 17;
+    const char *const usual[] = {
+        "--port",
+        "0",
+        "--unixsocket",
+        s->socket,
+        "--dir",
+        s->dir,
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--daemonize",
+        "no",
+        "--logfile",
+        "server.log",
+        "--enable-debug-command",
+        "yes",
+    };
+    const char *argv[MOST_ARGS] = {"redis-server"};
+    size_t      n = 1;
 
+    if (args && *args && **args != '-') /* a file comes first */
+        argv[n++] = *args++;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        argv[n++] = usual[i];
     while (args && *args && n + 1 < MOST_ARGS)
         argv[n++] = *args++;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

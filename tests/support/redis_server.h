@@ -22,7 +22,8 @@ struct redis_server {
 bool redis_server_is_installed(void);
 
 /* Make a directory, and start a server in it with further arguments, up to a
- * NULL; `args` may be NULL. Ready to be used when this returns. */
+ * NULL; `args` may be NULL; the first may be a configuration file. Ready to be
+ * used when this returns. */
 void redis_server_start(struct redis_server *s, const char *const *args);
 
 /* Start it again, in the same directory. */
