@@ -361,7 +361,7 @@ redis-release  backends/redis/engine.c    redis_server     s/err = wq__redis_rel
 redis-script   backends/redis/scripts.c   redis_server     s/const bool missing = wq__reply_is_error(reply, "NOSCRIPT");/const bool missing = false;/
 redis-timeout  backends/redis/wire.c      redis_server     s/if (!wq__wire_await(w->fd, POLLIN, deadline_ns))/if (!wq__wire_await(w->fd, POLLIN, deadline_ns + WQ_SECONDS(100)))/
 redis-trust    backends/redis/tls.c       redis_access     s/SSL_VERIFY_PEER/SSL_VERIFY_NONE/
-redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->target->host)) {/(void)set_name; if (!bio) {/
+redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->at.host)) {/(void)set_name; if (!bio) {/
 redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/
 redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->replicas)/if (0)/
 redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/true || !has_handed_out(batch)/
