@@ -217,7 +217,7 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
            const char *info)
 {
     char version[32], role[16], policy[32], most[32], aof[8], host[128],
-        saves[32], replicas[16];
+        saves[32], replicas[16], cluster[8];
 
     find_info(info, "redis_version", version, sizeof version);
     find_info(info, "role", role, sizeof role);
@@ -226,12 +226,13 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
     find_info(info, "maxmemory", most, sizeof most);
     find_info(info, "aof_enabled", aof, sizeof aof);
     find_info(info, "rdb_last_save_time", saves, sizeof saves);
+    find_info(info, "cluster_enabled", cluster, sizeof cluster);
     find_info(info, "connected_slaves", replicas, sizeof replicas);
     if (*version && atoi(version) < OLDEST)
         return wq_fail(WQ_ENOTSUP,
                        "redis: %s is release %s; 7.0 or later is needed",
                        t->name, version);
-    if (strcmp(role, "slave") == 0)
+    if (strcmp(role, "slave") == 0 && strcmp(cluster, "1") != 0)
         return wq_fail(WQ_EAWAY,
                        "redis: %s is a replica, which is read-only: connect to "
                        "its primary, %s",
@@ -272,6 +273,9 @@ check_server(struct wq__redis *e, const wq_redis_options *o)
              e->target.name, reply->str);
     else if (reply->type == REDIS_REPLY_STRING)
         err = check_info(&e->target, o, reply->str);
+    if (!err && reply->type == REDIS_REPLY_STRING &&
+        strstr(reply->str, "cluster_enabled:1"))
+        err = wq__cluster_begin(&e->wire);
     freeReplyObject(reply);
     return err;
 }
@@ -303,6 +307,20 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
     return wq__redis_wait_init(e);
 }
 
+/* A node of a cluster may name another one, which is checked, too. */
+static wq_err
+join_server(struct wq__redis *e, const wq_redis_options *o)
+{
+    wq_err         err = check_server(e, o);
+    const unsigned moves = atomic_load(&e->target.route.moves);
+
+    if (!err)
+        err = wq__redis_join(e);
+    if (!err && atomic_load(&e->target.route.moves) != moves)
+        err = check_server(e, o);
+    return err;
+}
+
 /* What wq_redis_open() was called with; the URL has options, too. */
 struct call {
     const char       *url;
@@ -330,9 +348,7 @@ open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
     if (!err)
         err = make_engine(e, o, terms, clock);
     if (!err)
-        err = check_server(e, o);
-    if (!err)
-        err = wq__redis_join(e);
+        err = join_server(e, o);
     free(copy);
     if (err)
         wq__redis_free(e, false);

@@ -144,8 +144,10 @@ wq__route_failed(struct wq__wire *w)
     struct wq__route *r = &w->target->route;
 
     wq__lock_take(&r->lock);
-    if (is_same(&r->at, &w->at))
+    if (is_same(&r->at, &w->at)) {
+        r->away = r->at;
         r->at.host[0] = '\0';
+    }
     wq__lock_release(&r->lock);
 }
 
@@ -214,23 +216,28 @@ forget(struct wq__wire *w)
     wq__wire_close(w, false);
 }
 
+/* A node that could not be reached a moment ago is not tried again before the
+ * next call: the others name it until they have another one. */
 static void
 follow(struct wq__wire *w, const redisReply *reply, bool *again)
 {
     struct wq__route  *r = &w->target->route;
     struct wq__address to;
 
-    if (!wq__cluster_read_moved(w, reply, &to)) {
-        forget(w);
-        return;
+    *again = wq__cluster_read_moved(w, reply, &to);
+    if (*again) {
+        wq__lock_take(&r->lock);
+        r->kind = WQ__ROUTE_CLUSTER;
+        *again = !is_same(&r->away, &to);
+        r->away.host[0] = '\0';
+        wq__route_learn(r, &to);
+        if (*again)
+            wq__route_set(r, &to);
+        wq__lock_release(&r->lock);
     }
-    wq__lock_take(&r->lock);
-    r->kind = WQ__ROUTE_CLUSTER;
-    wq__route_learn(r, &to);
-    wq__route_set(r, &to);
-    wq__lock_release(&r->lock);
     wq__wire_close(w, false);
-    *again = true;
+    if (!*again)
+        wq__wire_back_off(w);
 }
 
 void

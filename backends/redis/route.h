@@ -49,6 +49,7 @@ struct wq__route {
     size_t             len;
     size_t             next;  /* the one to try next */
     struct wq__address at;    /* where the server was last; "": not known */
+    struct wq__address away;  /* where it should be, but cannot be reached */
     atomic_uint        moves; /* how often that has changed */
 };
 

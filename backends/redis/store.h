@@ -60,7 +60,7 @@ struct wq__args {
     bool   no_memory;
 };
 
-enum { WQ__KEYS = 9, WQ__NAME_META = 5, WQ__SID_BYTES = 8 };
+enum { WQ__KEYS = 10, WQ__NAME_META = 5, WQ__SID_BYTES = 8 };
 
 /* The names of the server's keys of a queue. */
 struct wq__names {

@@ -481,6 +481,13 @@ wait_of(struct wq__wire *w)
            (int64_t)(wq__draw(&w->random) % (uint64_t)(wait_ns / 2));
 }
 
+void
+wq__wire_back_off(struct wq__wire *w)
+{
+    w->failures++;
+    w->retry_ns = wq__time_now() + wait_of(w);
+}
+
 /* Try the addresses that the route has, each with its part of the time. */
 static wq_err
 connect_somewhere(struct wq__wire *w)
@@ -518,8 +525,7 @@ wq__wire_open(struct wq__wire *w)
         w->connects++;
         return WQ_OK;
     }
-    w->failures++;
-    w->retry_ns = wq__time_now() + wait_of(w);
+    wq__wire_back_off(w);
     return err;
 }
 

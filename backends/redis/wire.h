@@ -84,6 +84,9 @@ void wq__wire_fini(struct wq__wire *w, bool forked);
  * the user, the password or the database. */
 wq_err wq__wire_open(struct wq__wire *w);
 
+/* Do not connect again for a while. */
+void wq__wire_back_off(struct wq__wire *w);
+
 /* Append a command to what will be sent. */
 void wq__wire_add(struct wq__wire *w, const struct wq__arg *args, size_t n);
 void wq__wire_add_words(struct wq__wire *w, const char *const *words, size_t n);

@@ -14,7 +14,8 @@
  * wq_open() finds this library by its name; a program that is linked statically
  * calls wq_register_scheme("redis", wq_open_redis) first. The URL is one of
  *
- *     redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?OPTION=VALUE[&...]]
+ *     redis://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...][/DB]
+ *         [?OPTION=VALUE[&...]]         several hosts: nodes of one cluster
  *     rediss://...                      the same with TLS
  *     redis+unix:///PATH[?OPTION=VALUE[&...]]
  *     redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/NAME[/DB]
@@ -115,7 +116,7 @@ typedef struct wq_redis_options {
  * wq_last_error() says more.
  * Threads: any.  Blocks: for the server, at most timeout_ns for each exchange,
  * and for the resolver.  Since: 0.1.  [S-17 S-20 S-21
- * S-22 S-23]
+ * S-22 S-23 S-24]
  */
 WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
                                          const wq_redis_options *options,
