@@ -289,6 +289,39 @@ TEST(queue_in_use_moves_with_its_slot)
     assert_string_equal(redis_server_say(&f.owner->server, "DBSIZE"), "0");
 }
 
+/* The node has all keys of the queue, but the script deletes one, which would be
+ * elsewhere then: it would end in the middle. */
+TEST(script_does_not_run_while_its_slot_moves)
+{
+    wq_item *item = NULL;
+    char     words[64];
+
+    (void)state;
+    f.q = open_by(f.owner);
+    assert_err(wq_add(f.q, wq_str("dead")), WQ_OK);
+    item = take_key(f.q, "dead");
+    assert_err(wq_finish(f.q, item, wq_result_bury()), WQ_OK);
+    assert_err(wq_add(f.q, wq_str("held")), WQ_OK);
+    wq_item *held = take_key(f.q, "held");
+    assert_err(wq_add(f.q, wq_str("ready")), WQ_OK);
+    assert_err(wq_add_after(f.q, wq_str("due"), WQ_SECONDS(100)), WQ_OK);
+    const char *const rare[] = {"ZADD wq:{q}:used 1 x", "ZADD wq:{q}:idle 1 x",
+                                "ZREM wq:{q}:used x", "ZREM wq:{q}:idle x"};
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(redis_server_say(&f.owner->server, rare[i]), "1");
+    set_slot(f.other, "IMPORTING", f.owner);
+    set_slot(f.owner, "MIGRATING", f.other);
+    assert_err(wq_get_within(f.q, 0, &item), WQ_EAWAY);
+    last_error_has("is moving the queue to another node");
+    (void)snprintf(words, sizeof words, "CLUSTER SETSLOT %s STABLE", f.slot);
+    say(f.owner, words); /* it stays after all */
+    for (int i = 2; i < 4; i++)
+        assert_string_equal(redis_server_say(&f.owner->server, rare[i]), "1");
+    assert_err(wq_done(f.q, take_key(f.q, "ready")), WQ_OK);
+    assert_err(wq_done(f.q, held), WQ_OK);
+    check(f.q);
+}
+
 /* ---- a node dies ---------------------------------------------------------- */
 
 TEST(queue_of_a_dead_node_is_away_until_it_is_back)
@@ -314,4 +347,5 @@ TEST(queue_of_a_dead_node_is_away_until_it_is_back)
 
 WQ_TESTS(with_cluster(queue_is_found_from_any_node),
          with_cluster(queue_in_use_moves_with_its_slot),
+         with_cluster(script_does_not_run_while_its_slot_moves),
          with_cluster(queue_of_a_dead_node_is_away_until_it_is_back));
