@@ -159,7 +159,7 @@ shared-giveup  src/shared/lease.c    shared_lease           s/^    if (!err \&\&
 shared-renewal src/shared/lease.c    shared_lease           s/const int64_t until = wq__span_add(sent_ns, e->lease_ns);/const int64_t until = wq__span_add(now, e->lease_ns);/
 shared-opening src/shared/lease.c    shared_lease           /^wq__shared_begin_session(/,/^}/s/wq__span_add(sent_ns, e->lease_ns);/wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, e->lease_ns);/
 shared-reply   src/shared/combine.c  shared_lease           s/^    s->valid_until_ns = wq__span_add(sent_ns, s->engine->lease_ns);/    s->valid_until_ns = wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, s->engine->lease_ns);/
-shared-doubt   src/shared/combine.c  shared_faults          s/^        s->in_doubt |= err \&\& err != WQ_EAWAY;/        (void)0;/
+shared-doubt   src/shared/combine.c  shared_faults          s/^    s->in_doubt |= err \&\& (err != WQ_EAWAY || e->forgetful);/    (void)0;/
 shared-known   src/shared/combine.c  shared_faults          s/if (h->state != WQ__HOLD_TAKEN \&\& !h->lost)/if (0)/
 shared-sure    src/shared/combine.c  shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
 shared-expire  src/shared/combine.c  shared_lease           s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
@@ -366,8 +366,18 @@ redis-release  backends/redis/engine.c    redis_server     s/err = wq__redis_rel
 redis-script   backends/redis/scripts.c   redis_server     s/const bool missing = wq__reply_is_error(reply, "NOSCRIPT");/const bool missing = false;/
 redis-timeout  backends/redis/wire.c      redis_server     s/if (!wq__wire_await(w->fd, POLLIN, deadline_ns))/if (!wq__wire_await(w->fd, POLLIN, deadline_ns + WQ_SECONDS(100)))/
 redis-trust    backends/redis/tls.c       redis_access     s/SSL_VERIFY_PEER/SSL_VERIFY_NONE/
-redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->target->host)) {/(void)set_name; if (!bio) {/
+redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->at.host)) {/(void)set_name; if (!bio) {/
 redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/
+redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->replicas)/if (0)/
+redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/true || !has_handed_out(batch)/
+redis-wait-any backends/redis/rows.c      redis_replicas   s/^        !e->confirms) {/        true) {/
+redis-forgets  backends/redis/wire.c      redis_server     s/if (w->only .. w->connects != w->only)/if (0)/
+redis-role     backends/redis/route.c     redis_sentinel   s/strcmp(reply->element.0.->str, "master") != 0/false/
+redis-asks     backends/redis/sentinel.c  redis_sentinel   s/% r->len;/* 0;/
+redis-leaves   backends/redis/route.c     redis_sentinel   s/^        forget(w);/        (void)forget;/
+redis-moved    backends/redis/route.c     redis_cluster    s/^            wq__route_set(r, &to);/            (void)0;/
+redis-slot     backends/redis/scripts.c   redis_cluster    s/.used., .none.}/"used", "used"}/
+redis-nodes    backends/redis/route.c     redis_cluster    s/r->known.r->next++ % r->len./r->known[0]/
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/
 '
 

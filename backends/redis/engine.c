@@ -11,7 +11,8 @@
  *
  * Errors. Nothing was sent: WQ_EAWAY. Something was, and the reply is missing:
  * WQ_EIO, and the shell calls reconcile(), which gives back what the server has
- * handed out and nobody here knows of.
+ * handed out and nobody here knows of. It also does so when the connection is a
+ * new one: the server may be another, or have gone back to what was on its disk.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,11 +73,22 @@ call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
 wq_err
 wq__redis_call(struct wq__redis *e, enum wq__script script, redisReply **reply)
 {
-    const wq_err err = call(e, &e->wire, &e->args, script, reply);
+    const bool confirms = e->confirms && (script == WQ__SCRIPT_STEP ||
+                                          script == WQ__SCRIPT_COMMIT);
 
+    e->wire.confirm = confirms ? &e->confirm : NULL;
+    wq_err err = call(e, &e->wire, &e->args, script, reply);
+    e->wire.confirm = NULL;
     if (!err && wq__reply_bytes(*reply, 1).len == 8)
         e->rows.now_ns =
             (int64_t)wq__get_be(wq__reply_bytes(*reply, 1).data, 8);
+    if (!err && confirms && wq__reply_is(*reply, "OK")) {
+        err = wq__replicas_judge(e);
+        if (err) {
+            freeReplyObject(*reply);
+            *reply = NULL;
+        }
+    }
     return err;
 }
 
@@ -261,9 +273,25 @@ redis_run(struct wq__engine *base, struct wq__op *batch,
 {
     struct wq__redis *e = engine_of(base);
 
+    wq__replicas_begin(e, batch);
     wq__redis_wake_up(e);
-    const wq_err err = run(e, batch, pulse);
+    wq_err err = run(e, batch, pulse);
     wq__redis_woke_up(e, err == WQ_OK);
+    if (!err)
+        err = wq__replicas_end(e, batch);
+    e->confirms = false;
+    e->base.forgetful = e->wire.connects != e->wire.only;
+    return err;
+}
+
+/* From now on only this connection counts: a server that answers over another
+ * one may be another, or have lost what it was told last. */
+static wq_err
+settle(struct wq__redis *e)
+{
+    e->wire.only = 0;
+    const wq_err err = wq__wire_open(&e->wire);
+    e->wire.only = e->wire.connects;
     return err;
 }
 
@@ -275,8 +303,10 @@ redis_reconcile(struct wq__engine *base, const struct wq__known *known,
     struct wq__pulse  unused = {.ready = 0};
     struct wq__op    *none = NULL;
     bool              replaced = false, ended = false;
-    wq_err            err = ensure_session(e, &replaced);
+    wq_err            err = settle(e);
 
+    if (!err)
+        err = ensure_session(e, &replaced);
     if (!err) /* does it live? */
         err = run_from(e, &none, &unused, &ended);
     if (!err && ended) {
@@ -332,7 +362,10 @@ redis_renew(struct wq__engine *base)
 wq_err
 wq__redis_join(struct wq__redis *e)
 {
-    return begin_session(e);
+    const wq_err err = begin_session(e);
+
+    e->wire.only = e->wire.connects;
+    return err;
 }
 
 /* The keys of the session become READY at once, without an expiry. If that
@@ -343,6 +376,7 @@ leave(struct wq__redis *e)
     struct wq__pulse unused = {.ready = 0};
     enum wq__way     way;
 
+    e->wire.only = 0;
     if (wq__redis_release(e, e->session, false, NULL, 0))
         return;
     wq__redis_wake_up(e);

@@ -7,6 +7,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 
 #define DEFAULT_LEASE_NS WQ_SECONDS(30)
 #define DEFAULT_TIMEOUT_NS WQ_SECONDS(5)
+#define DEFAULT_CONFIRM_NS WQ_SECONDS(1)
 #define SHORTEST_LEASE_NS WQ_MS(10)
 enum { DEFAULT_EXPIRIES = 5, NAME_MAX_BYTES = 64, OLDEST = 7 };
 
@@ -42,9 +44,14 @@ is_name(const char *name)
 static wq_err
 check_options(const wq_redis_options *o)
 {
-    if (o->lease_ns < 0 || o->timeout_ns < 0)
+    if (o->lease_ns < 0 || o->timeout_ns < 0 || o->replicas_timeout_ns < 0)
         return wq_fail(WQ_EINVAL, "wq_redis_options.%s is negative",
-                       o->lease_ns < 0 ? "lease_ns" : "timeout_ns");
+                       o->lease_ns < 0     ? "lease_ns"
+                       : o->timeout_ns < 0 ? "timeout_ns"
+                                           : "replicas_timeout_ns");
+    if (o->replicas_timeout_ns && !o->replicas)
+        return wq_fail(WQ_EINVAL,
+                       "redis: replicas_timeout is given without replicas");
     if (o->lease_ns && o->lease_ns < SHORTEST_LEASE_NS)
         return wq_fail(WQ_EINVAL, "redis: a lease must be 10ms or longer");
     if (o->queue && !is_name(o->queue))
@@ -62,7 +69,7 @@ check_options(const wq_redis_options *o)
     return WQ_OK;
 }
 
-static void
+static wq_err
 fill_in_defaults(wq_redis_options *o)
 {
     if (!o->queue)
@@ -75,6 +82,16 @@ fill_in_defaults(wq_redis_options *o)
                             : o->lease_ns / 4;
     if (!o->max_expiries)
         o->max_expiries = DEFAULT_EXPIRIES;
+    if (!o->replicas_timeout_ns)
+        o->replicas_timeout_ns = DEFAULT_CONFIRM_NS < o->timeout_ns / 2
+                                     ? DEFAULT_CONFIRM_NS
+                                     : o->timeout_ns / 2;
+    return o->replicas_timeout_ns < o->timeout_ns
+               ? WQ_OK
+               : wq_fail(WQ_EINVAL,
+                         "redis: replicas_timeout must be less than timeout, "
+                         "which is %" PRId64 " ms",
+                         o->timeout_ns / 1000000);
 }
 
 static wq_err
@@ -110,6 +127,30 @@ read_password_file(struct wq__target *t, const char *path)
     return WQ_OK;
 }
 
+/* The login of the sentinels. */
+static wq_err
+fill_in_route(struct wq__route *r, const wq_redis_options *o)
+{
+    struct wq__target file = {.password = NULL};
+
+    if (!r->primary &&
+        (o->sentinel_user || o->sentinel_password || o->sentinel_password_file))
+        return wq_fail(WQ_EINVAL,
+                       "redis: sentinel_user and sentinel_password are for "
+                       "redis+sentinel:// only");
+    if (o->sentinel_password && o->sentinel_password_file)
+        return wq_fail(WQ_EINVAL, "redis: both a sentinel_password and a "
+                                  "sentinel_password_file are given");
+    wq_err err = copy_if(&r->user, o->sentinel_user);
+    if (!err)
+        err = copy_if(&r->password, o->sentinel_password);
+    if (!err && o->sentinel_password_file) {
+        err = read_password_file(&file, o->sentinel_password_file);
+        r->password = file.password;
+    }
+    return err;
+}
+
 static wq_err
 fill_in_target(struct wq__target *t, const wq_redis_options *o)
 {
@@ -135,7 +176,7 @@ fill_in_target(struct wq__target *t, const wq_redis_options *o)
                       "redis: %s is given, but the URL is not rediss://",
                       t->ca_file ? "ca_file" : "cert_file");
     t->timeout_ns = o->timeout_ns;
-    return err;
+    return err ? err : fill_in_route(&t->route, o);
 }
 
 /* ---- the server ----------------------------------------------------------- */
@@ -176,7 +217,7 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
            const char *info)
 {
     char version[32], role[16], policy[32], most[32], aof[8], host[128],
-        saves[32];
+        saves[32], replicas[16], cluster[8];
 
     find_info(info, "redis_version", version, sizeof version);
     find_info(info, "role", role, sizeof role);
@@ -185,11 +226,13 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
     find_info(info, "maxmemory", most, sizeof most);
     find_info(info, "aof_enabled", aof, sizeof aof);
     find_info(info, "rdb_last_save_time", saves, sizeof saves);
+    find_info(info, "cluster_enabled", cluster, sizeof cluster);
+    find_info(info, "connected_slaves", replicas, sizeof replicas);
     if (*version && atoi(version) < OLDEST)
         return wq_fail(WQ_ENOTSUP,
                        "redis: %s is release %s; 7.0 or later is needed",
                        t->name, version);
-    if (strcmp(role, "slave") == 0)
+    if (strcmp(role, "slave") == 0 && strcmp(cluster, "1") != 0)
         return wq_fail(WQ_EAWAY,
                        "redis: %s is a replica, which is read-only: connect to "
                        "its primary, %s",
@@ -204,6 +247,11 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
              "redis: %s loses what it was told last, or all, when it is "
              "restarted: put 'appendonly yes' into its configuration",
              t->name);
+    if (*replicas && strtoul(replicas, NULL, 10) < o->replicas)
+        warn(o,
+             "redis: %s has %s connected replicas, and replicas=%u are to "
+             "confirm every call: until they connect, calls return WQ_EIO",
+             t->name, replicas, o->replicas);
     return WQ_OK;
 }
 
@@ -225,6 +273,9 @@ check_server(struct wq__redis *e, const wq_redis_options *o)
              e->target.name, reply->str);
     else if (reply->type == REDIS_REPLY_STRING)
         err = check_info(&e->target, o, reply->str);
+    if (!err && reply->type == REDIS_REPLY_STRING &&
+        strstr(reply->str, "cluster_enabled:1"))
+        err = wq__cluster_begin(&e->wire);
     freeReplyObject(reply);
     return err;
 }
@@ -246,11 +297,28 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
         !clock || clock == wq_clock_monotonic() || clock == wq_clock_boottime();
     e->base.clock = e->own_clock ? &e->clock.base.base : clock;
     wq__names_init(&e->names, o->queue);
+    e->confirm = (struct wq__confirm){.replicas = o->replicas,
+                                      .timeout_ns = o->replicas_timeout_ns,
+                                      .touched = e->names.name[WQ__NAME_META]};
     wq__wire_init(&e->wire, &e->target);
     wq__wire_init(&e->side_wire, &e->target);
     wq__wire_init(&e->wait_wire, &e->target);
     wq__lock_init(&e->side_lock);
     return wq__redis_wait_init(e);
+}
+
+/* A node of a cluster may name another one, which is checked, too. */
+static wq_err
+join_server(struct wq__redis *e, const wq_redis_options *o)
+{
+    wq_err         err = check_server(e, o);
+    const unsigned moves = atomic_load(&e->target.route.moves);
+
+    if (!err)
+        err = wq__redis_join(e);
+    if (!err && atomic_load(&e->target.route.moves) != moves)
+        err = check_server(e, o);
+    return err;
 }
 
 /* What wq_redis_open() was called with; the URL has options, too. */
@@ -273,16 +341,14 @@ open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
     wq_err err = wq__redis_read_url(call->url, &e->target, o, &copy);
     if (!err)
         err = check_options(o);
-    if (!err) {
-        fill_in_defaults(o);
+    if (!err)
+        err = fill_in_defaults(o);
+    if (!err)
         err = fill_in_target(&e->target, o);
-    }
     if (!err)
         err = make_engine(e, o, terms, clock);
     if (!err)
-        err = check_server(e, o);
-    if (!err)
-        err = wq__redis_join(e);
+        err = join_server(e, o);
     free(copy);
     if (err)
         wq__redis_free(e, false);

@@ -486,8 +486,10 @@ commit(struct wq__redis *e, bool checks, struct wq__pulse *pulse,
     wq__redis_put_session(a, e->txn.ended == e->session ? 0 : e->txn.ended);
     wq__args_int(a, awake);
     *verdict = WRITTEN;
-    /* `awake`: the server must know that, if nothing else. */
-    if (!put_changes(e) && !e->rows.bucket.moved && !e->txn.ended && !awake) {
+    /* `awake`: the server must know that, if nothing else; `confirms`: its
+     * replicas must know what others did. */
+    if (!put_changes(e) && !e->rows.bucket.moved && !e->txn.ended && !awake &&
+        !e->confirms) {
         wq__redis_read_pulse(wq__reply_at(e->txn.reply, 12), pulse);
         return WQ_OK;
     }

@@ -33,7 +33,8 @@ void
 wq__names_init(struct wq__names *names, const char *queue)
 {
     static const char *const kinds[WQ__KEYS] = {
-        "k", "ready", "due", "held", "sess", "meta", "idle", "dead", "used"};
+        "k",    "ready", "due",  "held", "sess",
+        "meta", "idle",  "dead", "used", "none"}; /* none: see cluster.c */
 
     for (size_t i = 0; i < WQ__KEYS; i++)
         (void)snprintf(names->name[i], sizeof names->name[i], "wq:{%s}:%s",
@@ -170,12 +171,20 @@ refuse(const struct wq__wire *w, const redisReply *reply)
         {"MASTERDOWN", "is a replica without a primary"},
         {"NOPERM", "lets this user not run the scripts of wq"},
         {"NOAUTH", "asks for a user and a password"},
+        {"ASK", "is moving the queue to another node of its cluster"},
+        {"TRYAGAIN", "is moving the queue to another node of its cluster"},
+        {"CLUSTERDOWN", "is a node of a cluster that is down"},
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (wq__reply_is_error(reply, known[i].word))
             return wq_fail(WQ_EAWAY, "redis: %s %s", w->target->name,
                            known[i].what);
+    if (wq__reply_is_error(reply, "MOVED"))
+        return wq_fail(WQ_EAWAY,
+                       "redis: the node of the cluster that has the queue "
+                       "cannot be reached: %.100s",
+                       reply->str);
     return wq_fail(WQ_EIO, "redis: %s answers: %.150s", w->target->name,
                    reply->str);
 }
@@ -193,11 +202,13 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
     settle(args);
     args->at[0] = (struct wq__arg){"EVALSHA", 7};
     args->at[1] = (struct wq__arg){scripts[script].sha, 40};
-    args->at[2] = (struct wq__arg){"9", 1};
+    args->at[2] = (struct wq__arg){"10", 2};
     for (size_t i = 0; i < WQ__KEYS; i++)
         args->at[3 + i] =
             (struct wq__arg){names->name[i], strlen(names->name[i])};
-    for (int tries = 0; tries < 3; tries++) {
+    for (int tries = 0; tries < 5; tries++) {
+        bool again = false;
+
         err = wq__wire_call(w, args->at, args->len, &reply);
         if (err)
             return err;
@@ -206,12 +217,15 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
             return WQ_OK;
         }
         const bool missing = wq__reply_is_error(reply, "NOSCRIPT");
-        err = missing ? load(w, script) : refuse(w, reply);
+        wq__route_note(w, reply, &again);
+        err = missing ? load(w, script) : again ? WQ_OK : refuse(w, reply);
         freeReplyObject(reply);
         if (err)
             return err;
     }
-    return wq_fail(WQ_EAWAY, "redis: %s forgets its scripts at once",
+    return wq_fail(WQ_EAWAY,
+                   "redis: %s forgets its scripts at once, or the "
+                   "nodes of its cluster do not agree",
                    w->target->name);
 }
 

@@ -7,6 +7,8 @@
  *   open.c     opening a queue: options, checks of the server
  *   url.c      URLs
  *   wire.c     connections; tls.c: encrypted ones
+ *   route.c    at which address the server is; sentinel.c, cluster.c
+ *   replicas.c waiting for replicas of the server
  *   scripts.c  scripts by name, their replies
  *   record.c   the bytes of a record
  *   time.c     the server's clock, as it is here
@@ -58,7 +60,7 @@ struct wq__args {
     bool   no_memory;
 };
 
-enum { WQ__KEYS = 9, WQ__SID_BYTES = 8 };
+enum { WQ__KEYS = 10, WQ__NAME_META = 5, WQ__SID_BYTES = 8 };
 
 /* The names of the server's keys of a queue. */
 struct wq__names {
@@ -159,6 +161,8 @@ struct wq__redis {
     struct wq__wire        wire; /* of run() and reconcile() */
     struct wq__args        args;
     struct wq__txn         txn;
+    struct wq__confirm     confirm;  /* what replicas must confirm */
+    bool                   confirms; /* ... of the batch under way */
 
     /* Keys that were handed out in this batch, until the shell has taken them. */
     struct wq__handed *handed;
@@ -208,6 +212,18 @@ void wq__redis_put_session(struct wq__args *a, int64_t session);
  * an error. `status` of a reply is its first element. */
 wq_err wq__redis_call(struct wq__redis *e, enum wq__script script,
                       redisReply **reply);
+
+/* ---- replicas.c ----------------------------------------------------------- */
+
+/* A batch begins: must its scripts be confirmed? */
+void wq__replicas_begin(struct wq__redis *e, const struct wq__op *batch);
+
+/* It has ended well: confirm what it has handed out, if no script did. WQ_EIO:
+ * it is not confirmed. */
+wq_err wq__replicas_end(struct wq__redis *e, const struct wq__op *batch);
+
+/* What the server has answered last. */
+wq_err wq__replicas_judge(const struct wq__redis *e);
 
 /* ---- step.c --------------------------------------------------------------- */
 

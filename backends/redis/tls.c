@@ -159,7 +159,7 @@ prepare(struct wq__wire *w)
     SSL *ssl = SSL_new(w->target->tls_ctx);
     BIO *bio = ssl ? make_bio(w) : NULL;
 
-    if (!bio || !set_name(ssl, w->target->host)) {
+    if (!bio || !set_name(ssl, w->at.host)) {
         BIO_free(bio);
         SSL_free(ssl);
         return fail_tls(w, WQ_EAWAY, "cannot begin TLS");

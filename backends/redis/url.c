@@ -24,15 +24,19 @@ word_option(const char *name, wq_redis_options *o)
            : strcmp(name, "ca_file") == 0       ? &o->ca_file
            : strcmp(name, "cert_file") == 0     ? &o->cert_file
            : strcmp(name, "key_file") == 0      ? &o->key_file
-                                                : NULL;
+           : strcmp(name, "sentinel_user") == 0 ? &o->sentinel_user
+           : strcmp(name, "sentinel_password_file") == 0
+               ? &o->sentinel_password_file
+               : NULL;
 }
 
 static int64_t *
 duration_option(const char *name, wq_redis_options *o)
 {
-    return strcmp(name, "lease") == 0     ? &o->lease_ns
-           : strcmp(name, "timeout") == 0 ? &o->timeout_ns
-                                          : NULL;
+    return strcmp(name, "lease") == 0              ? &o->lease_ns
+           : strcmp(name, "timeout") == 0          ? &o->timeout_ns
+           : strcmp(name, "replicas_timeout") == 0 ? &o->replicas_timeout_ns
+                                                   : NULL;
 }
 
 /* What a URL is read into. */
@@ -68,10 +72,11 @@ read_option(void *ctx, const char *name, const char *value)
             *word = value;
         else if (!wq__url_duration(value, duration))
             return refuse_value(name, value, "a duration such as 30s");
-    } else if (strcmp(name, "max_expiries") == 0) {
+    } else if (strcmp(name, "max_expiries") == 0 ||
+               strcmp(name, "replicas") == 0) {
         if (!wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
-        o->max_expiries = (unsigned)n;
+        *(*name == 'r' ? &o->replicas : &o->max_expiries) = (unsigned)n;
     } else if (strcmp(name, "db") == 0) {
         if (!wq__url_count(value, INT_MAX, &n))
             return refuse_value(name, value, "a number");
@@ -79,8 +84,10 @@ read_option(void *ctx, const char *name, const char *value)
     } else {
         return wq_fail(WQ_EINVAL,
                        "redis: there is no option '%s' in a URL; options: "
-                       "queue, lease, timeout, max_expiries, user, "
-                       "password_file, ca_file, cert_file, key_file, db",
+                       "queue, lease, timeout, max_expiries, replicas, "
+                       "replicas_timeout, user, password_file, ca_file, "
+                       "cert_file, key_file, db, sentinel_user, "
+                       "sentinel_password_file",
                        name);
     }
     return WQ_OK;
@@ -112,64 +119,80 @@ read_login(char *login, struct wq__target *t)
     return !err && password ? copy_to(&t->password, password) : err;
 }
 
+/* "HOST[:PORT][,HOST[:PORT]...]" */
 static wq_err
-read_port(const char *port, struct wq__target *t)
+read_hosts(char *hosts, unsigned port, struct wq__route *r)
 {
-    unsigned long n = 6379;
+    wq_err err = WQ_OK;
 
-    if (port && (!wq__url_count(port, 65535, &n) || n == 0))
-        return wq_fail(WQ_EINVAL, /* it may be a password without its host */
-                       "redis: the port in the URL is not one: use 1 to 65535");
-    char text[8];
-    (void)snprintf(text, sizeof text, "%hu", (unsigned short)n);
-    return copy_to(&t->port, text);
-}
-
-/* "HOST[:PORT]", "[ADDRESS][:PORT]" */
-static wq_err
-read_host(char *host, struct wq__target *t)
-{
-    char *port = strrchr(host, ':');
-    char *end = strchr(host, ']');
-
-    if (*host == '[') {
-        if (!end || (end[1] && end[1] != ':'))
-            return wq_fail(WQ_EINVAL,
-                           "redis: the address in the URL begins with '[', but "
-                           "does not end with ']'");
-        port = end[1] ? end + 1 : NULL;
-        *end = '\0';
-        host++;
+    while (!err && hosts) {
+        struct wq__address address;
+        char              *next = strchr(hosts, ',');
+        if (next)
+            *next++ = '\0';
+        err = wq__address_read(hosts, port, &address);
+        if (!err && r->len == WQ__ADDRESSES)
+            err = wq_fail(WQ_EINVAL, "redis: the URL has more than %d hosts",
+                          WQ__ADDRESSES);
+        if (!err)
+            wq__route_learn(r, &address);
+        hosts = next;
     }
-    if (port)
-        *port++ = '\0';
-    if (!wq__url_decode(host) || !*host)
-        return wq_fail(WQ_EINVAL, "redis: the URL has no host: use "
-                                  "redis://HOST[:PORT][/DB]?queue=NAME");
-    const wq_err err = copy_to(&t->host, host);
-    return err ? err : read_port(port, t);
+    return err;
 }
 
 static wq_err
-read_server(char *rest, struct wq__target *t)
+read_db(const char *text, struct wq__target *t)
 {
-    char         *db = strchr(rest, '/');
     unsigned long n = 0;
 
-    if (db)
-        *db++ = '\0';
-    if (db && *db && !wq__url_count(db, INT_MAX, &n))
+    if (text && *text && !wq__url_count(text, INT_MAX, &n))
         return wq_fail(
             WQ_EINVAL,
             "redis: the path in the URL is '%s'; it is the number of "
             "the database",
-            db);
+            text);
     t->db = (int)n;
-    char *host = strrchr(rest, '@');
+    return WQ_OK;
+}
+
+/* "NAME[/DB]" */
+static wq_err
+read_primary(char *path, struct wq__target *t)
+{
+    char *db = path ? strchr(path, '/') : NULL;
+
+    if (db)
+        *db++ = '\0';
+    if (!path || !*path || !wq__url_decode(path))
+        return wq_fail(WQ_EINVAL,
+                       "redis: the URL does not name a primary: use "
+                       "redis+sentinel://HOST[:PORT][,...]/NAME[/DB]");
+    const wq_err err = copy_to(&t->route.primary, path);
+    return err ? err : read_db(db, t);
+}
+
+/* "[LOGIN@]HOSTS[/PATH]" */
+static wq_err
+read_server(char *rest, struct wq__target *t)
+{
+    const bool sentinel = t->route.kind == WQ__ROUTE_SENTINEL;
+    char      *path = strchr(rest, '/');
+
+    if (path)
+        *path++ = '\0';
+    wq_err err = sentinel ? read_primary(path, t) : read_db(path, t);
+    char  *host = strrchr(rest, '@');
     if (host)
         *host++ = '\0';
-    const wq_err err = host ? read_login(rest, t) : WQ_OK;
-    return err ? err : read_host(host ? host : rest, t);
+    if (!err && host)
+        err = read_login(rest, t);
+    if (!err)
+        err =
+            read_hosts(host ? host : rest, sentinel ? 26379 : 6379, &t->route);
+    if (!err && !sentinel && t->route.len > 1)
+        t->route.kind = WQ__ROUTE_CLUSTER;
+    return err;
 }
 
 static wq_err
@@ -212,23 +235,44 @@ has_clear_login(const char *rest)
     return !at || strcspn(rest, "/?#") >= (size_t)(at - rest);
 }
 
+/* For messages. */
+static void
+name_target(struct wq__target *t)
+{
+    const struct wq__address *first = &t->route.known[0];
+
+    if (t->path)
+        (void)snprintf(t->name, sizeof t->name, "'%s'", t->path);
+    else if (t->route.primary)
+        (void)snprintf(t->name, sizeof t->name, "the primary '%.60s'",
+                       t->route.primary);
+    else
+        (void)snprintf(t->name, sizeof t->name, "%.140s:%s", first->host,
+                       first->port);
+}
+
 wq_err
 wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
                    char **copy)
 {
     static const struct {
         const char *begin;
-        bool        tls, path;
-    } kinds[] = {{"redis://", false, false},
-                 {"rediss://", true, false},
-                 {"redis+unix://", false, true}};
+        bool        tls, path, sentinel;
+    } kinds[] = {{"redis://", false, false, false},
+                 {"rediss://", true, false, false},
+                 {"redis+unix://", false, true, false},
+                 {"redis+sentinel://", false, false, true},
+                 {"rediss+sentinel://", true, false, true}};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
     size_t kind = 0;
 
-    while (kind < 3 && !begins_with(url, kinds[kind].begin))
+    while (kind < KINDS && !begins_with(url, kinds[kind].begin))
         kind++;
-    if (kind == 3)
-        return wq_fail(WQ_EINVAL, "redis: the URL begins with redis://, "
-                                  "rediss:// or redis+unix://");
+    if (kind == KINDS)
+        return wq_fail(WQ_EINVAL,
+                       "redis: the URL begins with redis://, rediss://, "
+                       "redis+unix://, redis+sentinel:// or "
+                       "rediss+sentinel://");
     *copy = strdup(url + strlen(kinds[kind].begin));
     if (!*copy)
         return wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
@@ -238,6 +282,9 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
                        "the URL must be written as %%2F, %%3F and %%23, and "
                        "'@' elsewhere as %%40");
     t->tls = kinds[kind].tls;
+    wq__route_init(&t->route);
+    if (kinds[kind].sentinel)
+        t->route.kind = WQ__ROUTE_SENTINEL;
     char *options = strchr(*copy, '?');
     if (options)
         *options++ = '\0';
@@ -246,10 +293,6 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
     if (!err)
         err = wq__url_options("redis", options, read_option,
                               &(struct reading){t, o});
-    if (t->path)
-        (void)snprintf(t->name, sizeof t->name, "'%s'", t->path);
-    else
-        (void)snprintf(t->name, sizeof t->name, "%s:%s", t->host ? t->host : "",
-                       t->port ? t->port : "");
+    name_target(t);
     return err;
 }

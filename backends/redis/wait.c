@@ -122,8 +122,12 @@ lie_down(struct wq__redis *e)
     struct epoll_event event = {.events = EPOLLIN};
 
     make_bed(e);
-    if (e->in_bed && w->fd >= 0)
+    if (e->in_bed && w->fd >= 0 && !wq__route_is_elsewhere(w))
         return true;
+    if (e->in_bed) {
+        wq__wire_close(w, false);
+        atomic_store(&e->listed, false);
+    }
     e->in_bed = false;
     const uint64_t before = w->connects;
     if (wq__wire_open(w))
@@ -177,7 +181,11 @@ has_answer(struct wq__redis *e)
     if (err)
         return true; /* the connection is gone: changes may be missed */
     e->wait_wire.touched = false;
-    if (reply->type == REDIS_REPLY_ERROR) { /* for example: no right to BLPOP */
+    bool moved = false;
+    if (reply->type == REDIS_REPLY_ERROR)
+        wq__route_note(&e->wait_wire, reply, &moved);
+    if (reply->type == REDIS_REPLY_ERROR && !moved) {
+        /* for example: no right to BLPOP */
         wq__wire_close(&e->wait_wire, false);
         e->wait_wire.failures = 1; /* not again before the next look */
         e->wait_wire.retry_ns = wq__time_now() + e->look_ns;

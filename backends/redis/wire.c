@@ -59,9 +59,8 @@ wq__wire_fini(struct wq__wire *w, bool forked)
     w->out = NULL;
 }
 
-/* Passwords do not stay in memory that is free. */
-static void
-wipe(char *text)
+void
+wq__wipe(char *text)
 {
     if (!text)
         return;
@@ -74,11 +73,10 @@ void
 wq__target_fini(struct wq__target *t)
 {
     wq__tls_free_context(t);
-    free(t->host);
-    free(t->port);
+    wq__route_fini(&t->route);
     free(t->path);
     free(t->user);
-    wipe(t->password);
+    wq__wipe(t->password);
     free(t->ca_file);
     free(t->cert_file);
     free(t->key_file);
@@ -114,7 +112,12 @@ wq__wire_await(int fd, short events, int64_t deadline_ns)
 static wq_err
 fail_to_connect(const struct wq__wire *w, int cause)
 {
-    return wq_fail(WQ_EAWAY, "redis: cannot connect to %s: %s", w->target->name,
+    char at[160] = "";
+
+    (void)snprintf(at, sizeof at, "%.140s:%s", w->at.host, w->at.port);
+    const bool differs = *w->at.host && strcmp(at, w->target->name) != 0;
+    return wq_fail(WQ_EAWAY, "redis: cannot connect to %s%s%s: %s",
+                   w->target->name, differs ? ", " : "", differs ? at : "",
                    strerror(cause));
 }
 
@@ -184,8 +187,7 @@ connect_tcp(struct wq__wire *w, int64_t deadline_ns)
                                    .ai_socktype = SOCK_STREAM};
     struct addrinfo      *list = NULL;
     int                   cause = EHOSTUNREACH;
-    const int             code =
-        getaddrinfo(w->target->host, w->target->port, &hints, &list);
+    const int code = getaddrinfo(w->at.host, w->at.port, &hints, &list);
 
     if (code)
         return wq_fail(WQ_EAWAY, "redis: cannot find the host of %s: %s",
@@ -420,6 +422,7 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
     if (t->db)
         wq__wire_add_words(w, (const char *[]){"SELECT", db}, 2);
     wq__wire_add_words(w, (const char *[]){"CLIENT", "SETNAME", "wq"}, 3);
+    wq__route_add_checks(w);
     err = wq__wire_send(w);
     if (err)
         return err == WQ_EIO ? WQ_EAWAY : err;
@@ -427,16 +430,19 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
         err = expect_ok(w, deadline_ns, "the user or the password");
     if (!err && t->db)
         err = expect_ok(w, deadline_ns, "the database");
-    return err ? err : expect_ok(w, deadline_ns, "this client");
+    if (!err)
+        err = expect_ok(w, deadline_ns, "this client");
+    return err ? err : wq__route_receive_checks(w, deadline_ns);
 }
 
 static wq_err
-connect_wire(struct wq__wire *w)
+connect_wire(struct wq__wire *w, int64_t deadline_ns)
 {
-    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
-    wq_err        err = w->target->path ? connect_unix(w, deadline_ns)
-                                        : connect_tcp(w, deadline_ns);
+    wq_err err = wq__route_choose(w, deadline_ns);
 
+    if (!err)
+        err = *w->at.host ? connect_tcp(w, deadline_ns)
+                          : connect_unix(w, deadline_ns);
     if (!err && w->target->tls)
         err = wq__tls_begin(w, deadline_ns);
     if (!err) {
@@ -475,27 +481,51 @@ wait_of(struct wq__wire *w)
            (int64_t)(wq__draw(&w->random) % (uint64_t)(wait_ns / 2));
 }
 
+void
+wq__wire_back_off(struct wq__wire *w)
+{
+    w->failures++;
+    w->retry_ns = wq__time_now() + wait_of(w);
+}
+
+/* Try the addresses that the route has, each with its part of the time. */
+static wq_err
+connect_somewhere(struct wq__wire *w)
+{
+    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
+    wq_err        err = WQ_EAWAY;
+
+    for (size_t left = wq__route_tries(&w->target->route);
+         left && err == WQ_EAWAY; left--) {
+        const int64_t now = wq__time_now();
+        err = connect_wire(w, now + (deadline_ns - now) / (int64_t)left);
+        if (!err)
+            break;
+        const struct wq__sentence said = wq__fail_save();
+        wq__wire_close(w, false);
+        wq__route_failed(w);
+        wq__fail_restore(&said);
+    }
+    return err;
+}
+
 wq_err
 wq__wire_open(struct wq__wire *w)
 {
-    if (w->fd >= 0 && is_stale(w))
+    if (w->fd >= 0 && (is_stale(w) || wq__route_is_elsewhere(w)))
         wq__wire_close(w, false);
     if (w->fd >= 0)
         return WQ_OK;
     if (w->failures && wq__time_now() < w->retry_ns)
         return wq_fail(WQ_EAWAY, "redis: %s cannot be reached",
                        w->target->name);
-    const wq_err err = connect_wire(w);
+    const wq_err err = connect_somewhere(w);
     if (!err) {
         w->failures = 0;
         w->connects++;
         return WQ_OK;
     }
-    const struct wq__sentence said = wq__fail_save();
-    wq__wire_close(w, false);
-    wq__fail_restore(&said);
-    w->failures++;
-    w->retry_ns = wq__time_now() + wait_of(w);
+    wq__wire_back_off(w);
     return err;
 }
 
@@ -507,9 +537,23 @@ wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
 
     if (err)
         return err;
-    wq__wire_add(w, args, n);
+    if (w->only && w->connects != w->only)
+        return wq_fail(WQ_EAWAY, "redis: the connection to %s is a new one",
+                       w->target->name);
+    if (n)
+        wq__wire_add(w, args, n);
+    if (w->confirm)
+        wq__confirm_add(w);
     err = wq__wire_send(w);
-    return err ? err
-               : wq__wire_receive(w, wq__time_now() + w->target->timeout_ns,
-                                  out);
+    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
+    if (!err && n)
+        err = wq__wire_receive(w, deadline_ns, out);
+    if (!err && w->confirm) {
+        err = wq__confirm_receive(w, deadline_ns + w->confirm->timeout_ns);
+        if (err && n) {
+            freeReplyObject(*out);
+            *out = NULL;
+        }
+    }
+    return err;
 }

@@ -20,22 +20,35 @@
 
 #include <wq/wq.h>
 
+#include "route.h"
+
 /* Where the server is, and how to log in. All strings are owned; NULL: none. */
 struct wq__target {
-    char   *host, *port; /* TCP */
-    char   *path;        /* unix socket; then no host */
-    char   *user, *password;
-    char   *ca_file, *cert_file, *key_file;
-    int     db;
-    bool    tls;
-    int64_t timeout_ns; /* of connecting, and of each exchange */
-    char    name[160];  /* for messages: without user and password */
-    void   *tls_ctx;    /* SSL_CTX; made when it is needed */
+    struct wq__route route; /* TCP */
+    char            *path;  /* unix socket; then no address */
+    char            *user, *password;
+    char            *ca_file, *cert_file, *key_file;
+    int              db;
+    bool             tls;
+    int64_t          timeout_ns; /* of connecting, and of each exchange */
+    char             name[160];  /* for messages: without user and password */
+    void            *tls_ctx;    /* SSL_CTX; made when it is needed */
 };
 
 struct wq__arg {
     const void *data;
     size_t      len;
+};
+
+/* After a command, WAIT on the same connection: see replicas.c. */
+struct wq__confirm {
+    unsigned    replicas;   /* how many must have what was written; 0: none */
+    int64_t     timeout_ns; /* how long the server waits for them */
+    const char *touched;    /* a hash of the server to write to */
+    bool        must_touch; /* else a refused write does not matter */
+    /* What the server has answered. */
+    unsigned acks;
+    char     problem[120]; /* "": none */
 };
 
 struct wq__wire {
@@ -51,6 +64,14 @@ struct wq__wire {
     int64_t            retry_ns;  /* do not connect before */
     uint64_t           random;    /* of jitter */
     uint64_t           connects;  /* how often it has connected */
+    struct wq__address at;        /* where it connects to; none: target->path */
+    unsigned           moves;     /* of the route, when that was chosen */
+    int                checks;    /* the kind of route, when it logged in */
+    /* Of wq__wire_call(), if not NULL: what follows its command. Not owned. */
+    struct wq__confirm *confirm;
+    /* If it is not 0, wq__wire_call() is WQ_EAWAY unless the connection has this
+     * number, of `connects`. */
+    uint64_t only;
 };
 
 void wq__wire_init(struct wq__wire *w, struct wq__target *target);
@@ -62,6 +83,9 @@ void wq__wire_fini(struct wq__wire *w, bool forked);
 /* Be connected and logged in. WQ_EAWAY: it is not. WQ_EINVAL: the server refuses
  * the user, the password or the database. */
 wq_err wq__wire_open(struct wq__wire *w);
+
+/* Do not connect again for a while. */
+void wq__wire_back_off(struct wq__wire *w);
 
 /* Append a command to what will be sent. */
 void wq__wire_add(struct wq__wire *w, const struct wq__arg *args, size_t n);
@@ -79,7 +103,7 @@ wq_err wq__wire_receive(struct wq__wire *w, int64_t deadline_ns,
 /* A reply that is there already, or NULL. An error closes the wire. */
 wq_err wq__wire_poll(struct wq__wire *w, redisReply **out);
 
-/* Open, send one command, receive its reply. */
+/* Open, send one command, receive its reply; then what w->confirm asks for. */
 wq_err wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
                      redisReply **out);
 
@@ -87,6 +111,17 @@ wq_err wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
 bool wq__reply_is_error(const redisReply *reply, const char *word);
 
 void wq__target_fini(struct wq__target *t);
+
+/* Free a text that is, or contains, a password: it does not stay in memory. */
+void wq__wipe(char *text);
+
+/* ---- replicas.c ----------------------------------------------------------- */
+
+/* Append to what will be sent: write something, and wait for the replicas. */
+void wq__confirm_add(struct wq__wire *w);
+
+/* Receive the replies to that. */
+wq_err wq__confirm_receive(struct wq__wire *w, int64_t deadline_ns);
 
 /* ---- tls.c ---------------------------------------------------------------- */
 

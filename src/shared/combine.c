@@ -215,28 +215,42 @@ keep_sentence(struct wq__shared *s, wq_err err, unsigned before)
     (void)snprintf(s->said, sizeof s->said, "%s", wq_last_error());
 }
 
+/* With the lock, which is released meanwhile. */
+static wq_err
+call_engine(struct wq__shared *s, struct wq__op *ops)
+{
+    struct wq__pulse   pulse = {.ready = 0};
+    struct wq__engine *e = s->engine;
+
+    wq__lock_release(&s->lock);
+    const int64_t sent_ns = time_of_sending(s);
+    e->forgetful = false;
+    const wq_err err = wq__engine_run(e, ops, &pulse);
+    wq__lock_take(&s->lock);
+    if (!err)
+        note_pulse(s, &pulse, sent_ns);
+    s->in_doubt |= err && (err != WQ_EAWAY || e->forgetful);
+    return err;
+}
+
 /* With the lock, which is released meanwhile: run one batch. Returns the posts
  * that have their results. */
 static struct wq__post *
 run_batch(struct wq__shared *s)
 {
-    const unsigned     before = wq__fail_count();
-    struct wq__op     *ops = NULL;
-    struct wq__pulse   pulse = {.ready = 0};
-    struct wq__engine *e = s->engine;
+    const unsigned before = wq__fail_count();
+    struct wq__op *ops = NULL;
 
     wq__shared_expire(s, time_of_sending(s));
     wq_err           err = s->in_doubt ? reconcile(s) : WQ_OK;
     struct wq__post *posts = take_posts(s, &ops);
 
-    if (!err) {
-        wq__lock_release(&s->lock);
-        const int64_t sent_ns = time_of_sending(s);
-        err = wq__engine_run(e, ops, &pulse);
-        wq__lock_take(&s->lock);
+    if (!err)
+        err = call_engine(s, ops);
+    if (err == WQ_EAWAY && s->engine->forgetful) {
+        err = reconcile(s);
         if (!err)
-            note_pulse(s, &pulse, sent_ns);
-        s->in_doubt |= err && err != WQ_EAWAY;
+            err = call_engine(s, ops);
     }
     if (err)
         keep_sentence(s, err, before);

@@ -232,6 +232,11 @@ struct wq__engine {
     wq_clock                    *clock;
     int64_t lease_ns; /* how long a session lives without a renewal; 0: as long
                          as its process */
+    /* Set by run() if it returns WQ_EAWAY because the store may have forgotten
+     * batches that it had answered, as a server can that was restarted: it may
+     * hold keys for this session that were finished. The shell calls
+     * reconcile(), and run() again. */
+    bool forgetful;
 };
 
 #endif

@@ -8,9 +8,7 @@
 #define _GNU_SOURCE
 #include "redis/fixture.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static struct redis_server server;
@@ -130,21 +128,6 @@ TEST(password_of_the_environment_is_used)
 
 /* ---- TLS ------------------------------------------------------------------ */
 
-static unsigned
-free_port(void)
-{
-    struct sockaddr_in addr = {.sin_family = AF_INET};
-    socklen_t          len = sizeof addr;
-    const int          fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(fd, (struct sockaddr *)(void *)&addr, len), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)(void *)&addr, &len),
-                     0);
-    (void)close(fd);
-    return ntohs(addr.sin_port);
-}
-
 /* A certificate of "localhost", signed by itself, in `dir`. */
 static void
 make_certificate(const char *dir)
@@ -182,7 +165,7 @@ TEST(server_is_known_by_its_certificate)
     redis_server_start(&server, NULL); /* for its directory */
     redis_server_kill(&server);
     make_certificate(server.dir);
-    (void)snprintf(port, sizeof port, "%u", free_port());
+    (void)snprintf(port, sizeof port, "%u", redis_server_free_port());
     (void)snprintf(cert, sizeof cert, "%s/cert.pem", server.dir);
     (void)snprintf(key, sizeof key, "%s/key.pem", server.dir);
     redis_server_restart(&server, args);

@@ -124,6 +124,24 @@ TEST(empty_server_loses_all_holds_and_fences_grow)
     check(f.a);
 }
 
+/* It was finished, but the server knows only what was on its disk: nobody would
+ * finish it again for as long as the session lives. */
+TEST(key_that_a_restarted_server_still_holds_is_given_back)
+{
+    (void)state;
+    (void)redis_server_say(&f.server, "CONFIG SET appendonly no");
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(f.a, "k");
+    assert_string_equal(redis_server_say(&f.server, "SAVE"), "OK");
+    assert_err(wq_done(f.a, item), WQ_OK);
+    redis_server_kill(&f.server);
+    redis_server_restart(&f.server, NULL);
+    assert_int_equal(stats_of(f.b).held, 1);
+    assert_int_equal(stats_of(f.a).held, 0);
+    assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
+    check(f.b);
+}
+
 /* ---- the server forgets, or refuses --------------------------------------- */
 
 TEST(flushed_scripts_are_loaded_again)
@@ -383,6 +401,7 @@ TEST(server_that_says_nothing_is_left_in_time)
 WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(call_while_the_server_is_away_changes_nothing),
          with_server(empty_server_loses_all_holds_and_fences_grow),
+         with_server(key_that_a_restarted_server_still_holds_is_given_back),
          with_server(flushed_scripts_are_loaded_again),
          with_server(full_server_refuses_adds_and_lets_keys_be_finished),
          with_server(full_server_lets_sessions_begin_and_end),

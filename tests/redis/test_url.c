@@ -18,7 +18,15 @@ refused(const char *url, const char *words)
 TEST(bad_urls_are_refused_with_the_reason)
 {
     (void)state;
-    refused("redis:queue", "redis://, rediss:// or redis+unix://");
+    refused("redis:queue", "redis://, rediss://, redis+unix://, redis+sent");
+    refused("redis+sentinel://h", "does not name a primary");
+    refused("redis+sentinel://h:1,u:s3cret/main", "the port in the URL");
+    refused("redis+sentinel://h,/main", "no host");
+    refused("redis+sentinel://h/main/x", "number of the database");
+    refused("redis+sentinel://u:s3cret@h,[::1/main", "does not end with ']'");
+    refused("redis://h?sentinel_user=u", "for redis+sentinel:// only");
+    refused("redis+sentinel://h/main?sentinel_password_file=/nonexistent",
+            "cannot read password_file");
     refused("redis://", "no host");
     refused("redis://:s3cret@", "no host");
     refused("redis://h:0", "the port in the URL");
@@ -37,6 +45,10 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://h?lease=1ms", "10ms or longer");
     refused("redis://h?lease", "has no value");
     refused("redis://h?max_expiries=-1", "use a number");
+    refused("redis://h?replicas=x", "use a number");
+    refused("redis://h?replicas_timeout=1s", "without replicas");
+    refused("redis://h?replicas=1&timeout=1s&replicas_timeout=1s",
+            "less than timeout, which is 1000 ms");
     refused("redis://h?nonsense=1", "there is no option 'nonsense'");
     refused("redis://h?queue=a&queue=b", "'queue' is given twice");
     refused("redis://h?ca_file=/x", "the URL is not rediss://");

@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,25 +46,31 @@ remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
 static _Noreturn void
 become(const struct redis_server *s, const char *const *args, pid_t parent)
 {
-    const char *argv[MOST_ARGS] = {"redis-server",
-                                   "--port",
-                                   "0",
-                                   "--unixsocket",
-                                   s->socket,
-                                   "--dir",
-                                   s->dir,
-                                   "--save",
-                                   "",
-                                   "--appendonly",
-                                   "no",
-                                   "--daemonize",
-                                   "no",
-                                   "--logfile",
-                                   "server.log",
-                                   "--enable-debug-command",
-                                   "yes"};
-    size_t      n = 17;
+    const char *const usual[] = {
+        "--port",
+        "0",
+        "--unixsocket",
+        s->socket,
+        "--dir",
+        s->dir,
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--daemonize",
+        "no",
+        "--logfile",
+        "server.log",
+        "--enable-debug-command",
+        "yes",
+    };
+    const char *argv[MOST_ARGS] = {"redis-server"};
+    size_t      n = 1;
 
+    if (args && *args && **args != '-') /* a file comes first */
+        argv[n++] = *args++;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        argv[n++] = usual[i];
     while (args && *args && n + 1 < MOST_ARGS)
         argv[n++] = *args++;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -192,6 +200,37 @@ redis_server_say(const struct redis_server *s, const char *words)
     freeReplyObject(reply);
     redisFree(c);
     return out;
+}
+
+void
+redis_server_await(const struct redis_server *s, const char *words,
+                   const char *wanted)
+{
+    const struct timespec moment = {.tv_nsec = 2000000};
+
+    for (int i = 0; i < 15000; i++) {
+        if (strstr(redis_server_say(s, words), wanted))
+            return;
+        (void)nanosleep(&moment, NULL);
+    }
+    (void)fprintf(stderr, "redis_server: %s: no '%s' in '%s'\n", words, wanted,
+                  redis_server_say(s, words));
+    exit(1);
+}
+
+unsigned
+redis_server_free_port(void)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET};
+    socklen_t          len = sizeof addr;
+    const int          fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd < 0 || bind(fd, (struct sockaddr *)(void *)&addr, len) ||
+        getsockname(fd, (struct sockaddr *)(void *)&addr, &len))
+        die("no free port");
+    (void)close(fd);
+    return ntohs(addr.sin_port);
 }
 
 /* ---- the server of the process -------------------------------------------- */

@@ -22,7 +22,8 @@ struct redis_server {
 bool redis_server_is_installed(void);
 
 /* Make a directory, and start a server in it with further arguments, up to a
- * NULL; `args` may be NULL. Ready to be used when this returns. */
+ * NULL; `args` may be NULL; the first may be a configuration file. Ready to be
+ * used when this returns. */
 void redis_server_start(struct redis_server *s, const char *const *args);
 
 /* Start it again, in the same directory. */
@@ -38,6 +39,13 @@ void redis_server_stop(struct redis_server *s);
  * its reply as text, in a static buffer: "OK", a number, a string, "(nil)", the
  * elements of an array separated by spaces, or "-" and an error. */
 const char *redis_server_say(const struct redis_server *s, const char *words);
+
+/* A port of the loopback address that was free a moment ago. */
+unsigned redis_server_free_port(void);
+
+/* Say `words` until the reply has `wanted` in it; 30 s at most. */
+void redis_server_await(const struct redis_server *s, const char *words,
+                        const char *wanted);
 
 /* The server of this process: started at the first call, stopped at its exit. */
 const struct redis_server *redis_server_of_process(void);

@@ -14,14 +14,21 @@
  * wq_open() finds this library by its name; a program that is linked statically
  * calls wq_register_scheme("redis", wq_open_redis) first. The URL is one of
  *
- *     redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?OPTION=VALUE[&...]]
+ *     redis://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...][/DB]
+ *         [?OPTION=VALUE[&...]]         several hosts: nodes of one cluster
  *     rediss://...                      the same with TLS
  *     redis+unix:///PATH[?OPTION=VALUE[&...]]
+ *     redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/NAME[/DB]
+ *         [?OPTION=VALUE[&...]]         the primary NAME, which these sentinels
+ *                                       know; rediss+sentinel:// with TLS
  *
- *   HOST        a name or an address; [::1] for IPv6. PORT: 6379. DB: 0
+ *   HOST        a name or an address; [::1] for IPv6. PORT: 6379, of sentinels
+ *               26379. DB: 0
  *   queue=NAME  letters, digits, '.', '_' and '-', at most 64; "default"
- *   lease=DURATION (30s, 500ms), timeout=DURATION, max_expiries=N, user=NAME,
- *   password_file=PATH, ca_file=PATH, cert_file=PATH, key_file=PATH, db=N
+ *   lease=DURATION (30s, 500ms), timeout=DURATION, max_expiries=N, replicas=N,
+ *   replicas_timeout=DURATION, user=NAME, password_file=PATH, ca_file=PATH,
+ *   cert_file=PATH, key_file=PATH, db=N, sentinel_user=NAME,
+ *   sentinel_password_file=PATH
  *               see wq_redis_options
  *
  * %XX stands for a byte in all parts. Prefer password_file, or the environment
@@ -73,6 +80,21 @@ typedef struct wq_redis_options {
      * that may lose keys. NULL: no warnings. */
     void (*on_warning)(void *ctx, const char *text);
     void *warning_ctx;
+    /* So many replicas of the server have confirmed what a call did before it
+     * returns WQ_OK: an add, a finish, a remove, a get that hands out a key. If
+     * they do not in time: WQ_EIO, it may have happened; an add or a finish can
+     * be repeated, a key that was got is given back. A server that takes the
+     * place of one that died may still know less than some replica: see
+     * docs/backends.md. 0: none. */
+    unsigned replicas;
+    /* How long to wait for them, at most. Less than timeout_ns. 1 s, but not more
+     * than half of timeout_ns. */
+    int64_t replicas_timeout_ns;
+    /* User and password of the sentinels, with redis+sentinel://; those above
+     * are the server's. */
+    const char *sentinel_user;
+    const char *sentinel_password;
+    const char *sentinel_password_file; /* its first line is the password */
 } wq_redis_options;
 #define WQ_REDIS_OPTIONS(...)                                                  \
     (&(wq_redis_options){.size = sizeof(wq_redis_options), __VA_ARGS__})
@@ -93,7 +115,8 @@ typedef struct wq_redis_options {
  *   WQ_ENOMEM.
  * wq_last_error() says more.
  * Threads: any.  Blocks: for the server, at most timeout_ns for each exchange,
- * and for the resolver.  Since: 0.1.  [S-17 S-20 S-21]
+ * and for the resolver.  Since: 0.1.  [S-17 S-20 S-21
+ * S-22 S-23 S-24]
  */
 WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
                                          const wq_redis_options *options,

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* test_cluster.c: does a queue follow its hash slot from node to node? (S-24)
+ *
+ * Two nodes, each with half of the slots. A node needs two seconds before it
+ * serves anybody, so there are few tests.
+ */
+#include "redis/fixture.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define LEASE WQ_SECONDS(60)
+
+struct node {
+    struct redis_server server;
+    char                port[16], bus[16], id[64];
+};
+
+static struct {
+    struct node  nodes[2];
+    struct node *owner, *other; /* of the slot of the queue */
+    char         slot[16];
+    wq_queue    *q;
+} f;
+
+static void
+say(const struct node *node, const char *words)
+{
+    assert_string_equal(redis_server_say(&node->server, words), "OK");
+}
+
+static void
+start(struct node *node, bool again)
+{
+    const char *const args[] = {"--port",
+                                node->port,
+                                "--bind",
+                                "127.0.0.1",
+                                "--cluster-enabled",
+                                "yes",
+                                "--cluster-port",
+                                node->bus,
+                                "--cluster-node-timeout",
+                                "1000",
+                                "--appendonly",
+                                "yes",
+                                "--appendfsync",
+                                "always",
+                                NULL};
+
+    if (again) {
+        redis_server_restart(&node->server, args);
+        return;
+    }
+    (void)snprintf(node->port, sizeof node->port, "%u",
+                   redis_server_free_port());
+    (void)snprintf(node->bus, sizeof node->bus, "%u", redis_server_free_port());
+    redis_server_start(&node->server, args);
+    (void)snprintf(node->id, sizeof node->id, "%s",
+                   redis_server_say(&node->server, "CLUSTER MYID"));
+}
+
+static int
+set_up(void **state)
+{
+    struct node *a = &f.nodes[0], *b = &f.nodes[1];
+    char         words[100];
+
+    (void)state;
+    need_server();
+    start(a, false);
+    start(b, false);
+    say(a, "CLUSTER ADDSLOTSRANGE 0 8191");
+    say(b, "CLUSTER ADDSLOTSRANGE 8192 16383");
+    (void)snprintf(words, sizeof words, "CLUSTER MEET 127.0.0.1 %s %s", b->port,
+                   b->bus);
+    say(a, words);
+    redis_server_await(&a->server, "CLUSTER INFO", "cluster_state:ok");
+    redis_server_await(&b->server, "CLUSTER INFO", "cluster_state:ok");
+    (void)snprintf(f.slot, sizeof f.slot, "%s",
+                   redis_server_say(&a->server, "CLUSTER KEYSLOT wq:{q}:k"));
+    f.owner = atoi(f.slot) < 8192 ? a : b;
+    f.other = f.owner == a ? b : a;
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    wq_destroy(f.q);
+    f.q = NULL;
+    redis_server_stop(&f.nodes[0].server);
+    redis_server_stop(&f.nodes[1].server);
+    return 0;
+}
+
+static const char *
+url(const char *hosts, const struct node *node, const char *rest)
+{
+    static char text[300];
+
+    (void)snprintf(text, sizeof text, "redis://%s127.0.0.1:%s%s", hosts,
+                   node->port, rest);
+    return text;
+}
+
+static wq_queue *
+open_by(const struct node *node)
+{
+    wq_queue *q = NULL;
+
+    assert_err(wq_redis_open(url("", node, "?queue=q"),
+                             WQ_REDIS_OPTIONS(.lease_ns = LEASE,
+                                              .timeout_ns = WQ_SECONDS(10)),
+                             NULL, &q),
+               WQ_OK);
+    return q;
+}
+
+static bool
+is_for_now(wq_err err)
+{
+    return err == WQ_EAWAY || err == WQ_EIO;
+}
+
+static wq_err
+add_in_the_end(wq_queue *q, const char *key)
+{
+    wq_err err = WQ_EAWAY;
+
+    for (int i = 0; is_for_now(err) && i < 6000; i++) {
+        err = wq_add(q, wq_str(key));
+        if (err)
+            (void)poll(NULL, 0, 5);
+    }
+    return err;
+}
+
+TEST(queue_is_found_from_any_node)
+{
+    static const char *const args[] = {"--port", NULL, "--bind", "127.0.0.1",
+                                       NULL};
+    struct redis_server      alone;
+    struct node              single;
+    wq_queue                *q = NULL;
+
+    (void)state;
+    f.q = open_by(f.other);
+    assert_err(wq_add(f.q, wq_str("k")), WQ_OK);
+    q = open_by(f.owner);
+    wq_item *item = take_key(q, "k");
+    assert_err(wq_finish(q, item, wq_result_retry()), WQ_OK);
+    item = NULL;
+    assert_err(wq_get_within(f.q, WQ_SECONDS(30), &item), WQ_OK); /* sleeps */
+    assert_err(wq_renew(f.q), WQ_OK);
+    assert_err(wq_done(f.q, item), WQ_OK);
+    check(f.q);
+    wq_destroy(q);
+
+    /* a node that is not there, then one that is */
+    assert_err(
+        wq_open_redis(url("127.0.0.1:1,", f.other, "?queue=q"), NULL, &q),
+        WQ_OK);
+    wq_destroy(q);
+    assert_err(wq_open_redis(url("", f.owner, "/1?queue=q"), NULL, &q),
+               WQ_EINVAL);
+    last_error_has("SELECT is not allowed in cluster mode");
+
+    /* several servers that are not a cluster would be several queues */
+    (void)snprintf(single.port, sizeof single.port, "%u",
+                   redis_server_free_port());
+    const char *own[5];
+    memcpy(own, args, sizeof own);
+    own[1] = single.port;
+    redis_server_start(&alone, own);
+    assert_err(
+        wq_open_redis(url("127.0.0.1:1,", &single, "?queue=q"), NULL, &q),
+        WQ_EINVAL);
+    last_error_has("is not a node of a cluster");
+    redis_server_stop(&alone);
+}
+
+/* ---- a slot moves --------------------------------------------------------- */
+
+enum { KEYS = 400, MOVE_AT = 50 };
+
+static struct {
+    atomic_int added, done;
+    atomic_int seen[KEYS];
+    atomic_int unexpected; /* an error other than those of the moment */
+} use;
+
+static void *
+add_keys(void *q)
+{
+    char key[16];
+
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "%d", i);
+        const wq_err err = add_in_the_end(q, key);
+        if (err)
+            atomic_store(&use.unexpected, (int)err);
+        atomic_fetch_add(&use.added, 1);
+    }
+    return NULL;
+}
+
+static void *
+do_keys(void *q)
+{
+    while (atomic_load(&use.done) < KEYS && !atomic_load(&use.unexpected)) {
+        wq_item *item = NULL;
+        wq_err   err = wq_get_within(q, WQ_SECONDS(5), &item);
+
+        if (!err) {
+            char text[16] = "";
+            memcpy(text, item->key.data, item->key.len);
+            if (!atomic_fetch_add(&use.seen[atoi(text)], 1))
+                atomic_fetch_add(&use.done, 1);
+            while (is_for_now(err = wq_done(q, item)))
+                (void)poll(NULL, 0, 5);
+        } else if (is_for_now(err)) {
+            (void)poll(NULL, 0, 5);
+            err = WQ_OK;
+        }
+        if (err)
+            atomic_store(&use.unexpected, (int)err);
+    }
+    return NULL;
+}
+
+static void
+set_slot(const struct node *at, const char *state, const struct node *node)
+{
+    char words[128];
+
+    (void)snprintf(words, sizeof words, "CLUSTER SETSLOT %s %s %s", f.slot,
+                   state, node->id);
+    say(at, words);
+}
+
+/* As redis-cli --cluster reshard does it, and slowly. */
+static void
+move_slot(void)
+{
+    char        words[1024], key[400];
+    const char *reply;
+
+    set_slot(f.other, "IMPORTING", f.owner);
+    set_slot(f.owner, "MIGRATING", f.other);
+    (void)snprintf(words, sizeof words, "CLUSTER GETKEYSINSLOT %s 1", f.slot);
+    while (*(reply = redis_server_say(&f.owner->server, words))) {
+        char migrate[600];
+        (void)snprintf(key, sizeof key, "%s", reply);
+        (void)snprintf(migrate, sizeof migrate,
+                       "MIGRATE 127.0.0.1 %s %s 0 5000", f.other->port, key);
+        say(f.owner, migrate);
+        (void)poll(NULL, 0, 20); /* others try meanwhile */
+    }
+    set_slot(f.other, "NODE", f.other);
+    set_slot(f.owner, "NODE", f.other);
+}
+
+TEST(queue_in_use_moves_with_its_slot)
+{
+    pthread_t threads[3];
+
+    (void)state;
+    memset(&use, 0, sizeof use);
+    f.q = open_by(f.owner);
+    wq_queue *worker = open_by(f.other);
+    assert_int_equal(pthread_create(&threads[0], NULL, add_keys, f.q), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, do_keys, worker), 0);
+    assert_int_equal(pthread_create(&threads[2], NULL, do_keys, worker), 0);
+    while (atomic_load(&use.added) < MOVE_AT)
+        (void)poll(NULL, 0, 1);
+    move_slot();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(atomic_load(&use.unexpected), 0);
+    assert_int_equal(atomic_load(&use.done), KEYS);
+    assert_int_equal(stats_of(f.q).known, 0);
+    check(f.q);
+    wq_destroy(worker);
+    /* nothing was left, or made, at the old node */
+    assert_string_equal(redis_server_say(&f.owner->server, "DBSIZE"), "0");
+}
+
+/* The node has all keys of the queue, but the script deletes one, which would be
+ * elsewhere then: it would end in the middle. */
+TEST(script_does_not_run_while_its_slot_moves)
+{
+    wq_item *item = NULL;
+    char     words[64];
+
+    (void)state;
+    f.q = open_by(f.owner);
+    assert_err(wq_add(f.q, wq_str("dead")), WQ_OK);
+    item = take_key(f.q, "dead");
+    assert_err(wq_finish(f.q, item, wq_result_bury()), WQ_OK);
+    assert_err(wq_add(f.q, wq_str("held")), WQ_OK);
+    wq_item *held = take_key(f.q, "held");
+    assert_err(wq_add(f.q, wq_str("ready")), WQ_OK);
+    assert_err(wq_add_after(f.q, wq_str("due"), WQ_SECONDS(100)), WQ_OK);
+    const char *const rare[] = {"ZADD wq:{q}:used 1 x", "ZADD wq:{q}:idle 1 x",
+                                "ZREM wq:{q}:used x", "ZREM wq:{q}:idle x"};
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(redis_server_say(&f.owner->server, rare[i]), "1");
+    set_slot(f.other, "IMPORTING", f.owner);
+    set_slot(f.owner, "MIGRATING", f.other);
+    assert_err(wq_get_within(f.q, 0, &item), WQ_EAWAY);
+    last_error_has("is moving the queue to another node");
+    (void)snprintf(words, sizeof words, "CLUSTER SETSLOT %s STABLE", f.slot);
+    say(f.owner, words); /* it stays after all */
+    for (int i = 2; i < 4; i++)
+        assert_string_equal(redis_server_say(&f.owner->server, rare[i]), "1");
+    assert_err(wq_done(f.q, take_key(f.q, "ready")), WQ_OK);
+    assert_err(wq_done(f.q, held), WQ_OK);
+    check(f.q);
+}
+
+/* ---- a node dies ---------------------------------------------------------- */
+
+TEST(queue_of_a_dead_node_is_away_until_it_is_back)
+{
+    (void)state;
+    f.q = open_by(f.other);
+    assert_err(wq_add(f.q, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(f.q, "k");
+    redis_server_kill(&f.owner->server);
+    for (int i = 0; i < 3; i++)
+        assert_err(wq_add(f.q, wq_str("other")), WQ_EAWAY);
+    redis_server_await(&f.other->server, "CLUSTER INFO", "cluster_state:fail");
+    assert_err(wq_add(f.q, wq_str("other")), WQ_EAWAY);
+    start(f.owner, true);
+    assert_err(add_in_the_end(f.q, "other"), WQ_OK);
+    assert_err(wq_done(f.q, item), WQ_OK);
+    assert_err(wq_done(f.q, take_key(f.q, "other")), WQ_OK);
+    check(f.q);
+}
+
+#define with_cluster(name)                                                     \
+    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+WQ_TESTS(with_cluster(queue_is_found_from_any_node),
+         with_cluster(queue_in_use_moves_with_its_slot),
+         with_cluster(script_does_not_run_while_its_slot_moves),
+         with_cluster(queue_of_a_dead_node_is_away_until_it_is_back));

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* test_replicas.c: is what a call promised in the replica, too? (S-22)
+ *
+ * A server and its replica. The link between them is cut by sending the replica
+ * to a primary that does not exist: it keeps what it has.
+ */
+#include "redis/fixture.h"
+
+#include <signal.h>
+
+#define LEASE WQ_SECONDS(60)
+
+static struct {
+    struct redis_server primary, replica;
+    char                port[16]; /* of the primary */
+    wq_queue           *q;
+} f;
+
+static wq_queue *
+open_confirmed(const char *socket, int64_t replicas_timeout_ns)
+{
+    wq_queue *q = NULL;
+
+    assert_err(
+        wq_redis_open(
+            url_of(socket, "q"),
+            WQ_REDIS_OPTIONS(.lease_ns = LEASE, .timeout_ns = WQ_SECONDS(30),
+                             .manual_renew = true, .replicas = 1,
+                             .replicas_timeout_ns = replicas_timeout_ns),
+            NULL, &q),
+        WQ_OK);
+    return q;
+}
+
+static void
+cut_link(void)
+{
+    assert_string_equal(redis_server_say(&f.replica, "REPLICAOF 127.0.0.1 1"),
+                        "OK");
+    redis_server_await(&f.primary, "INFO replication", "connected_slaves:0");
+}
+
+static void
+join_link(void)
+{
+    char words[64];
+
+    (void)snprintf(words, sizeof words, "REPLICAOF 127.0.0.1 %s", f.port);
+    assert_string_equal(redis_server_say(&f.replica, words), "OK");
+    redis_server_await(&f.replica, "INFO replication", "master_link_status:up");
+    redis_server_await(&f.primary, "INFO replication", "state=online");
+}
+
+static int
+set_up(void **state)
+{
+    const char *const primary_args[] = {
+        "--port", f.port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay",
+        "0",      NULL};
+
+    (void)state;
+    need_server();
+    (void)snprintf(f.port, sizeof f.port, "%u", redis_server_free_port());
+    redis_server_start(&f.primary, primary_args);
+    redis_server_start(&f.replica, NULL);
+    join_link();
+    f.q = open_confirmed(f.primary.socket, WQ_MS(100));
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    wq_destroy(f.q);
+    redis_server_stop(&f.primary);
+    redis_server_stop(&f.replica);
+    return 0;
+}
+
+/* The primary dies, and the replica takes its place. */
+static wq_queue *
+fail_over(void)
+{
+    redis_server_kill(&f.primary);
+    assert_string_equal(redis_server_say(&f.replica, "REPLICAOF NO ONE"), "OK");
+    return open_at(f.replica.socket, "q", LEASE, NULL);
+}
+
+enum { KEYS = 24, CUT = 20 };
+
+/* Add keys, the last ones without a link; which of them were acknowledged? */
+static void
+add_keys(wq_queue *q, bool acknowledged[KEYS])
+{
+    char key[16];
+
+    for (int i = 0; i < KEYS; i++) {
+        if (i == CUT)
+            cut_link();
+        (void)snprintf(key, sizeof key, "key-%d", i);
+        acknowledged[i] = wq_add(q, wq_str(key)) == WQ_OK;
+    }
+}
+
+/* How many keys that were acknowledged does the queue not know? */
+static int
+count_lost(wq_queue *q, const bool acknowledged[KEYS])
+{
+    int  lost = 0;
+    char key[16];
+
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "key-%d", i);
+        lost += acknowledged[i] && !info_of(q, key).states;
+    }
+    return lost;
+}
+
+TEST(acknowledged_add_survives_the_primary)
+{
+    bool acknowledged[KEYS];
+
+    (void)state;
+    add_keys(f.q, acknowledged);
+    assert_true(acknowledged[CUT - 1]);
+    wq_queue *after = fail_over();
+    assert_int_equal(count_lost(after, acknowledged), 0);
+    assert_int_equal(stats_of(after).ready, CUT);
+    check(after);
+    wq_destroy(after);
+}
+
+/* That the test above can fail. */
+TEST(acknowledged_add_without_replicas_can_be_lost)
+{
+    bool acknowledged[KEYS];
+
+    (void)state;
+    wq_queue *q = open_at(f.primary.socket, "q", LEASE, NULL);
+    add_keys(q, acknowledged);
+    wq_queue *after = fail_over();
+    assert_true(count_lost(after, acknowledged) >= KEYS - CUT);
+    wq_destroy(after);
+    wq_destroy(q);
+}
+
+TEST(add_that_a_stopped_replica_lacks_can_be_repeated)
+{
+    (void)state;
+    assert_int_equal(kill(f.replica.pid, SIGSTOP), 0);
+    assert_err(wq_add(f.q, wq_str("k")), WQ_EIO);
+    last_error_has("0 of 1 replicas");
+    assert_int_equal(kill(f.replica.pid, SIGCONT), 0);
+    wq_queue *patient = open_confirmed(f.primary.socket, WQ_SECONDS(20));
+    assert_err(wq_add(patient, wq_str("k")), WQ_OK);
+    wq_destroy(patient);
+    wq_queue *after = fail_over();
+    assert_err(wq_done(after, take_key(after, "k")), WQ_OK);
+    wq_destroy(after);
+}
+
+/* It promises what another handle has written. */
+TEST(add_that_only_merges_is_confirmed)
+{
+    (void)state;
+    wq_queue *hasty = open_at(f.primary.socket, "q", LEASE, NULL);
+    cut_link();
+    assert_err(wq_add(hasty, wq_str("k")), WQ_OK);
+    assert_err(wq_add(f.q, wq_str("k")), WQ_EIO);
+    assert_err(wq_add_after(f.q, wq_str("k"), WQ_SECONDS(100)), WQ_EIO);
+    join_link();
+    assert_err(wq_add(f.q, wq_str("k")), WQ_OK);
+    assert_err(wq_add_after(f.q, wq_str("k"), WQ_SECONDS(100)), WQ_OK);
+    wq_destroy(hasty);
+}
+
+/* Else it would be HELD in one server and READY in the next. */
+TEST(key_whose_get_is_not_confirmed_is_given_back)
+{
+    wq_item *item = NULL;
+
+    (void)state;
+    assert_err(wq_add(f.q, wq_str("k")), WQ_OK);
+    cut_link();
+    assert_err(wq_get_within(f.q, 0, &item), WQ_EIO);
+    assert_int_equal(stats_of(f.q).held, 0);
+    join_link();
+    assert_err(wq_done(f.q, take_key(f.q, "k")), WQ_OK);
+    get_nothing(f.q); /* nothing is promised: nothing to confirm */
+    cut_link();
+    get_nothing(f.q);
+    check(f.q);
+}
+
+TEST(finish_that_is_not_confirmed_can_be_repeated)
+{
+    (void)state;
+    assert_err(wq_add(f.q, wq_str("done")), WQ_OK);
+    assert_err(wq_add(f.q, wq_str("retried")), WQ_OK);
+    wq_item *done = take_key(f.q, "done");
+    wq_item *retried = take_key(f.q, "retried");
+    cut_link();
+    assert_err(wq_done(f.q, done), WQ_EIO);
+    assert_err(wq_finish(f.q, retried, wq_result_retry()), WQ_EIO);
+    assert_err(wq_done(f.q, done), WQ_EIO); /* it is not better yet */
+    join_link();
+    assert_err(wq_done(f.q, done), WQ_OK);
+    assert_err(wq_finish(f.q, retried, wq_result_retry()), WQ_OK);
+    assert_int_equal(wq_num_requeues(f.q, wq_str("retried")), 1);
+    assert_int_equal(stats_of(f.q).held, 0);
+    check(f.q);
+}
+
+/* A key could not be finished, and no memory be freed, otherwise. */
+TEST(full_server_with_replicas_lets_keys_be_finished)
+{
+    (void)state;
+    assert_err(wq_add(f.q, wq_str("k")), WQ_OK);
+    assert_err(wq_add(f.q, wq_str("merged")), WQ_OK);
+    assert_string_equal(redis_server_say(&f.primary, "CONFIG SET maxmemory 1"),
+                        "OK");
+    assert_err(wq_add(f.q, wq_str("new")), WQ_EAWAY);
+    assert_err(wq_add(f.q, wq_str("merged")), WQ_EIO);
+    last_error_has("does not wait for replicas: OOM");
+    assert_err(wq_done(f.q, take_key(f.q, "k")), WQ_OK);
+}
+
+static void
+keep_warning(void *ctx, const char *text)
+{
+    if (strstr(text, "replicas"))
+        (void)snprintf(ctx, 400, "%s", text);
+}
+
+TEST(server_with_too_few_replicas_is_warned_of)
+{
+    wq_queue *q = NULL;
+    char      text[400] = "";
+
+    (void)state;
+    const wq_redis_options *o =
+        WQ_REDIS_OPTIONS(.replicas = 2, .on_warning = keep_warning,
+                         .warning_ctx = text);
+    assert_err(wq_redis_open(url_of(f.primary.socket, "q"), o, NULL, &q),
+               WQ_OK);
+    wq_destroy(q);
+    assert_non_null(strstr(text, "has 1 connected replicas, and replicas=2"));
+}
+
+TEST(user_who_may_not_wait_is_told)
+{
+    wq_queue *q = NULL;
+    char      url[400];
+
+    (void)state;
+    assert_string_equal(
+        redis_server_say(&f.primary,
+                         "ACL SETUSER agent on nopass ~* &* +@all -wait"),
+        "OK");
+    (void)snprintf(url, sizeof url,
+                   "redis+unix://agent:x@%s?replicas=1&replicas_timeout=20ms",
+                   f.primary.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    assert_err(wq_add(q, wq_str("k")), WQ_EIO);
+    last_error_has("does not wait for replicas: NOPERM");
+    wq_destroy(q);
+}
+
+#define with_replica(name)                                                     \
+    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+WQ_TESTS(with_replica(acknowledged_add_survives_the_primary),
+         with_replica(acknowledged_add_without_replicas_can_be_lost),
+         with_replica(add_that_a_stopped_replica_lacks_can_be_repeated),
+         with_replica(add_that_only_merges_is_confirmed),
+         with_replica(key_whose_get_is_not_confirmed_is_given_back),
+         with_replica(finish_that_is_not_confirmed_can_be_repeated),
+         with_replica(full_server_with_replicas_lets_keys_be_finished),
+         with_replica(server_with_too_few_replicas_is_warned_of),
+         with_replica(user_who_may_not_wait_is_told));
