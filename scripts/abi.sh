@@ -23,6 +23,7 @@ export LC_ALL=C # one order for sort and comm
 table='
 libwq         src/wq.map                     include
 libwq-sqlite  backends/sqlite/wq-sqlite.map  backends/sqlite/include include
+libwq-redis   backends/redis/wq-redis.map    backends/redis/include include
 '
 
 usage() {
