@@ -62,7 +62,8 @@ keep() {
 base() {
     [ -s "$out/base-$SUITE.tar" ] || {
         say "making a minimal $SUITE with mmdebstrap"
-        quietly base mmdebstrap --variant=apt "$SUITE" "$out/base.part" "$MIRROR"
+        quietly base mmdebstrap --variant=apt \
+            --format=tar "$SUITE" "$out/base.part" "$MIRROR"
         mv "$out/base.part" "$out/base-$SUITE.tar"
     }
 }
