@@ -7,6 +7,7 @@
 #   SUITE=bookworm    which Debian; default: this one
 #   MIRROR=URL        where from
 
+: "${out:?}" "${work:?}"
 # shellcheck source=/dev/null
 : "${SUITE:=$(. /etc/os-release && echo "$VERSION_CODENAME")}"
 : "${MIRROR:=http://deb.debian.org/debian}"

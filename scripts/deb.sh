@@ -84,6 +84,7 @@ if [ $installed = yes ]; then
             /debs/libwq0.1_*.deb && wq --version &&
         apt-get -y --no-install-recommends install $(ls /debs/*.deb |
             grep -v dbgsym) $1' sh "$needs"
+    # shellcheck disable=SC2013 # names are words
     for test in $(sed -n 's/^Tests: //p' debian/tests/control); do
         quietly "test-$test" enter "$work/test" sh -ec "
             cd /source && mkdir -p /tmp/$test &&

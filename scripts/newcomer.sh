@@ -45,7 +45,7 @@ read_manual() {
 # In a directory of one's own, with nothing in /usr/local.
 with_prefix() {
     cd ~/wq
-    sudo xargs rm <build/release/install_manifest.txt
+    xargs sudo rm <build/release/install_manifest.txt
     sudo ldconfig
     mkdir ~/other && cd ~/other && cp ~/wq/hello.c program.c && cd ~/wq
     # begin: prefix
