@@ -99,6 +99,10 @@ growing() {
 check() {
     name=$1
     shift
+    [ -e "abi/$name.symbols" ] || {
+        echo "abi: $name: abi/ does not describe it; see docs/abi.md"
+        return 1
+    }
     symbols "$build/$name.so" >"$work/symbols"
     if [ "$(sed 1q "$work/symbols")" != "$(sed 1q "abi/$name.symbols")" ]; then
         echo "abi: $name: another SONAME than the last release; renew abi/"
