@@ -5,18 +5,19 @@
 # debian/control asks for, checks them with lintian, installs them in another one,
 # and runs debian/tests there. Prints their sizes.
 #
-#     deb.sh [DIR]    packages and logs go to DIR, default build/deb
+#     deb.sh [--here]    packages and logs go to build/deb
 #
+#   --here    without chroots: build with what is installed here, without the
+#             tests of the build, and install nothing
 #   SUITE, MIRROR                which Debian, and where from: scripts/chroot.sh
 #   DEB_BUILD_OPTIONS=nocheck    without the tests of the build
 #
-# Chroots need root rights and mmdebstrap. Without them it builds here, installs
-# nothing, and says so; with CI=true that is an error.
+# Chroots need root rights and mmdebstrap. Without them it is --here, with the
+# tests, and says so; with CI=true that is an error.
 set -eu
 cd "$(dirname "$0")/.."
-out=${1:-build/deb}
+out=$PWD/build/deb
 mkdir -p "$out"
-out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
 
@@ -46,7 +47,13 @@ keep() {
         "$1"/wq_*.changes "$out"
 }
 
-if can_chroot; then
+if [ "${1:-}" = --here ]; then
+    say "building wq $version here"
+    (cd "$work/source/wq-$version" &&
+        DEB_BUILD_OPTIONS=nocheck quietly build dpkg-buildpackage -us -uc -b)
+    keep "$work/source"
+    installed=no
+elif can_chroot; then
     say "building wq $version in a clean $SUITE"
     new_root build
     cp -R "$work/source" "$work/build/build"

@@ -38,8 +38,10 @@ compile() {
 }
 
 read_manual() {
-    man wq_add | grep -q 'Mark' && man 7 wq | grep -q 'work queue' &&
-        man 1 wq | grep -q 'wq run' && wq --version
+    man wq_add | grep 'Mark'
+    man 7 wq | grep 'work queue'
+    man 1 wq | grep 'wq run'
+    wq --version
 }
 
 # In a directory of one's own, with nothing in /usr/local.
@@ -63,19 +65,18 @@ with_prefix() {
     }
 }
 
-# step TITLE COMMAND...: runs it, and prints its time.
+# step TITLE COMMAND...: runs it, and prints its time. If it fails, the script
+# ends.
 step() {
     title=$1
     shift
     start=$(date +%s)
-    "$@" || {
-        echo "newcomer: failed: $title"
-        exit 1
-    }
+    "$@"
     echo "newcomer: $title: $(($(date +%s) - start)) s"
 }
 
 if [ "${1:-}" = --inside ]; then
+    trap '[ $? -eq 0 ] || echo "newcomer: failed: $title"' EXIT
     cd ~/wq
     step "make, with the packages it needs, and install" install_it
     step "the README's program" compile
@@ -83,7 +84,8 @@ if [ "${1:-}" = --inside ]; then
     step "the manual" read_manual
     step "make run" make run
     step "a PREFIX, and a program with it" with_prefix
-    [ "$2" = --no-tests ] || (cd ~/wq && step "make test" make test)
+    cd ~/wq
+    [ "$2" = --no-tests ] || step "make test" make test
     exit 0
 fi
 

@@ -290,6 +290,7 @@ subproject_shared() {
 case=$1 stage=$2 work=$3
 if [ "$case" = install ]; then
     rm -rf "$stage"
+    rm -f "$work/install_manifest.txt" # of root, after sudo make install
     exec cmake --install "$work" --prefix "$stage"
 fi
 rm -rf "$work"
