@@ -23,6 +23,7 @@ export LC_ALL=C # one order for sort and comm
 table='
 libwq         src/wq.map                     include
 libwq-sqlite  backends/sqlite/wq-sqlite.map  backends/sqlite/include include
+libwq-redis   backends/redis/wq-redis.map    backends/redis/include include
 '
 
 usage() {
@@ -98,6 +99,10 @@ growing() {
 check() {
     name=$1
     shift
+    [ -e "abi/$name.symbols" ] || {
+        echo "abi: $name: abi/ does not describe it; see docs/abi.md"
+        return 1
+    }
     symbols "$build/$name.so" >"$work/symbols"
     if [ "$(sed 1q "$work/symbols")" != "$(sed 1q "abi/$name.symbols")" ]; then
         echo "abi: $name: another SONAME than the last release; renew abi/"

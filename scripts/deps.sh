@@ -28,6 +28,7 @@ build  optional  libsqlite3-dev      module sqlite3
 build  optional  libhiredis-dev      module hiredis
 build  optional  libssl-dev          module openssl
 build  optional  valgrind            header valgrind/drd.h
+build  optional  python3             cmd python3
 test   required  libcmocka-dev       header cmocka.h
 test   required  pkgconf             cmd pkg-config
 test   optional  g++                 cmd c++

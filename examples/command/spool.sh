@@ -37,6 +37,15 @@ worker=$!
 while ! wq list --state=dead | grep -q broken.jpg ||
     ! wq list --state=held | grep -q slow.jpg; do sleep 0.05; done
 
+status | sed "s|$dir|/srv/photos|; s|longest for .*|longest for 3s|" >told
+cmp - told <<'EXPECTED'
+queue    sqlite:/srv/photos/spool.db
+READY           0
+HELD            1  by 1 holder, the longest for 3s
+WAITING         0
+DEAD            1  see wq list --state=dead, wq retry
+EXPECTED
+
 # `worker` is a shell that waits for wq, its only child: both are killed.
 kill -9 "$(cat "/proc/$worker/task/$worker/children")" "$worker"
 wait "$worker" || true

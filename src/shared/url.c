@@ -54,7 +54,7 @@ wq__url_duration(const char *text, int64_t *out)
 
     errno = 0;
     const long long n = strtoll(text, &end, 10);
-    if (errno || end == text || n <= 0)
+    if (errno || *text < '0' || *text > '9' || n == 0)
         return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(end, units[i].unit) == 0 && n <= INT64_MAX / units[i].ns) {

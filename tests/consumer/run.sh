@@ -102,6 +102,25 @@ thread_sanitizer() {
     }
 }
 
+# What docs/guide/testing.md tells a reader to type.
+helgrind() {
+    need pkg-config
+    need valgrind
+    cp "$here/../../examples/recipe_idle.c" program.c
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    find_stage_library
+    # shellcheck disable=SC2046 # flags are words
+    {
+        # begin: helgrind
+        cc -g program.c $(pkg-config --cflags --libs wq) -o program
+        valgrind --tool=helgrind ./program
+        # end: helgrind
+    } 2>reported
+    cat reported
+    grep -q 'ERROR SUMMARY: 0 errors' reported
+}
+
 pkgconfig_cxx() {
     need pkg-config
     need "$CXX"
@@ -188,6 +207,23 @@ kubernetes_runs() {
     ./widgets --help | grep '^usage: widgets'
 }
 
+# What docs/guide/kubernetes.md tells a reader to type.
+kubernetes_guide() {
+    need_kubernetes
+    mkdir examples
+    cp -R "$kubernetes" examples
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046,SC2035 # flags are words; names are known
+    {
+        # begin: kubernetes
+        cd examples/kubernetes
+        cc -O2 *.c -o widgets $(pkg-config --cflags --libs wq libcurl jansson libmicrohttpd)
+        # end: kubernetes
+    }
+    kubernetes_runs
+}
+
 kubernetes_pkgconfig() {
     need_kubernetes
     PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
@@ -254,6 +290,7 @@ subproject_shared() {
 case=$1 stage=$2 work=$3
 if [ "$case" = install ]; then
     rm -rf "$stage"
+    rm -f "$work/install_manifest.txt" # of root, after sudo make install
     exec cmake --install "$work" --prefix "$stage"
 fi
 rm -rf "$work"

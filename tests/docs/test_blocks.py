@@ -3,9 +3,12 @@
 programs print what the guide says?
 
 tests/house/quoted.sh holds blocks of C and shell against the files that are
-built and run. Here: that no block of shell lacks its file, and blocks below a
-line `<!-- printed by NAME -->` against what examples/NAME.c prints."""
+built and run. Here: that no block lacks its file; blocks below a line
+`<!-- printed by NAME -->` against what examples/NAME.c prints, and below
+`<!-- expected by SCRIPT -->` against what that script compares its output
+with."""
 
+import json
 import os
 import re
 import signal
@@ -15,7 +18,7 @@ import tempfile
 import unittest
 
 import documents
-from documents import ROOT, read
+from documents import ROOT, need_command, read
 
 EXAMPLES = os.path.join(os.environ.get(
     "WQ_BUILD", os.path.join(ROOT, "build/dev")), "examples")
@@ -40,14 +43,51 @@ def blocks(path):
     return found
 
 
+# What a block without a file may be. A picture or a measured figure is no code.
+OTHERS = ("printed by ", "expected by ", "checked by promtool", "picture",
+          "measured", "needs a cluster")
+
+
 class Blocks(unittest.TestCase):
-    def test_every_block_of_code_names_the_file_that_is_run(self):
+    def test_every_block_names_the_file_that_is_run(self):
         for path in DOCUMENTS:
-            for line, mark, language, _ in blocks(path):
-                if language in ("c", "sh"):
-                    self.assertTrue(os.path.exists(os.path.join(
+            for line, mark, _, _ in blocks(path):
+                self.assertTrue(
+                    mark.startswith(OTHERS) or os.path.exists(os.path.join(
                         ROOT, mark.split("#")[0] or "?")),
-                        "%s:%d: no file is named" % (path, line))
+                    "%s:%d: no file is named" % (path, line))
+
+    def test_scripts_expect_what_the_guide_says_that_they_print(self):
+        checked = 0
+        for path in DOCUMENTS:
+            for line, mark, _, text in blocks(path):
+                if mark.startswith("expected by "):
+                    expected = "".join(re.findall(
+                        r"<<'?EXPECTED'?\n(.*?)^EXPECTED$",
+                        read(mark.removeprefix("expected by ")), re.M | re.S))
+                    for one in text.splitlines(keepends=True):
+                        self.assertIn(one, expected, "%s:%d" % (path, line))
+                    checked += 1
+        self.assertGreater(checked, 5)
+
+    def test_prometheus_accepts_the_queries(self):
+        need_command("promtool")
+        rules = []
+        for path in DOCUMENTS:
+            for _, mark, _, text in blocks(path):
+                if mark == "checked by promtool":
+                    rules += re.sub("^#.*\n", "", text, flags=re.M
+                                    ).strip().split("\n\n")
+        self.assertGreater(len(rules), 5)
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"groups": [{"name": "wq", "rules": [
+                {"alert": "A%d" % number, "expr": rule}
+                for number, rule in enumerate(rules)]}]}, file)
+            file.flush()
+            done = subprocess.run(["promtool", "check", "rules", file.name],
+                                  capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("%d rules found" % len(rules), done.stdout)
 
     def test_every_example_of_the_command_names_the_script_that_is_run(self):
         examples = re.search(r"^\.Sh EXAMPLES\n(.*?)^\.Sh", read(
@@ -96,6 +136,21 @@ class Service(unittest.TestCase):
 
     EXPECTED = ["READY=1", "STOPPING=1\nSTATUS=Finishing the work",
                 "EXTEND_TIMEOUT_USEC=10000000"]
+
+    def test_the_unit_is_correct(self):
+        need_command("systemd-analyze")
+        with tempfile.TemporaryDirectory(prefix="wq-unit-") as folder:
+            unit = os.path.join(folder, "agent.service")
+            with open(unit, "w", encoding="utf-8") as file:
+                file.write(read("examples/recipe_systemd.service").replace(
+                    "/usr/bin/agent",
+                    os.path.abspath(
+                        os.path.join(EXAMPLES, "recipe_systemd"))))
+            done = subprocess.run(
+                ["systemd-analyze", "verify", "--man=no", unit],
+                capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout + done.stderr),
+                         (0, ""))
 
     def test_it_says_when_it_is_ready_and_when_it_stops(self):
         with tempfile.TemporaryDirectory(prefix="wq-notify-") as folder:

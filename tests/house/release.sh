@@ -31,7 +31,7 @@ found=$(scripts/files.sh '*.md' '*.h' '*.c' '*.sh' '*.1' '*.3' |
 if [ -d debian ]; then # not in a tarball
     sed 1q debian/changelog | grep -q "^wq ($version-" ||
         wrong "debian/changelog does not begin with version $version"
-    for package in "libwq$so" "libwq-sqlite$so"; do
+    for package in "libwq$so" "libwq-sqlite$so" "libwq-redis$so"; do
         grep -q "^Package: $package\$" debian/control ||
             wrong "debian/control has no package $package"
     done

@@ -42,6 +42,7 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://u:s3cret@h?queue=a{b}", "letters, digits");
     refused("redis://h?queue=", "letters, digits");
     refused("redis://h?lease=30", "use a duration such as 30s");
+    refused("redis://h?lease=+30s", "use a duration such as 30s");
     refused("redis://h?lease=1ms", "10ms or longer");
     refused("redis://h?lease", "has no value");
     refused("redis://h?max_expiries=-1", "use a number");

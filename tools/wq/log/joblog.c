@@ -177,14 +177,15 @@ add_entry(struct joblog *log, const struct joblog_entry *entry)
 }
 
 /* Reads a numeric field and its tab at *at (GNU parallel writes -1 for some
- * failures). False: it is not a number. */
+ * failures). False: it is not a number. strtoll() would skip blanks, tabs and
+ * newlines, beyond the end of the content if need be. */
 static bool
 read_number(const char **at, const char *end, int64_t *out)
 {
     const char *tab = memchr(*at, '\t', (size_t)(end - *at));
     char       *behind;
 
-    if (!tab || tab == *at)
+    if (!tab || tab == *at || !strchr("-0123456789", **at))
         return false;
     *out = strtoll(*at, &behind, 10); /* stops at the tab */
     if (behind != tab)

@@ -247,7 +247,7 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
     };
     describe(verb, longs, shorts);
     opterr = 0;
-    optind = 1;
+    optind = 0; /* begin anew, also after an error within -abc */
     while (action == ACTION_RUN &&
            (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
         action = found == '?' || found == ':'

@@ -24,7 +24,7 @@ read_real(const char **text, double *out)
     if (!digits || (digits == 1 && **text == '.'))
         return false;
     *out = strtod(*text, &end);
-    if (end != *text + digits)
+    if (end != *text + digits || !isfinite(*out))
         return false;
     *text = end;
     return true;
