@@ -103,6 +103,8 @@ renew_errands(struct world *w, const struct model *before)
             e->runs.next = new->runs.next;
         if (old->ready && e->runs.run == old->runs.run)
             e->runs.run = new->runs.run;
+        if (old->ready && e->runs.next == old->runs.run) /* it was DIRTY then */
+            e->runs.next = new->runs.run;
     }
 }
 
