@@ -357,12 +357,13 @@ check_waiting(const struct wq__core *c)
 
     for (size_t i = 0; i < h->len; i++) {
         const struct wq__wait *e = &h->entries[i];
-        if (record(c, e->ref)->wait != i + 1)
+        if (record(c, e->ref)->wait != h->base + i + 1)
             return "L5: a deadline and its key do not name each other";
-        const struct wq__wait *parent =
-            &h->entries[i ? (i - 1) / WQ__HEAP_CHILDREN : 0];
-        if (parent->at > e->at || (parent->at == e->at && parent->seq > e->seq))
+        const size_t parent = i ? (i - 1) / WQ__HEAP_CHILDREN : 0;
+        if (wq__wait_before(e, &h->entries[parent]))
             return "L4: the delay heap is out of order";
+        if (h->is_sorted && i && wq__wait_before(e, e - 1))
+            return "L4: the delay heap is not as sorted as it says";
         if (e->seq > h->seq)
             return "an arrival number from the future";
         states += e->throttle != 0;

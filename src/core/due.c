@@ -154,14 +154,22 @@ fall_due(struct wq__core *c, wq__ref ref, int64_t now)
     return again > now; /* false at the end of time */
 }
 
+/* After so many deadlines in a row it may pay to sort the others: one by one,
+ * each costs O(log n) cache misses. */
+enum { SORT_AFTER = WQ_DEBUG ? 2 : 32 };
+
 void
 wq__core_promote(struct wq__core *c, int64_t now)
 {
     const struct wq__wait *first;
 
-    while ((first = wq__heap_first(&c->waiting)) && first->at <= now)
-        if (!fall_due(c, first->ref, now))
+    for (size_t n = 0;
+         (first = wq__heap_first(&c->waiting)) && first->at <= now; n++) {
+        if (n == SORT_AFTER && wq__heap_is_mostly_due(&c->waiting, now))
+            wq__heap_sort(&c->waiting);
+        if (!fall_due(c, wq__heap_first(&c->waiting)->ref, now))
             return;
+    }
 }
 
 static bool

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "core/radix.h"
 #include "core/record.h"
 
 enum {
@@ -13,11 +14,11 @@ enum {
     CAP_FIRST = WQ_DEBUG ? 2 : 16, /* 2: rare paths become daily ones */
 };
 
-static bool
-before(const struct wq__wait *a, const struct wq__wait *b)
-{
-    return a->at != b->at ? a->at < b->at : a->seq < b->seq;
-}
+/* Places are counted anew when `base` gets this large. There are never more
+ * than 2^31 entries. */
+#define BASE_MAX (WQ_DEBUG ? UINT32_C(50) : UINT32_C(1) << 30)
+
+#define before wq__wait_before
 
 static struct wq__rec *
 record(const struct wq__heap *h, wq__ref ref)
@@ -29,7 +30,7 @@ static void
 put(struct wq__heap *h, size_t i, struct wq__wait entry)
 {
     h->entries[i] = entry;
-    record(h, entry.ref)->wait = (uint32_t)i + 1;
+    record(h, entry.ref)->wait = h->base + (uint32_t)i + 1;
 }
 
 /* Move `entry` from the free place `i` towards the root until it fits. */
@@ -84,9 +85,9 @@ settle(struct wq__heap *h, size_t i, struct wq__wait entry)
 static size_t
 place_of(const struct wq__heap *h, wq__ref ref)
 {
-    const size_t wait = record(h, ref)->wait;
-    assert(wait > 0 && wait <= h->len && h->entries[wait - 1].ref == ref);
-    return wait - 1;
+    const size_t i = record(h, ref)->wait - h->base - 1;
+    assert(i < h->len && h->entries[i].ref == ref);
+    return i;
 }
 
 static bool
@@ -98,24 +99,49 @@ resize(struct wq__heap *h, size_t cap)
 
     if (h->len)
         memcpy(entries, h->entries, h->len * sizeof *entries);
-    wq__mem_free(h->mem, h->entries, h->cap * sizeof *entries);
-    h->entries = entries;
+    wq__mem_free(h->mem, h->memory, h->cap * sizeof *entries);
+    h->memory = h->entries = entries;
     h->cap = cap;
     return true;
+}
+
+/* How many places before the first entry are free. */
+static size_t
+gone(const struct wq__heap *h)
+{
+    return (size_t)(h->entries - h->memory);
+}
+
+/* Use the places before the first entry again. At least as many entries have
+ * left as are moved. */
+static void
+move_to_front(struct wq__heap *h)
+{
+    memmove(h->memory, h->entries, h->len * sizeof *h->entries);
+    h->entries = h->memory;
+}
+
+/* Write the places of all entries into their records. */
+static void
+number_all(struct wq__heap *h)
+{
+    h->base = 0;
+    for (size_t i = 0; i < h->len; i++)
+        record(h, h->entries[i].ref)->wait = (uint32_t)i + 1;
 }
 
 void
 wq__heap_init(struct wq__heap *h, const wq_allocator *mem,
               struct wq__slab *recs)
 {
-    *h = (struct wq__heap){.mem = mem, .recs = recs};
+    *h = (struct wq__heap){.mem = mem, .recs = recs, .is_sorted = true};
 }
 
 void
 wq__heap_fini(struct wq__heap *h)
 {
-    wq__mem_free(h->mem, h->entries, h->cap * sizeof *h->entries);
-    *h = (struct wq__heap){.mem = h->mem, .recs = h->recs};
+    wq__mem_free(h->mem, h->memory, h->cap * sizeof *h->entries);
+    wq__heap_init(h, h->mem, h->recs);
 }
 
 wq_err
@@ -128,8 +154,15 @@ wq__heap_reserve(struct wq__heap *h, size_t n)
             return WQ_ENOMEM;
         cap = cap ? cap * 2 : CAP_FIRST;
     }
-    if (cap != h->cap && !resize(h, cap))
-        return WQ_ENOMEM;
+    if (cap == h->cap && n > cap - gone(h) - h->len && gone(h) < h->len)
+        cap *= 2; /* to move them would cost more than it gains */
+    if (cap != h->cap && !resize(h, cap)) {
+        if (n > h->cap - h->len)
+            return WQ_ENOMEM;
+        move_to_front(h);
+    }
+    if (n > h->cap - gone(h) - h->len)
+        move_to_front(h);
     h->reserved = n;
     return WQ_OK;
 }
@@ -157,11 +190,17 @@ wq__heap_release_reserved(struct wq__heap *h)
 void
 wq__heap_restore(struct wq__heap *h, wq__ref ref, int64_t at, uint64_t seq)
 {
-    assert(h->len < h->cap && record(h, ref)->wait == 0);
+    const struct wq__wait entry = {.at = at, .seq = seq, .ref = ref};
+
+    assert(gone(h) + h->len < h->cap && record(h, ref)->wait == 0);
     h->reserved -= h->reserved != 0;
     if (h->seq < seq)
         h->seq = seq;
-    sift_up(h, h->len++, (struct wq__wait){.at = at, .seq = seq, .ref = ref});
+    if (h->base >= BASE_MAX)
+        number_all(h);
+    if (h->len && before(&entry, &h->entries[h->len - 1]))
+        h->is_sorted = false;
+    sift_up(h, h->len++, entry);
 }
 
 void
@@ -178,6 +217,7 @@ wq__heap_change(struct wq__heap *h, wq__ref ref, int64_t at)
 
     entry.at = at;
     entry.seq = ++h->seq;
+    h->is_sorted = h->len == 1;
     settle(h, i, entry);
 }
 
@@ -188,9 +228,50 @@ wq__heap_remove(struct wq__heap *h, wq__ref ref)
 
     record(h, ref)->wait = 0;
     h->len--;
-    if (i < h->len)
+    if (h->is_sorted && i == 0) {
+        h->entries++;
+        h->base++;
+    } else if (i < h->len) {
+        h->is_sorted = false;
         settle(h, i, h->entries[h->len]);
+    }
+    if (!h->len) {
+        h->entries = h->memory;
+        h->is_sorted = true;
+    }
     shrink_if_sparse(h);
+}
+
+void
+wq__heap_sort(struct wq__heap *h)
+{
+    if (h->is_sorted)
+        return;
+    wq__radix_sort(h->entries, h->len);
+    number_all(h);
+    h->is_sorted = true;
+}
+
+/* Count the entries at place `i` and below that are due, up to `most`.
+ * Recursion is as deep as the heap. */
+static size_t
+count_due(const struct wq__heap *h, size_t i, int64_t now, size_t most)
+{
+    size_t n = 1;
+
+    if (i >= h->len || h->entries[i].at > now)
+        return 0;
+    for (size_t k = 1; k <= CHILDREN && n < most; k++)
+        n += count_due(h, i * CHILDREN + k, now, most - n);
+    return n;
+}
+
+bool
+wq__heap_is_mostly_due(const struct wq__heap *h, int64_t now)
+{
+    const size_t most = h->len / 4 + 1;
+
+    return count_due(h, 0, now, most) >= most;
 }
 
 struct wq__wait *

@@ -274,6 +274,8 @@ TEST(auditor_sees_a_broken_delay_heap)
           "an arrival number from the future");
     SPOIL(f.core.waiting.reserved, 1,
           "an add left a reservation in the delay heap");
+    SPOIL(f.core.waiting.base, 1,
+          "L5: a deadline and its key do not name each other");
     entries[1].at = entries[0].at;
     entries[0].seq = 2;
     entries[1].seq = 1;

@@ -201,8 +201,97 @@ TEST(random_life_agrees_with_a_plain_array)
             change(who, at);
         else
             take_out(who);
+        if (dice_roll(&dice, 50) == 0)
+            wq__heap_sort(&f.heap);
         expect_first_as_in_the_array();
     }
+    expect_all_leave_in_order();
+}
+
+static int64_t
+place_of(size_t who)
+{
+    return wq__heap_entry(&f.heap, recs.refs[who]) - f.heap.entries;
+}
+
+/* Equal delays: each deadline is the latest. */
+TEST(deadlines_in_order_leave_without_moving_others)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        push(i, (int64_t)i);
+    assert_true(f.heap.is_sorted);
+    for (size_t i = 0; i < KEYS; i++) {
+        const uint32_t last = record(KEYS - 1)->wait;
+        assert_int_equal(place_of(KEYS - 1), KEYS - 1 - i);
+        take_out(i);
+        assert_int_equal(record(KEYS - 1)->wait, i < KEYS - 1 ? last : 0);
+    }
+    assert_true(f.heap.is_sorted);
+}
+
+/* They come and go, in order: the places of those that went are used again. */
+TEST(deadlines_that_come_and_go_in_order_need_no_more_memory)
+{
+    enum { WAIT = 20 };
+
+    for (size_t i = 0; i < WAIT; i++)
+        push(i, (int64_t)i);
+    size_t most = 0;
+    for (size_t i = WAIT; i < 50 * (size_t)KEYS; i++) {
+        expect_first_as_in_the_array();
+        take_out((i - WAIT) % KEYS);
+        push(i % KEYS, (int64_t)i);
+        assert_true(f.heap.is_sorted);
+        most = f.heap.cap > most ? f.heap.cap : most;
+    }
+    assert_true(most <= 4 * (size_t)WAIT);
+    expect_all_leave_in_order();
+}
+
+/* A change, an early deadline, a removal from the middle: a heap again. */
+TEST(what_breaks_the_order_of_a_sorted_heap_keeps_it_a_heap)
+{
+    for (int how = 0; how < 3; how++) {
+        for (size_t i = 0; i < KEYS - 1; i++)
+            push(i, (int64_t)(i * 37 % KEYS));
+        wq__heap_sort(&f.heap);
+        assert_true(f.heap.is_sorted);
+        take_out(owner(wq__heap_first(&f.heap)->ref));
+        if (how == 0)
+            change(KEYS / 2, 1);
+        else if (how == 1)
+            push(KEYS - 1, 1);
+        else
+            take_out(KEYS / 2);
+        assert_false(f.heap.is_sorted);
+        expect_all_leave_in_order();
+        assert_true(f.heap.is_sorted);
+    }
+}
+
+TEST(quarter_of_the_deadlines_is_most_of_them)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        push(i, (int64_t)(i * 37 % KEYS));
+    for (int64_t now = -1; now <= KEYS; now++)
+        assert_int_equal(wq__heap_is_mostly_due(&f.heap, now),
+                         (now + 1) * 4 > KEYS);
+}
+
+/* Memory for new ones, or, if there is none, the places of those that went. */
+TEST(places_of_those_that_went_are_used_if_memory_is_refused)
+{
+    for (size_t i = 0; i < KEYS / 2; i++)
+        push(i, (int64_t)i);
+    const size_t cap = f.heap.cap;
+    for (size_t i = 0; i < 3; i++)
+        take_out(i);
+    counting_fail(&recs.mem, 1, COUNTING_FROM_NOW);
+    size_t n = KEYS / 2;
+    for (; n < KEYS && wq__heap_reserve(&f.heap, 1) == WQ_OK; n++)
+        push_reserved(n, (int64_t)n);
+    counting_heal(&recs.mem);
+    assert_true(n == KEYS || f.heap.len == cap);
     expect_all_leave_in_order();
 }
 
@@ -291,6 +380,11 @@ WQ_TESTS(heap_test(deadlines_in_any_order_leave_sorted),
          heap_test(entry_may_leave_from_anywhere),
          heap_test(record_knows_its_deadline_while_it_waits),
          heap_test(random_life_agrees_with_a_plain_array),
+         heap_test(deadlines_in_order_leave_without_moving_others),
+         heap_test(deadlines_that_come_and_go_in_order_need_no_more_memory),
+         heap_test(what_breaks_the_order_of_a_sorted_heap_keeps_it_a_heap),
+         heap_test(quarter_of_the_deadlines_is_most_of_them),
+         heap_test(places_of_those_that_went_are_used_if_memory_is_refused),
          heap_test(refused_memory_changes_nothing_and_retry_works),
          heap_test(array_shrinks_when_keys_leave_if_it_can),
          heap_test(reserved_entries_do_not_shrink_away),
