@@ -70,7 +70,14 @@ nul            src/core/core.c       unit_core              s/^    at\[key.len\]
 nul-long       src/core/core.c       fault_core             s/^    copy\[key.len\] = .*/    (void)copy;/
 quiet          src/core/core.c       scenario_throttle      s/state->cooldown_until = wq__span_add(now, state->next_cooldown);/state->cooldown_until = now;/
 max-wait       src/core/add.c        scenario_debounce      s/earlier(at, wq__core_throttle_state(c, ref)->latest)/at/
-ties           src/core/heap.c       unit_heap              s/a->seq < b->seq/a->seq > b->seq/
+ties           src/core/heap.h       unit_heap              s/a->seq < b->seq/a->seq > b->seq/
+heap-base      src/core/heap.c       unit_heap              s/^        h->base++;/        (void)0;/
+heap-sorted    src/core/heap.c       unit_heap              s/^        h->is_sorted = false;$/        (void)0;/
+heap-changed   src/core/heap.c       unit_heap              s/^    h->is_sorted = h->len == 1;/    (void)0;/
+heap-front     src/core/heap.c       unit_heap              s/^    if (n > h->cap - gone(h) - h->len)/    if (0)/
+heap-number    src/core/heap.c       unit_heap              s/^    wq__radix_sort(h->entries, h->len);/    wq__radix_sort(h->entries, h->len); h->is_sorted = true; return;/
+radix-sign     src/core/radix.c      unit_radix             s/(uint64_t)e->at ^ (UINT64_C(1) << 63)/(uint64_t)e->at/
+radix-arrival  src/core/radix.c      unit_radix             s/const uint64_t differ = at ? at : seq;/const uint64_t differ = at; (void)seq;/
 index-hole     src/core/index.c      unit_index             s/>= ((i - hole)/> ((i - hole)/
 index-place    src/core/index.h      unit_index             s/^        place->slot = wq__segment_place_for(place->segment, ix->cap, hash);/        (void)hash;/
 index-shrink   src/core/index.c      unit_memory            s/ix->few = cap > CAP_KEPT .*;/ix->few = 0;/
