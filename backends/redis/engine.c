@@ -272,11 +272,14 @@ redis_run(struct wq__engine *base, struct wq__op *batch,
           struct wq__pulse *pulse)
 {
     struct wq__redis *e = engine_of(base);
+    const int64_t     session = e->session;
 
     wq__replicas_begin(e, batch);
     wq__redis_wake_up(e);
     wq_err err = run(e, batch, pulse);
     wq__redis_woke_up(e, err == WQ_OK);
+    if (e->session != session)
+        wq__redis_session_changed(e);
     if (!err)
         err = wq__replicas_end(e, batch);
     e->confirms = false;

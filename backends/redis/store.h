@@ -184,10 +184,12 @@ struct wq__redis {
     struct wq__lock wait_lock; /* guards what follows, but for what is atomic */
     struct wq__wire wait_wire;
     bool            in_bed;  /* a BLPOP is under way on it */
-    bool            has_fds; /* the next three are open */
+    bool            has_fds; /* the next four are open */
     int             kick_fd; /* an eventfd; never changes */
-    int unread_fd;           /* an eventfd: news that a user of fd() must see */
-    int news_fd;             /* an epoll set of wait_wire and unread_fd */
+    int     unread_fd;       /* an eventfd: news that a user of fd() must see */
+    int     look_fd;         /* a timerfd: a user of fd() must look */
+    int     news_fd;         /* an epoll set of wait_wire and the last two */
+    int64_t look_at_ns;      /* when look_fd expires; 0: it is not set */
     struct wq__beacon beacon;
     struct wq__watch  watch;
     bool              has_beacon;
@@ -272,6 +274,8 @@ int    wq__redis_fd(struct wq__engine *base);
  * e->awake. */
 void wq__redis_wake_up(struct wq__redis *e);
 void wq__redis_woke_up(struct wq__redis *e, bool told);
+/* After a batch that has begun another session: it sleeps, too. */
+void wq__redis_session_changed(struct wq__redis *e);
 
 /* ---- engine.c ------------------------------------------------------------- */
 
