@@ -6,7 +6,7 @@
  *
  *   open.c     opening a queue: options, checks of the server
  *   url.c      URLs
- *   wire.c     connections; tls.c: encrypted ones
+ *   wire.c     connections; tls.c: encrypted ones; resolve.c: names of hosts
  *   route.c    at which address the server is; sentinel.c, cluster.c
  *   replicas.c waiting for replicas of the server
  *   scripts.c  scripts by name, their replies

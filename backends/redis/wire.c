@@ -20,6 +20,7 @@
 #include "limit/draw.h"
 #include "port/random.h"
 #include "port/time.h"
+#include "resolve.h"
 
 #define FIRST_WAIT_NS WQ_MS(10)
 #define LONGEST_WAIT_NS WQ_SECONDS(1)
@@ -55,6 +56,7 @@ wq__wire_fini(struct wq__wire *w, bool forked)
     if (!w->target)
         return;
     wq__wire_close(w, forked);
+    wq__resolve_abandon(&w->lookup);
     free(w->out);
     w->out = NULL;
 }
@@ -183,11 +185,10 @@ set_up_tcp(int fd)
 static wq_err
 connect_tcp(struct wq__wire *w, int64_t deadline_ns)
 {
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                                   .ai_socktype = SOCK_STREAM};
-    struct addrinfo      *list = NULL;
-    int                   cause = EHOSTUNREACH;
-    const int code = getaddrinfo(w->at.host, w->at.port, &hints, &list);
+    struct addrinfo *list = NULL;
+    int              cause = EHOSTUNREACH;
+    const int        code =
+        wq__resolve(&w->lookup, w->at.host, w->at.port, deadline_ns, &list);
 
     if (code)
         return wq_fail(WQ_EAWAY, "redis: cannot find the host of %s: %s",

@@ -51,6 +51,8 @@ struct wq__confirm {
     char     problem[120]; /* "": none */
 };
 
+struct wq__lookup; /* resolve.h */
+
 struct wq__wire {
     struct wq__target *target; /* of the engine */
     int                fd;     /* -1: not connected */
@@ -71,7 +73,8 @@ struct wq__wire {
     struct wq__confirm *confirm;
     /* If it is not 0, wq__wire_call() is WQ_EAWAY unless the connection has this
      * number, of `connects`. */
-    uint64_t only;
+    uint64_t           only;
+    struct wq__lookup *lookup; /* of the host's name, if it goes on; owned */
 };
 
 void wq__wire_init(struct wq__wire *w, struct wq__target *target);

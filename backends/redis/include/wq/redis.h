@@ -114,9 +114,9 @@ typedef struct wq_redis_options {
  *   WQ_EAWAY      it cannot be reached, is loading its data, or is a replica;
  *   WQ_ENOMEM.
  * wq_last_error() says more.
- * Threads: any.  Blocks: for the server, at most timeout_ns for each exchange,
- * and for the resolver.  Since: 0.1.  [S-17 S-20 S-21
- * S-22 S-23 S-24]
+ * Threads: any.  Blocks: for the server, at most timeout_ns for the connection,
+ * with the lookup of its name, and for each exchange.  Since: 0.1.  [S-17 S-20
+ * S-21 S-22 S-23 S-24]
  */
 WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
                                          const wq_redis_options *options,
