@@ -287,8 +287,8 @@ void   wq__redis_free(struct wq__redis *e, bool forked);
 
 /* ---- url.c ---------------------------------------------------------------- */
 
-/* Read a URL into options and a target; *copy holds the bytes of the options,
- * and is to be freed. Messages do not show the password. */
+/* Read a URL into options and a target; *copy, as long as the URL, holds the
+ * bytes of the options, and is to be wiped and freed. Messages do not show the password. */
 wq_err wq__redis_read_url(const char *url, struct wq__target *target,
                           wq_redis_options *o, char **copy);
 

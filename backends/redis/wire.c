@@ -64,10 +64,8 @@ wq__wire_fini(struct wq__wire *w, bool forked)
 void
 wq__wipe(char *text)
 {
-    if (!text)
-        return;
-    for (volatile char *at = text; *at; at++)
-        *at = '\0';
+    if (text)
+        explicit_bzero(text, strlen(text));
     free(text);
 }
 
@@ -409,6 +407,15 @@ expect_ok(struct wq__wire *w, int64_t deadline_ns, const char *what)
     return err;
 }
 
+/* The command that logs in is sent, or never will be. A buffer that grew while
+ * it was built may have left a copy: so it is large enough from the beginning. */
+static void
+wipe_sent(struct wq__wire *w)
+{
+    if (w->out)
+        explicit_bzero(w->out, w->out_cap);
+}
+
 static wq_err
 log_in(struct wq__wire *w, int64_t deadline_ns)
 {
@@ -418,13 +425,16 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
     wq_err                   err = WQ_OK;
 
     (void)snprintf(db, sizeof db, "%d", t->db);
-    if (t->password)
+    if (t->password) {
+        (void)reserve(w, 256 + strlen(user) + strlen(t->password));
         wq__wire_add_words(w, (const char *[]){"AUTH", user, t->password}, 3);
+    }
     if (t->db)
         wq__wire_add_words(w, (const char *[]){"SELECT", db}, 2);
     wq__wire_add_words(w, (const char *[]){"CLIENT", "SETNAME", "wq"}, 3);
     wq__route_add_checks(w);
     err = wq__wire_send(w);
+    wipe_sent(w);
     if (err)
         return err == WQ_EIO ? WQ_EAWAY : err;
     if (t->password)
