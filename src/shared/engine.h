@@ -34,9 +34,12 @@
  *
  * Errors. run() returns WQ_OK if the store has answered; then each operation
  * has its own result. WQ_EAWAY: nothing of the batch has happened. WQ_EIO: it
- * is not known whether the batch has happened, all of it or nothing. After
- * WQ_EIO, or any other error, the shell calls reconcile() before anything
- * else.
+ * is not known which operations of the batch have happened; each of them has as
+ * a whole, or not at all, and none after one that has not. Each caller learns
+ * that its own may have happened: so the shell needs no more. After WQ_EIO, or
+ * any other error, the shell calls reconcile() before anything else: it gives
+ * back the keys of gets that have happened. A finish that has is WQ_ELOST when
+ * it is repeated, which the shell reports as WQ_OK (finish.c).
  *
  * An engine says why by wq_fail(), never with a password: wq_last_error() of
  * every thread whose operations were in the batch shows it.

@@ -351,6 +351,39 @@ TEST(finish_whose_reply_is_lost_has_happened_once)
     check(f.b);
 }
 
+/* The finish is one step of the server, and a throttled key is handed out by the
+ * long way, in two more: then not all of the batch has happened. */
+TEST(lost_reply_of_a_get_by_the_long_way_is_in_doubt)
+{
+    (void)state;
+    wq_item *item = get_through_proxy();
+    assert_err(
+        wq_add_one(f.a, wq_str("next"), WQ_ADD(.throttle_ns = WQ_SECONDS(100))),
+        WQ_OK);
+    proxy_lose_after(f.proxy, 1);
+    assert_err(wq_next_with(f.a, wq_result_done(), 0, &item), WQ_EIO);
+    assert_int_equal(stats_of(f.b).known, 1); /* the finish has happened */
+    assert_err(wq_finish(f.a, item, wq_result_done()), WQ_OK);
+    assert_err(wq_done(f.a, take_key(f.a, "next")), WQ_OK);
+    check(f.b);
+}
+
+/* The retry goes the long way, and the get the short one. */
+TEST(batch_that_is_half_done_is_in_doubt)
+{
+    (void)state;
+    wq_item *item = get_through_proxy();
+    assert_err(wq_add(f.a, wq_str("next")), WQ_OK);
+    proxy_lose_after(f.proxy, 2);
+    assert_err(wq_next_with(f.a, wq_result_retry(), 0, &item), WQ_EIO);
+    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 1);
+    assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_OK);
+    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 1); /* once */
+    assert_int_equal(stats_of(f.b).held, 0);
+    assert_int_equal(stats_of(f.b).known, 2); /* both run, or run again */
+    check(f.b);
+}
+
 TEST(add_whose_reply_is_lost_can_be_repeated)
 {
     (void)state;
@@ -413,6 +446,8 @@ WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(replies_in_pieces_are_put_together),
          with_server(key_whose_reply_is_lost_is_given_back),
          with_server(finish_whose_reply_is_lost_has_happened_once),
+         with_server(lost_reply_of_a_get_by_the_long_way_is_in_doubt),
+         with_server(batch_that_is_half_done_is_in_doubt),
          with_server(add_whose_reply_is_lost_can_be_repeated),
          with_server(connection_that_is_cut_comes_back),
          with_server(server_that_says_nothing_is_left_in_time));
