@@ -121,7 +121,7 @@ class Look(Shared):
         self.assertEqual(heading.split(), ["STATE", "NOTE", "PRIORITY",
                                            "FAILURES", "SINCE", "DUE", "KEY"])
         rows = {line.split()[-1]: line.split() for line in lines}
-        self.assertEqual(rows["a"], ["DEAD", "0", "0", "a"])
+        self.assertEqual(rows["a"], ["DEAD", "0", "1", "a"])
         self.assertEqual(rows["b"][:3], ["READY", "0", "0"])
         self.assertEqual(rows["w"], ["WAITING", "-3", "0", "59m59s", "w"])
         ends = {line.rindex(line.split()[-1]) for line in lines}
