@@ -225,7 +225,7 @@ wq_sqlite_resume(wq_queue *q, wq_key key, wq_item **out)
                        !e || !e->holder_pid
                            ? "the queue was not opened with a holder_pid"
                            : "out is NULL, or the key is empty or too long");
-    const wq_err err = wq__shared_resume_hold(q, key, out);
+    const wq_err err = wq__shared_resume_hold(q, 0, key, out);
     if (err == WQ_ENOTFOUND)
         return wq_fail(err,
                        "wq_sqlite_resume: process %d does not hold the key",

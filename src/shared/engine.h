@@ -63,7 +63,7 @@
 enum wq__op_kind {
     WQ__OP_ADD,      /* wq_add_with() */
     WQ__OP_GET,      /* hand out keys */
-    WQ__OP_RESUME,   /* lend a key that the session holds already */
+    WQ__OP_RESUME,   /* lend a key that a session holds already */
     WQ__OP_FINISH,   /* a hold ends with a result */
     WQ__OP_REMOVE,   /* wq_remove() */
     WQ__OP_CANCEL,   /* wq_cancel_after() */
@@ -116,6 +116,8 @@ struct wq__op {
             void  *ctx;
             wq_key key; /* RESUME: this one. WQ_ENOTFOUND: it is not HELD by the
                            session. WQ_ENOTSUP: holds end with their handles */
+            int64_t from; /* RESUME: of this session, which holds it no longer
+                             then; the fence stays. 0: of our own */
         } get;
         struct {
             wq_key   key;

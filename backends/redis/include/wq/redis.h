@@ -123,6 +123,27 @@ WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
                                          const wq_config        *config,
                                          wq_queue              **out);
 
+/* The session that holds the keys of this handle: a number that no other handle
+ * has. It changes when the handle has lost its keys. 0: a NULL, or another kind
+ * of queue.
+ * Threads: any.  Blocks: never.  Since: 0.1.
+ */
+WQ_API uint64_t wq_redis_session(wq_queue *q);
+
+/* Take over a hold: the key that the session `from` of another handle holds, in
+ * this process or in another one, is on loan from this handle then. Its fence is
+ * the same, so what it protects goes on. For the other handle the hold is lost:
+ * a finish of it is WQ_ELOST, and changes nothing.
+ *
+ * Returns WQ_OK; WQ_ENOTFOUND: that session does not hold the key; WQ_EINVAL: a
+ * NULL, or no queue in Redis; WQ_ESTATE: the key is on loan from this handle;
+ * WQ_EIO: it may have happened, and the key is READY again soon; WQ_EAWAY,
+ * WQ_ENOMEM.
+ * Threads: any.  Blocks: until the server answers.  Since: 0.1.  [S-04 S-19]
+ */
+WQ_API WQ_NODISCARD wq_err wq_redis_take_over(wq_queue *q, uint64_t from,
+                                              wq_key key, wq_item **out);
+
 /* The wq_opener of "redis:" and "rediss:" URLs, for wq_register_scheme().
  * wq_open() calls it by itself if the program is not linked with this library,
  * but finds it. Since: 0.1.
