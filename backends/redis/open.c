@@ -21,7 +21,6 @@
 #include "config/read.h"
 #include "core/mem.h"
 #include "error/error.h"
-#include "shared/gets.h"
 #include "shared/shared.h"
 #include "store.h"
 
@@ -279,6 +278,23 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
     return WQ_OK;
 }
 
+/* What people want to know of it. */
+static void
+note_server(struct wq__redis *e, const char *info)
+{
+    char valkey[16], redis[16], role[16];
+
+    find_info(info, "valkey_version", valkey, sizeof valkey);
+    find_info(info, "redis_version", redis, sizeof redis);
+    find_info(info, "role", role, sizeof role);
+    (void)snprintf(e->version, sizeof e->version, "%s %s",
+                   *valkey ? "Valkey" : "Redis", *valkey ? valkey : redis);
+    (void)snprintf(e->role, sizeof e->role, "%s",
+                   strcmp(role, "master") == 0  ? "primary"
+                   : strcmp(role, "slave") == 0 ? "replica"
+                                                : role);
+}
+
 /* INFO says it, if the user may know. */
 static wq_err
 check_server(struct wq__redis *e, const wq_redis_options *o)
@@ -295,8 +311,10 @@ check_server(struct wq__redis *e, const wq_redis_options *o)
     else if (wq__reply_is_error(reply, NULL))
         warn(o, "redis: %s does not say how it is configured: %.100s",
              e->target.name, reply->str);
-    else if (reply->type == REDIS_REPLY_STRING)
+    else if (reply->type == REDIS_REPLY_STRING) {
+        note_server(e, reply->str);
         err = check_info(&e->target, o, reply->str);
+    }
     if (!err && reply->type == REDIS_REPLY_STRING &&
         strstr(reply->str, "cluster_enabled:1"))
         err = wq__cluster_begin(&e->wire);
@@ -411,45 +429,6 @@ wq_redis_open(const char *url, const wq_redis_options *options,
     wq_limiter_destroy(wq__config_limiter(config));
     return err;
 }
-
-/* ---- holds of other handles ------------------------------------------------ */
-
-/* NULL: it is another kind of queue. */
-static struct wq__redis *
-engine_of(wq_queue *q)
-{
-    if (!q || q->backend != &wq__shared_backend)
-        return NULL;
-    struct wq__engine *e = wq__shared_of(q)->engine;
-    return e->ops == &wq__redis_ops ? (struct wq__redis *)(void *)e : NULL;
-}
-
-uint64_t
-wq_redis_session(wq_queue *q)
-{
-    const struct wq__redis *e = engine_of(q);
-
-    return e ? (uint64_t)atomic_load(&e->session) : 0;
-}
-
-wq_err
-wq_redis_take_over(wq_queue *q, uint64_t from, wq_key key, wq_item **out)
-{
-    if (!engine_of(q) || !out || !key.data || key.len == 0 ||
-        key.len > WQ_KEY_MAX || from == 0 || from > INT64_MAX)
-        return wq_fail(WQ_EINVAL, "wq_redis_take_over: %s",
-                       !engine_of(q) ? "the queue is not in a Redis server"
-                       : from == 0 || from > INT64_MAX
-                           ? "this is not a session"
-                           : "out is NULL, or the key is empty or too long");
-    const wq_err err = wq__shared_resume_hold(q, (int64_t)from, key, out);
-    if (err == WQ_ENOTFOUND)
-        return wq_fail(
-            err, "wq_redis_take_over: that session does not hold the key");
-    return err;
-}
-
-/* ---- opening by a URL ------------------------------------------------------- */
 
 wq_err
 wq_open_redis(const char *url, const wq_config *config, wq_queue **out)

@@ -6,6 +6,7 @@
  *
  *   open.c     opening a queue: options, checks of the server
  *   url.c      URLs
+ *   handle.c   what only queues in a server have: sessions, the server's state
  *   wire.c     connections; tls.c: encrypted ones; resolve.c: names of hosts
  *   route.c    at which address the server is; sentinel.c, cluster.c
  *   replicas.c waiting for replicas of the server
@@ -173,6 +174,11 @@ struct wq__redis {
     /* It began in a batch that the shell has not heard of. Written by run() and
      * reconcile(), read by renew(): sequentially consistent, it is rare. */
     atomic_bool unreported;
+
+    /* What is known of the server. The texts are set once, at open. */
+    atomic_bool away; /* the last call, or renewal, was not answered */
+    char        version[32];
+    char        role[16];
 
     /* ---- beside batches ---- */
     struct wq__lock side_lock; /* guards the next two */

@@ -533,7 +533,8 @@ wq__wire_open(struct wq__wire *w)
     const wq_err err = connect_somewhere(w);
     if (!err) {
         w->failures = 0;
-        w->connects++;
+        if (w->connects++)
+            atomic_fetch_add(&w->target->reconnects, 1);
         return WQ_OK;
     }
     wq__wire_back_off(w);

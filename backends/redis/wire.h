@@ -12,6 +12,7 @@
 #ifndef WQ_REDIS_WIRE_H
 #define WQ_REDIS_WIRE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct wq__target {
     int64_t          timeout_ns; /* of connecting, and of each exchange */
     char             name[160];  /* for messages: without user and password */
     void            *tls_ctx;    /* SSL_CTX; made when it is needed */
+    _Atomic uint64_t reconnects; /* connections that came after a lost one; of
+                                    all wires */
 };
 
 struct wq__arg {

@@ -144,6 +144,27 @@ WQ_API uint64_t wq_redis_session(wq_queue *q);
 WQ_API WQ_NODISCARD wq_err wq_redis_take_over(wq_queue *q, uint64_t from,
                                               wq_key key, wq_item **out);
 
+/* What a handle knows of its server. */
+typedef struct wq_redis_server {
+    size_t size;      /* sizeof(wq_redis_server); set by the caller */
+    bool   reachable; /* the last call, or renewal, was answered */
+    int64_t
+        lease_left_ns;    /* for how long the holds are certain, if they are not
+                               renewed */
+    uint64_t reconnects;  /* connections that were lost and made again */
+    char     version[32]; /* "Redis 7.0.15"; "": the user may not know it */
+    char     role[16];    /* "primary"; "": the user may not know it */
+    char     name[160];   /* HOST:PORT or 'PATH', without user and password */
+} wq_redis_server;
+
+/* Read it. Version and role are those that the server had at open.
+ *
+ * Returns WQ_OK; WQ_EINVAL: a NULL, no size, or no queue in Redis.
+ * Threads: any.  Blocks: never.  Since: 0.1.
+ */
+WQ_API WQ_NODISCARD wq_err wq_redis_read_server(wq_queue        *q,
+                                                wq_redis_server *out);
+
 /* The wq_opener of "redis:" and "rediss:" URLs, for wq_register_scheme().
  * wq_open() calls it by itself if the program is not linked with this library,
  * but finds it. Since: 0.1.
