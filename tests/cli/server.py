@@ -60,6 +60,15 @@ class Server:
                 for word in words))
             return s.recv(65536)
 
+    def version(self):
+        """As wq prints it."""
+        info = self.say("INFO", "server").decode()
+        fields = dict(line.split(":", 1) for line in info.splitlines()
+                      if ":" in line)
+        if "valkey_version" in fields:
+            return "Valkey " + fields["valkey_version"]
+        return "Redis " + fields["redis_version"]
+
     def kill(self):
         self.process.kill()
         self.process.wait()

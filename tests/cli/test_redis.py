@@ -3,12 +3,13 @@
 password, and a process in the background holds keys for scripts. The tests of
 shared queues run with such a queue, too: cli.verbs.redis and others."""
 
+import json
 import os
 import signal
 import subprocess
 
 from handled import WAITING
-from program import PROGRAM, TIMEOUT, is_running, main, until
+from program import PROGRAM, TIMEOUT, is_running, main, need_command, until
 from server import AOF, Server
 from shared import Shared
 
@@ -134,6 +135,46 @@ class Password(WithServer):
         self.write("secret", SECRET.encode() + b"\n")
         self.done("add", "--queue=%s?password_file=%s" %
                   (self.plain, self.path("secret")), "b")
+
+
+class Page(WithServer):
+    options = Password.options
+
+    def get(self, path):
+        return subprocess.run(
+            ["curl", "-s", "--unix-socket", self.path("socket"),
+             "http://x" + path], capture_output=True, check=True).stdout
+
+    def test_page_and_metrics_tell_of_the_server(self):
+        need_command("curl")
+        if b"--listen: not available" in self.wq(
+                "work", "--listen=unix:no/where", "true").err:
+            self.skipTest("wq was built without libmicrohttpd")
+        self.url = self.url.replace("//", "//default:%s@" % SECRET)
+        self.set_option("queue=mail")
+        worker = self.worker("--listen=unix:" + self.path("socket"))
+        until(lambda: os.path.exists(self.path("socket")), "the page")
+
+        def server():
+            return json.loads(self.get("/view"))["server"]
+        self.assertEqual(json.loads(self.get("/view"))["queue"], "mail")
+        self.assertEqual(server()["name"], "'%s'" % self.server.path)
+        self.assertRegex(server()["version"], "^(Redis|Valkey) [0-9]")
+        self.assertGreater(server()["lease_left"], 0)
+        self.assertTrue(server()["reachable"])
+        self.assertIn(b'\nwq_run_server_up{name="mail"} 1\n',
+                      self.get("/metrics"))
+        self.server.kill()
+        until(lambda: not server()["reachable"], "the end of the server")
+        self.assertIn(b'\nwq_run_server_up{name="mail"} 0\n',
+                      self.get("/metrics"))
+        self.server.start(*self.options)
+        until(lambda: server()["reachable"], "the server")
+        self.assertRegex(self.get("/metrics"), b'\nwq_run_server_reconnects_total'
+                         b'{name="mail"} [1-9]')
+        for path in ("/", "/view", "/metrics"):
+            self.assertNotIn(SECRET.encode(), self.get(path))
+        worker.terminate()
 
 
 class Keeper(WithServer):

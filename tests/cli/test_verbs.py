@@ -104,14 +104,23 @@ class Look(Shared):
         self.shell_prints('wq done --bury "$(wq get)"')  # a
 
     def test_status_counts_keys(self):
+        server = ["server   '%s', %s, primary" % (
+            self.server.path, self.server.version())] if self.server else []
         self.assertEqual(self.done("status").decode().splitlines(), [
-            "queue    " + self.url,
+            "queue    " + self.url, *server,
             "READY           1",
             "HELD            0",
             "WAITING         1  the next in 59m59s",
             "DEAD            1  see wq list --state=dead, wq retry"])
         status = self.status()
         self.assertAlmostEqual(status.pop("next_in"), 3600, delta=60)
+        if self.server:
+            server = status.pop("server")
+            self.assertAlmostEqual(server.pop("lease_left"), 30, delta=30)
+            self.assertEqual(server, {
+                "reachable": True, "reconnects": 0, "role": "primary",
+                "name": "'%s'" % self.server.path,
+                "version": self.server.version()})
         self.assertEqual(status, {
             "queue": self.url, "name": "default", "ready": 1, "held": 0,
             "dirty": 0, "waiting": 1, "dead": 1, "known": 3, "holders": 0})
