@@ -79,6 +79,7 @@ done
 # end: script
 grep -qx bird.jpg handled
 
+wq fsck | grep -qx 'no problems'
 # begin: bytes
 memory() {
     redis-cli -s redis.sock info memory |
@@ -88,4 +89,3 @@ before=$(memory)
 seq 100000 200000 | wq add
 echo "$((($(memory) - before) / 100000)) bytes for each key"
 # end: bytes
-wq fsck | grep -qx 'no problems'
