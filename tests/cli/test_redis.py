@@ -6,10 +6,12 @@ shared queues run with such a queue, too: cli.verbs.redis and others."""
 import json
 import os
 import signal
+import socket
 import subprocess
 
 from handled import WAITING
-from program import PROGRAM, TIMEOUT, is_running, main, need_command, until
+from program import (PROGRAM, TIMEOUT, is_running, main, need_command,
+                     need_localhost, until)
 from server import AOF, Server
 from shared import Shared
 
@@ -135,6 +137,35 @@ class Password(WithServer):
         self.write("secret", SECRET.encode() + b"\n")
         self.done("add", "--queue=%s?password_file=%s" %
                   (self.plain, self.path("secret")), "b")
+
+
+class Encrypted(WithServer):
+    def test_verbs_work_over_tls(self):
+        need_command("openssl")
+        need_localhost()
+        cert, key = self.path("cert.pem"), self.path("key.pem")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-addext",
+             "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
+            check=True, stderr=subprocess.DEVNULL)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.server.kill()
+        self.server.start(*AOF, "--tls-port", str(port), "--tls-cert-file",
+                          cert, "--tls-key-file", key, "--tls-ca-cert-file",
+                          cert, "--tls-auth-clients", "no")
+        self.url = "rediss://localhost:%d?queue=q" % port
+        self.assertIn("is not trusted", self.refused("add", "a"))
+        self.set_option("ca_file=" + cert)
+        self.done("add", "a", "b")
+        self.assertEqual(self.done("get"), b"a\n")
+        self.done("done", "a")
+        ended = self.wq("work", "-q", "--until-empty", "echo")
+        self.assertEqual((ended.status, ended.out), (0, b"b\n"))
+        self.assertIn(b"server   localhost:%d, " % port, self.done("status"))
 
 
 class Page(WithServer):
