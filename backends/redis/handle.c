@@ -16,10 +16,7 @@
 static struct wq__redis *
 engine_of(wq_queue *q)
 {
-    if (!q || q->backend != &wq__shared_backend)
-        return NULL;
-    struct wq__engine *e = wq__shared_of(q)->engine;
-    return e->ops == &wq__redis_ops ? (struct wq__redis *)(void *)e : NULL;
+    return (struct wq__redis *)(void *)wq__shared_engine(q, &wq__redis_ops);
 }
 
 static wq_err

@@ -55,8 +55,18 @@ status() {
     wq status
     # end: status
 }
+until [ -e made ] && [ "$(wc -l <made)" -eq 2 ]; do sleep 0.05; done
 until status | grep -q '^HELD  *1 '; do sleep 0.05; done
-status | grep -q "^server   '.*redis.sock', "
+status | sed "s|$dir|/srv/photos|; s|', .* [0-9.]*,|', Redis 7.0.15,|
+    s|longest for .*|longest for 3s|" >told
+cmp - told <<'EXPECTED'
+queue    redis+unix:///srv/photos/redis.sock?queue=photos&lease=5s
+server   '/srv/photos/redis.sock', Redis 7.0.15, primary
+READY           0
+HELD            1  by 1 holder, the longest for 3s
+WAITING         0
+DEAD            0
+EXPECTED
 
 # A machine fails: the shell and wq, its only child, are killed. Other workers get
 # the key when the lease ends.

@@ -8,8 +8,8 @@ import os
 import subprocess
 import time
 
-from handled import Handled, usual_signals
-from program import PROGRAM, TIMEOUT, Ended, until
+from handled import WAITING, Handled, usual_signals
+from program import PROGRAM, TIMEOUT, Ended, need_command, until
 from server import Server
 
 STORE = os.environ.get("WQ_STORE", "sqlite")
@@ -135,6 +135,29 @@ class Shared(Handled):
                **rest):
         """`wq work` with a handler that is a script; the key is $1."""
         return self.begin("work", *options, *self.script(script), **rest)
+
+    def waiting(self, *options, gates="abcdefgh", **rest):
+        """A worker whose handlers wait for the test."""
+        for gate in gates:
+            if gate not in self.gates:
+                self.gates[gate] = self.fifo("gate." + gate)
+        return self.worker(*options, script=WAITING, **rest)
+
+    def need_page(self):
+        """Skips the test unless a worker can serve a page."""
+        need_command("curl")
+        if b"--listen: not available" in self.wq(
+                "work", "--listen=unix:no/where", "true").err:
+            self.skipTest("wq was built without libmicrohttpd")
+
+    def listen(self):
+        """The option that makes a worker serve fetch()."""
+        return "--listen=unix:" + self.path("socket")
+
+    def fetch(self, path):
+        return subprocess.run(
+            ["curl", "-s", "--unix-socket", self.path("socket"),
+             "http://x" + path], capture_output=True, check=True).stdout
 
     def shell(self, text, shell="sh", **rest):
         """A shell that runs the script, in the directory."""

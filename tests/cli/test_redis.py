@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 
-from handled import WAITING
 from program import (PROGRAM, TIMEOUT, is_running, main, need_command,
                      need_localhost, until)
 from server import AOF, Server
@@ -30,13 +29,6 @@ class WithServer(Shared):
     def restart(self):
         self.server.kill()
         self.server.start(*self.options)
-
-    def waiting(self, *options):
-        """A worker whose handlers wait for the test."""
-        for gate in "ab":
-            if gate not in self.gates:
-                self.gates[gate] = self.fifo("gate." + gate)
-        return self.worker(*options, script=WAITING)
 
 
 class Away(WithServer):
@@ -171,40 +163,32 @@ class Encrypted(WithServer):
 class Page(WithServer):
     options = Password.options
 
-    def get(self, path):
-        return subprocess.run(
-            ["curl", "-s", "--unix-socket", self.path("socket"),
-             "http://x" + path], capture_output=True, check=True).stdout
-
     def test_page_and_metrics_tell_of_the_server(self):
-        need_command("curl")
-        if b"--listen: not available" in self.wq(
-                "work", "--listen=unix:no/where", "true").err:
-            self.skipTest("wq was built without libmicrohttpd")
+        self.need_page()
         self.url = self.url.replace("//", "//default:%s@" % SECRET)
         self.set_option("queue=mail")
-        worker = self.worker("--listen=unix:" + self.path("socket"))
+        worker = self.worker(self.listen())
         until(lambda: os.path.exists(self.path("socket")), "the page")
 
         def server():
-            return json.loads(self.get("/view"))["server"]
-        self.assertEqual(json.loads(self.get("/view"))["queue"], "mail")
+            return json.loads(self.fetch("/view"))["server"]
+        self.assertEqual(json.loads(self.fetch("/view"))["queue"], "mail")
         self.assertEqual(server()["name"], "'%s'" % self.server.path)
         self.assertRegex(server()["version"], "^(Redis|Valkey) [0-9]")
         self.assertGreater(server()["lease_left"], 0)
         self.assertTrue(server()["reachable"])
         self.assertIn(b'\nwq_run_server_up{name="mail"} 1\n',
-                      self.get("/metrics"))
+                      self.fetch("/metrics"))
         self.server.kill()
         until(lambda: not server()["reachable"], "the end of the server")
         self.assertIn(b'\nwq_run_server_up{name="mail"} 0\n',
-                      self.get("/metrics"))
+                      self.fetch("/metrics"))
         self.server.start(*self.options)
         until(lambda: server()["reachable"], "the server")
-        self.assertRegex(self.get("/metrics"), b'\nwq_run_server_reconnects_total'
+        self.assertRegex(self.fetch("/metrics"), b'\nwq_run_server_reconnects_total'
                          b'{name="mail"} [1-9]')
         for path in ("/", "/view", "/metrics"):
-            self.assertNotIn(SECRET.encode(), self.get(path))
+            self.assertNotIn(SECRET.encode(), self.fetch(path))
         worker.terminate()
 
 

@@ -7,8 +7,7 @@ import signal
 import sqlite3
 import subprocess
 
-from handled import WAITING
-from program import is_running, main, need_command, until
+from program import is_running, main, until
 from shared import STORE, Shared, of_sqlite
 
 
@@ -19,13 +18,6 @@ def ticks(pid):
 
 
 class Work(Shared):
-    def waiting(self, *options, gates="abcdefgh", **rest):
-        """A worker whose handlers wait for the test."""
-        for gate in gates:
-            if gate not in self.gates:
-                self.gates[gate] = self.fifo("gate." + gate)
-        return self.worker(*options, script=WAITING, **rest)
-
     def ends(self, process, status=0):
         ended = self.ended(process)
         self.assertEqual(ended.status, status, ended.err)
@@ -497,23 +489,15 @@ class Work(Shared):
     # ---- watching ----------------------------------------------------------
 
     def test_metrics_of_a_shared_queue(self):
-        need_command("curl")
-        if b"--listen: not available" in self.wq(
-                "work", "--listen=unix:no/where", "true").err:
-            self.skipTest("wq was built without libmicrohttpd")
+        self.need_page()
         self.set_option("queue=mail")
         self.done("add", "a", "b")
-        worker = self.waiting("--listen=unix:" + self.path("socket"))
+        worker = self.waiting(self.listen())
         self.await_begun("a")
-        text = subprocess.run(
-            ["curl", "-s", "--unix-socket", self.path("socket"),
-             "http://x/metrics"], capture_output=True, check=True).stdout
+        text = self.fetch("/metrics")
         self.assertIn(b'\nworkqueue_depth{name="mail"} 1\n', text)
         self.assertIn(b'\nwq_run_running{name="mail"} 1\n', text)
-        page = subprocess.run(
-            ["curl", "-s", "--unix-socket", self.path("socket"),
-             "http://x/view?show=all"], capture_output=True, check=True).stdout
-        view = json.loads(page)
+        view = json.loads(self.fetch("/view?show=all"))
         self.assertEqual(view["queue"], "mail")
         self.assertEqual([(row["key"], row["state"])
                           for row in view["keys"]["rows"]],
@@ -524,27 +508,18 @@ class Work(Shared):
         worker.terminate()
 
     def test_dead_keys_are_served(self):
-        need_command("curl")
-        if b"--listen: not available" in self.wq(
-                "work", "--listen=unix:no/where", "true").err:
-            self.skipTest("wq was built without libmicrohttpd")
+        self.need_page()
         self.done("add", "x", "y")
         self.assertEqual(self.wq("work", "-q", "--until-empty", "--retries=0",
                                  "false").status, 123)
         self.done("add", "a", "b")
-        worker = self.waiting("--retries=0", "--listen=unix:" +
-                              self.path("socket"))
+        worker = self.waiting("--retries=0", self.listen())
         self.await_begun("a")
         self.let_go("a", 4)
         self.await_begun("a", "b")
         self.await_counts(0, 1, 0, 3)
-
-        def get(path):
-            return subprocess.run(
-                ["curl", "-s", "--unix-socket", self.path("socket"),
-                 "http://x" + path], capture_output=True, check=True).stdout
-        self.assertIn(b'\nwq_run_dead{name="default"} 3\n', get("/metrics"))
-        view = json.loads(get("/view?show=dead"))
+        self.assertIn(b'\nwq_run_dead{name="default"} 3\n', self.fetch("/metrics"))
+        view = json.loads(self.fetch("/view?show=dead"))
         self.assertEqual((view["counts"]["dead"], view["keys"]["matched"]),
                          (3, 3))
         rows = {row["key"]: row for row in view["keys"]["rows"]}
@@ -553,7 +528,7 @@ class Work(Shared):
         self.assertEqual(rows["a"]["failure"]["exit"], 4)
         self.assertNotIn("failure", rows["x"])  # another worker knows why
         self.assertEqual([row["key"] for row in view["failed"]], ["a"])
-        view = json.loads(get("/view"))
+        view = json.loads(self.fetch("/view"))
         self.assertEqual([row["state"] for row in view["keys"]["rows"]],
                          ["running", "dead", "dead", "dead"])
         self.let_go("b")
