@@ -21,7 +21,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test-quick deb deb-here newcomer dist dist-check amalgamation test test-qemu test-musl look-page picture-page run bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
+.PHONY: build test-quick deb deb-here newcomer dist dist-check amalgamation test test-qemu test-musl look-page picture-page run run-distributed bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
@@ -66,6 +66,10 @@ picture-page: build ## draw the live page of the guide (needs chromium)
 run: build ## a short demo of the program wq run
 	$(Q)PATH="$(CURDIR)/build/release/tools:$$PATH" \
 	    examples/command/demo.sh $(ARGS)
+
+run-distributed: build ## a queue in a Redis server whose worker and server are killed
+	$(Q)PATH="$(CURDIR)/build/release/tools:$$PATH" \
+	    examples/command/distributed.sh $(or $(ARGS),2000 --listen=0)
 
 run-%: build ## run an example: run-controller run-workers run-hello ...
 	$(Q)build/release/examples/$* $(ARGS)

@@ -75,14 +75,15 @@ macro(wq_need_python what)
   endif()
 endmacro()
 
-# wq_add_python_tests(<kind> SOURCES <file>... ENVIRONMENT <NAME=value>...)
+# wq_add_python_tests(<kind> [SUFFIX <text>] SOURCES <file>...
+#                     ENVIRONMENT <NAME=value>...)
 #
-# Each file, test_<name>.py, is the test <kind>.<name>.
+# Each file, test_<name>.py, is the test <kind>.<name><text>.
 function(wq_add_python_tests kind)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX" "SOURCES;ENVIRONMENT")
   foreach(source IN LISTS arg_SOURCES)
     cmake_path(GET source STEM name)
-    string(REGEX REPLACE "^test_" "${kind}." name ${name})
+    string(REGEX REPLACE "^test_" "${kind}." name ${name}${arg_SUFFIX})
     wq_add_script_test(${name} LABELS ${kind}
       COMMAND "${Python3_EXECUTABLE}" -B "${source}")
     set_property(TEST ${name} PROPERTY ENVIRONMENT

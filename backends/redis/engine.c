@@ -53,6 +53,17 @@ wq__redis_put_session(struct wq__args *a, int64_t session)
     wq__args_copy(a, bytes, session ? sizeof bytes : 0);
 }
 
+/* Has the server answered? Other errors are answers. */
+static wq_err
+note_answer(struct wq__redis *e, wq_err err)
+{
+    const bool away = err == WQ_EAWAY || err == WQ_EIO;
+
+    if (atomic_load(&e->away) != away)
+        atomic_store(&e->away, away);
+    return err;
+}
+
 /* The second element of a reply is the time. */
 static wq_err
 call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
@@ -272,16 +283,19 @@ redis_run(struct wq__engine *base, struct wq__op *batch,
           struct wq__pulse *pulse)
 {
     struct wq__redis *e = engine_of(base);
+    const int64_t     session = e->session;
 
     wq__replicas_begin(e, batch);
     wq__redis_wake_up(e);
     wq_err err = run(e, batch, pulse);
     wq__redis_woke_up(e, err == WQ_OK);
+    if (e->session != session)
+        wq__redis_session_changed(e);
     if (!err)
         err = wq__replicas_end(e, batch);
     e->confirms = false;
     e->base.forgetful = e->wire.connects != e->wire.only;
-    return err;
+    return note_answer(e, err);
 }
 
 /* From now on only this connection counts: a server that answers over another
@@ -354,7 +368,7 @@ redis_renew(struct wq__engine *base)
     wq__lock_take(&e->side_lock);
     const wq_err err = renew(e);
     wq__lock_release(&e->side_lock);
-    return err;
+    return note_answer(e, err);
 }
 
 /* ---- life ----------------------------------------------------------------- */

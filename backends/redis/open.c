@@ -7,11 +7,13 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <wq/limiter.h>
 
@@ -26,7 +28,14 @@
 #define DEFAULT_TIMEOUT_NS WQ_SECONDS(5)
 #define DEFAULT_CONFIRM_NS WQ_SECONDS(1)
 #define SHORTEST_LEASE_NS WQ_MS(10)
-enum { DEFAULT_EXPIRIES = 5, NAME_MAX_BYTES = 64, OLDEST = 7 };
+/* A hundred years: times that far from now are still numbers of the clock. */
+#define LONGEST_NS (WQ_SECONDS(3600) * 24 * 36500)
+enum {
+    DEFAULT_EXPIRIES = 5,
+    NAME_MAX_BYTES = 64,
+    OLDEST = 7,
+    PASSWORD_MAX_BYTES = 4096
+};
 
 /* ---- options -------------------------------------------------------------- */
 
@@ -52,6 +61,11 @@ check_options(const wq_redis_options *o)
     if (o->replicas_timeout_ns && !o->replicas)
         return wq_fail(WQ_EINVAL,
                        "redis: replicas_timeout is given without replicas");
+    if (o->lease_ns > LONGEST_NS || o->timeout_ns > LONGEST_NS ||
+        o->replicas_timeout_ns > LONGEST_NS)
+        return wq_fail(WQ_EINVAL,
+                       "redis: a %s must not be longer than 36500 days",
+                       o->lease_ns > LONGEST_NS ? "lease" : "timeout");
     if (o->lease_ns && o->lease_ns < SHORTEST_LEASE_NS)
         return wq_fail(WQ_EINVAL, "redis: a lease must be 10ms or longer");
     if (o->queue && !is_name(o->queue))
@@ -99,32 +113,41 @@ copy_if(char **to, const char *text)
 {
     if (!text)
         return WQ_OK;
-    free(*to);
+    wq__wipe(*to);
     *to = strdup(text);
     return *to ? WQ_OK : wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
 }
 
-/* The first line of the file. */
+/* The first line of the file. Read without a buffer of stdio, which would keep
+ * it. */
 static wq_err
 read_password_file(struct wq__target *t, const char *path)
 {
-    FILE  *file = fopen(path, "re");
-    char  *line = NULL;
-    size_t cap = 0;
+    char      line[PASSWORD_MAX_BYTES + 2];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t   len = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    wq_err    err = WQ_OK;
 
-    if (!file)
-        return wq_fail(WQ_EINVAL, "redis: cannot read password_file '%s': %s",
-                       path, strerror(errno));
-    const ssize_t len = getline(&line, &cap, file);
-    (void)fclose(file);
-    if (len <= 0) {
-        free(line);
-        return wq_fail(WQ_EINVAL, "redis: password_file '%s' is empty", path);
-    }
+    if (len < 0)
+        err = wq_fail(WQ_EINVAL, "redis: cannot read password_file '%s': %s",
+                      path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    if (err)
+        return err;
+    line[len] = '\0';
     line[strcspn(line, "\r\n")] = '\0';
-    free(t->password);
-    t->password = line;
-    return WQ_OK;
+    if (!*line)
+        err = wq_fail(WQ_EINVAL, "redis: password_file '%s' is empty", path);
+    else if (strlen(line) > PASSWORD_MAX_BYTES)
+        err = wq_fail(WQ_EINVAL,
+                      "redis: the first line of password_file '%s' is longer "
+                      "than %d bytes",
+                      path, PASSWORD_MAX_BYTES);
+    else
+        err = copy_if(&t->password, line);
+    explicit_bzero(line, sizeof line);
+    return err;
 }
 
 /* The login of the sentinels. */
@@ -255,6 +278,23 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
     return WQ_OK;
 }
 
+/* What people want to know of it. */
+static void
+note_server(struct wq__redis *e, const char *info)
+{
+    char valkey[16], redis[16], role[16];
+
+    find_info(info, "valkey_version", valkey, sizeof valkey);
+    find_info(info, "redis_version", redis, sizeof redis);
+    find_info(info, "role", role, sizeof role);
+    (void)snprintf(e->version, sizeof e->version, "%s %s",
+                   *valkey ? "Valkey" : "Redis", *valkey ? valkey : redis);
+    (void)snprintf(e->role, sizeof e->role, "%s",
+                   strcmp(role, "master") == 0  ? "primary"
+                   : strcmp(role, "slave") == 0 ? "replica"
+                                                : role);
+}
+
 /* INFO says it, if the user may know. */
 static wq_err
 check_server(struct wq__redis *e, const wq_redis_options *o)
@@ -271,8 +311,10 @@ check_server(struct wq__redis *e, const wq_redis_options *o)
     else if (wq__reply_is_error(reply, NULL))
         warn(o, "redis: %s does not say how it is configured: %.100s",
              e->target.name, reply->str);
-    else if (reply->type == REDIS_REPLY_STRING)
+    else if (reply->type == REDIS_REPLY_STRING) {
+        note_server(e, reply->str);
         err = check_info(&e->target, o, reply->str);
+    }
     if (!err && reply->type == REDIS_REPLY_STRING &&
         strstr(reply->str, "cluster_enabled:1"))
         err = wq__cluster_begin(&e->wire);
@@ -349,6 +391,8 @@ open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
         err = make_engine(e, o, terms, clock);
     if (!err)
         err = join_server(e, o);
+    if (copy) /* its parts end with NULs */
+        explicit_bzero(copy, strlen(call->url));
     free(copy);
     if (err)
         wq__redis_free(e, false);

@@ -527,14 +527,16 @@ collect(void *ctx, const struct wq__handed *handed)
     return WQ_OK;
 }
 
+static bool
+hands_out(const struct wq__op *op)
+{
+    return op->kind == WQ__OP_GET || op->kind == WQ__OP_RESUME;
+}
+
 static wq_err
 carry_out(struct wq__redis *e, struct wq__op *op, struct wq__did *did)
 {
-    if (op->kind == WQ__OP_RESUME) {
-        op->err = WQ_ENOTSUP; /* holds end with their handles */
-        return WQ_OK;
-    }
-    if (op->kind != WQ__OP_GET)
+    if (!hands_out(op))
         return wq__rows_carry_out(&e->rows, op, did);
     struct wq__op shadow = *op;
     shadow.as.get.take = collect;
@@ -611,7 +613,7 @@ hand_over_all(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end)
     wq_err err = WQ_OK;
 
     for (struct wq__op *op = ops; op != end && !err; op = op->next) {
-        if (op->kind != WQ__OP_GET || op->err)
+        if (!hands_out(op) || op->err)
             continue;
         size_t n = op->as.get.n;
         for (op->as.get.n = 0; n && !err; n--)

@@ -6,7 +6,8 @@
  *
  *   open.c     opening a queue: options, checks of the server
  *   url.c      URLs
- *   wire.c     connections; tls.c: encrypted ones
+ *   handle.c   what only queues in a server have: sessions, the server's state
+ *   wire.c     connections; tls.c: encrypted ones; resolve.c: names of hosts
  *   route.c    at which address the server is; sentinel.c, cluster.c
  *   replicas.c waiting for replicas of the server
  *   scripts.c  scripts by name, their replies
@@ -174,6 +175,11 @@ struct wq__redis {
      * reconcile(), read by renew(): sequentially consistent, it is rare. */
     atomic_bool unreported;
 
+    /* What is known of the server. The texts are set once, at open. */
+    atomic_bool away; /* the last call, or renewal, was not answered */
+    char        version[32];
+    char        role[16];
+
     /* ---- beside batches ---- */
     struct wq__lock side_lock; /* guards the next two */
     struct wq__wire
@@ -184,10 +190,12 @@ struct wq__redis {
     struct wq__lock wait_lock; /* guards what follows, but for what is atomic */
     struct wq__wire wait_wire;
     bool            in_bed;  /* a BLPOP is under way on it */
-    bool            has_fds; /* the next three are open */
+    bool            has_fds; /* the next four are open */
     int             kick_fd; /* an eventfd; never changes */
-    int unread_fd;           /* an eventfd: news that a user of fd() must see */
-    int news_fd;             /* an epoll set of wait_wire and unread_fd */
+    int     unread_fd;       /* an eventfd: news that a user of fd() must see */
+    int     look_fd;         /* a timerfd: a user of fd() must look */
+    int     news_fd;         /* an epoll set of wait_wire and the last two */
+    int64_t look_at_ns;      /* when look_fd expires; 0: it is not set */
     struct wq__beacon beacon;
     struct wq__watch  watch;
     bool              has_beacon;
@@ -272,6 +280,8 @@ int    wq__redis_fd(struct wq__engine *base);
  * e->awake. */
 void wq__redis_wake_up(struct wq__redis *e);
 void wq__redis_woke_up(struct wq__redis *e, bool told);
+/* After a batch that has begun another session: it sleeps, too. */
+void wq__redis_session_changed(struct wq__redis *e);
 
 /* ---- engine.c ------------------------------------------------------------- */
 
@@ -283,8 +293,8 @@ void   wq__redis_free(struct wq__redis *e, bool forked);
 
 /* ---- url.c ---------------------------------------------------------------- */
 
-/* Read a URL into options and a target; *copy holds the bytes of the options,
- * and is to be freed. Messages do not show the password. */
+/* Read a URL into options and a target; *copy, as long as the URL, holds the
+ * bytes of the options, and is to be wiped and freed. Messages do not show the password. */
 wq_err wq__redis_read_url(const char *url, struct wq__target *target,
                           wq_redis_options *o, char **copy);
 

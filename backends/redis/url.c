@@ -98,7 +98,7 @@ read_option(void *ctx, const char *name, const char *value)
 static wq_err
 copy_to(char **to, const char *text)
 {
-    free(*to);
+    wq__wipe(*to);
     *to = strdup(text);
     return *to ? WQ_OK : wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
 }
@@ -273,10 +273,11 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
                        "redis: the URL begins with redis://, rediss://, "
                        "redis+unix://, redis+sentinel:// or "
                        "rediss+sentinel://");
-    *copy = strdup(url + strlen(kinds[kind].begin));
+    *copy = strdup(url);
     if (!*copy)
         return wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
-    if (!kinds[kind].path && !has_clear_login(*copy))
+    char *rest = *copy + strlen(kinds[kind].begin);
+    if (!kinds[kind].path && !has_clear_login(rest))
         return wq_fail(WQ_EINVAL,
                        "redis: '/', '?' and '#' in the user or the password of "
                        "the URL must be written as %%2F, %%3F and %%23, and "
@@ -285,11 +286,10 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
     wq__route_init(&t->route);
     if (kinds[kind].sentinel)
         t->route.kind = WQ__ROUTE_SENTINEL;
-    char *options = strchr(*copy, '?');
+    char *options = strchr(rest, '?');
     if (options)
         *options++ = '\0';
-    wq_err err =
-        kinds[kind].path ? read_socket(*copy, t) : read_server(*copy, t);
+    wq_err err = kinds[kind].path ? read_socket(rest, t) : read_server(rest, t);
     if (!err)
         err = wq__url_options("redis", options, read_option,
                               &(struct reading){t, o});

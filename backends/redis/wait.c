@@ -9,9 +9,13 @@
  *
  * A session that stops sleeping for another reason says so with its next batch;
  * if a token was on its way to it, that batch wakes another session instead. The
- * token of a process that was killed is lost: so a thread that sleeps in wait()
- * looks at the store once a second; a program that sleeps on fd() does not
- * (docs/backends.md). Deadlines are timers here, not calls.
+ * token of a process that was killed is lost, and nothing comes from a server
+ * that is away: so a thread that sleeps in wait() looks at the store once a
+ * second, and fd() is readable at least so often. Deadlines are timers here, not
+ * calls.
+ *
+ * The timer of fd() is set again by a batch, but not more than four times a
+ * second: so busy handles hardly pay for it, and idle ones look every second.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +23,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "error/error.h"
@@ -69,10 +74,13 @@ wq__redis_wait_init(struct wq__redis *e)
     e->look_ns = LOOK_NS;
     e->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     e->unread_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    e->look_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     e->news_fd = epoll_create1(EPOLL_CLOEXEC);
     e->has_fds = true;
-    if (e->kick_fd < 0 || e->unread_fd < 0 || e->news_fd < 0 ||
-        epoll_ctl(e->news_fd, EPOLL_CTL_ADD, e->unread_fd, &event))
+    if (e->kick_fd < 0 || e->unread_fd < 0 || e->look_fd < 0 ||
+        e->news_fd < 0 ||
+        epoll_ctl(e->news_fd, EPOLL_CTL_ADD, e->unread_fd, &event) ||
+        epoll_ctl(e->news_fd, EPOLL_CTL_ADD, e->look_fd, &event))
         return wq_fail(WQ_ENOMEM, "redis: no more descriptors");
     return WQ_OK;
 }
@@ -87,12 +95,26 @@ wq__redis_wait_fini(struct wq__redis *e, bool forked)
         wq__beacon_fini(&e->beacon);
     else if (e->has_beacon)
         wq__clock_unwatch(e->base.clock, &e->watch);
-    if (e->kick_fd >= 0)
-        (void)close(e->kick_fd);
-    if (e->unread_fd >= 0)
-        (void)close(e->unread_fd);
-    if (e->news_fd >= 0)
-        (void)close(e->news_fd);
+    const int fds[] = {e->kick_fd, e->unread_fd, e->look_fd, e->news_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
+}
+
+/* With the lock: a user of fd() looks now; the next look is due later. */
+static void
+set_look(struct wq__redis *e)
+{
+    const int64_t now_ns = wq__time_now();
+    const int64_t at_ns = now_ns + e->look_ns;
+
+    if (e->look_at_ns - now_ns > e->look_ns / 4 * 3)
+        return;
+    const struct itimerspec when = {
+        .it_value = {.tv_sec = (time_t)(e->look_ns / WQ_SECONDS(1)),
+                     .tv_nsec = (long)(e->look_ns % WQ_SECONDS(1))}};
+    if (timerfd_settime(e->look_fd, 0, &when, NULL) == 0)
+        e->look_at_ns = at_ns;
 }
 
 /* ---- the token ------------------------------------------------------------ */
@@ -215,11 +237,33 @@ turn_over(struct wq__redis *e)
 
     wq__lock_take(&e->wait_lock);
     clear_event(e->unread_fd);
+    set_look(e);
     if (!atomic_load(&e->waiting)) {
         (void)has_answer(e);
         if (lie_down(e) && !atomic_load(&e->listed))
             (void)enlist(e, "watch");
     }
+    wq__lock_release(&e->wait_lock);
+    wq__fail_restore(&said);
+}
+
+/* With the lock: from now on the user of fd() is asleep for the server. */
+static void
+begin_watch(struct wq__redis *e)
+{
+    if (!atomic_load(&e->waiting) && lie_down(e) && !enlist(e, "watch"))
+        raise_event(e->unread_fd);
+}
+
+void
+wq__redis_session_changed(struct wq__redis *e)
+{
+    const struct wq__sentence said = wq__fail_save();
+
+    if (!atomic_load(&e->watched))
+        return;
+    wq__lock_take(&e->wait_lock);
+    begin_watch(e);
     wq__lock_release(&e->wait_lock);
     wq__fail_restore(&said);
 }
@@ -324,8 +368,8 @@ wq__redis_fd(struct wq__engine *base)
 
     wq__lock_take(&e->wait_lock);
     atomic_store(&e->watched, true);
-    if (!atomic_load(&e->waiting) && lie_down(e) && !enlist(e, "watch"))
-        raise_event(e->unread_fd);
+    set_look(e);
+    begin_watch(e);
     wq__lock_release(&e->wait_lock);
     return e->news_fd;
 }

@@ -20,6 +20,7 @@
 #include "limit/draw.h"
 #include "port/random.h"
 #include "port/time.h"
+#include "resolve.h"
 
 #define FIRST_WAIT_NS WQ_MS(10)
 #define LONGEST_WAIT_NS WQ_SECONDS(1)
@@ -55,6 +56,7 @@ wq__wire_fini(struct wq__wire *w, bool forked)
     if (!w->target)
         return;
     wq__wire_close(w, forked);
+    wq__resolve_abandon(&w->lookup);
     free(w->out);
     w->out = NULL;
 }
@@ -62,10 +64,8 @@ wq__wire_fini(struct wq__wire *w, bool forked)
 void
 wq__wipe(char *text)
 {
-    if (!text)
-        return;
-    for (volatile char *at = text; *at; at++)
-        *at = '\0';
+    if (text)
+        explicit_bzero(text, strlen(text));
     free(text);
 }
 
@@ -183,11 +183,10 @@ set_up_tcp(int fd)
 static wq_err
 connect_tcp(struct wq__wire *w, int64_t deadline_ns)
 {
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                                   .ai_socktype = SOCK_STREAM};
-    struct addrinfo      *list = NULL;
-    int                   cause = EHOSTUNREACH;
-    const int code = getaddrinfo(w->at.host, w->at.port, &hints, &list);
+    struct addrinfo *list = NULL;
+    int              cause = EHOSTUNREACH;
+    const int        code =
+        wq__resolve(&w->lookup, w->at.host, w->at.port, deadline_ns, &list);
 
     if (code)
         return wq_fail(WQ_EAWAY, "redis: cannot find the host of %s: %s",
@@ -408,6 +407,15 @@ expect_ok(struct wq__wire *w, int64_t deadline_ns, const char *what)
     return err;
 }
 
+/* The command that logs in is sent, or never will be. A buffer that grew while
+ * it was built may have left a copy: so it is large enough from the beginning. */
+static void
+wipe_sent(struct wq__wire *w)
+{
+    if (w->out)
+        explicit_bzero(w->out, w->out_cap);
+}
+
 static wq_err
 log_in(struct wq__wire *w, int64_t deadline_ns)
 {
@@ -417,13 +425,16 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
     wq_err                   err = WQ_OK;
 
     (void)snprintf(db, sizeof db, "%d", t->db);
-    if (t->password)
+    if (t->password) {
+        (void)reserve(w, 256 + strlen(user) + strlen(t->password));
         wq__wire_add_words(w, (const char *[]){"AUTH", user, t->password}, 3);
+    }
     if (t->db)
         wq__wire_add_words(w, (const char *[]){"SELECT", db}, 2);
     wq__wire_add_words(w, (const char *[]){"CLIENT", "SETNAME", "wq"}, 3);
     wq__route_add_checks(w);
     err = wq__wire_send(w);
+    wipe_sent(w);
     if (err)
         return err == WQ_EIO ? WQ_EAWAY : err;
     if (t->password)
@@ -522,7 +533,8 @@ wq__wire_open(struct wq__wire *w)
     const wq_err err = connect_somewhere(w);
     if (!err) {
         w->failures = 0;
-        w->connects++;
+        if (w->connects++)
+            atomic_fetch_add(&w->target->reconnects, 1);
         return WQ_OK;
     }
     wq__wire_back_off(w);

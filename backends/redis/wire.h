@@ -12,6 +12,7 @@
 #ifndef WQ_REDIS_WIRE_H
 #define WQ_REDIS_WIRE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct wq__target {
     int64_t          timeout_ns; /* of connecting, and of each exchange */
     char             name[160];  /* for messages: without user and password */
     void            *tls_ctx;    /* SSL_CTX; made when it is needed */
+    _Atomic uint64_t reconnects; /* connections that came after a lost one; of
+                                    all wires */
 };
 
 struct wq__arg {
@@ -50,6 +53,8 @@ struct wq__confirm {
     unsigned acks;
     char     problem[120]; /* "": none */
 };
+
+struct wq__lookup; /* resolve.h */
 
 struct wq__wire {
     struct wq__target *target; /* of the engine */
@@ -71,7 +76,8 @@ struct wq__wire {
     struct wq__confirm *confirm;
     /* If it is not 0, wq__wire_call() is WQ_EAWAY unless the connection has this
      * number, of `connects`. */
-    uint64_t only;
+    uint64_t           only;
+    struct wq__lookup *lookup; /* of the host's name, if it goes on; owned */
 };
 
 void wq__wire_init(struct wq__wire *w, struct wq__target *target);

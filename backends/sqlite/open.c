@@ -208,16 +208,13 @@ wq_sqlite_open(const char *path, const wq_sqlite_options *options,
 static struct wq__sqlite *
 engine_of(wq_queue *q)
 {
-    if (q->backend != &wq__shared_backend)
-        return NULL;
-    struct wq__engine *e = wq__shared_of(q)->engine;
-    return e->ops == &wq__sqlite_ops ? (struct wq__sqlite *)(void *)e : NULL;
+    return (struct wq__sqlite *)(void *)wq__shared_engine(q, &wq__sqlite_ops);
 }
 
 wq_err
 wq_sqlite_resume(wq_queue *q, wq_key key, wq_item **out)
 {
-    const struct wq__sqlite *e = q ? engine_of(q) : NULL;
+    const struct wq__sqlite *e = engine_of(q);
 
     if (!e || !e->holder_pid || !out || !key.data || key.len == 0 ||
         key.len > WQ_KEY_MAX)
@@ -225,7 +222,7 @@ wq_sqlite_resume(wq_queue *q, wq_key key, wq_item **out)
                        !e || !e->holder_pid
                            ? "the queue was not opened with a holder_pid"
                            : "out is NULL, or the key is empty or too long");
-    const wq_err err = wq__shared_resume_hold(q, key, out);
+    const wq_err err = wq__shared_resume_hold(q, 0, key, out);
     if (err == WQ_ENOTFOUND)
         return wq_fail(err,
                        "wq_sqlite_resume: process %d does not hold the key",

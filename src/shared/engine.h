@@ -34,9 +34,12 @@
  *
  * Errors. run() returns WQ_OK if the store has answered; then each operation
  * has its own result. WQ_EAWAY: nothing of the batch has happened. WQ_EIO: it
- * is not known whether the batch has happened, all of it or nothing. After
- * WQ_EIO, or any other error, the shell calls reconcile() before anything
- * else.
+ * is not known which operations of the batch have happened; each of them has as
+ * a whole, or not at all, and none after one that has not. Each caller learns
+ * that its own may have happened: so the shell needs no more. After WQ_EIO, or
+ * any other error, the shell calls reconcile() before anything else: it gives
+ * back the keys of gets that have happened. A finish that has is WQ_ELOST when
+ * it is repeated, which the shell reports as WQ_OK (finish.c).
  *
  * An engine says why by wq_fail(), never with a password: wq_last_error() of
  * every thread whose operations were in the batch shows it.
@@ -60,7 +63,7 @@
 enum wq__op_kind {
     WQ__OP_ADD,      /* wq_add_with() */
     WQ__OP_GET,      /* hand out keys */
-    WQ__OP_RESUME,   /* lend a key that the session holds already */
+    WQ__OP_RESUME,   /* lend a key that a session holds already */
     WQ__OP_FINISH,   /* a hold ends with a result */
     WQ__OP_REMOVE,   /* wq_remove() */
     WQ__OP_CANCEL,   /* wq_cancel_after() */
@@ -113,6 +116,8 @@ struct wq__op {
             void  *ctx;
             wq_key key; /* RESUME: this one. WQ_ENOTFOUND: it is not HELD by the
                            session. WQ_ENOTSUP: holds end with their handles */
+            int64_t from; /* RESUME: of this session, which holds it no longer
+                             then; the fence stays. 0: of our own */
         } get;
         struct {
             wq_key   key;

@@ -230,7 +230,7 @@ is_lent(struct wq__shared *s, wq_key key)
 }
 
 wq_err
-wq__shared_resume_hold(wq_queue *q, wq_key key, wq_item **out)
+wq__shared_resume_hold(wq_queue *q, int64_t from, wq_key key, wq_item **out)
 {
     struct wq__shared *s = wq__shared_of(q);
     struct wq__getting g;
@@ -242,6 +242,7 @@ wq__shared_resume_hold(wq_queue *q, wq_key key, wq_item **out)
     wq__getting_begin(&g, s, &item, 1, &op);
     op.kind = WQ__OP_RESUME;
     op.as.get.key = key;
+    op.as.get.from = from;
     (void)wq__shared_run(s, &op);
     if (!op.err)
         *out = item;

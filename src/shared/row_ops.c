@@ -302,18 +302,22 @@ hand_out(void *ctx, const struct wq__op *op)
     return err ? abandon(r, key, err) : wq__row_save(r, key, &before, &row);
 }
 
-/* Lend a key that the holder has already. WQ_ENOTFOUND: it has not. */
+/* Lend a key that the holder, or another one, has already. WQ_ENOTFOUND: it has
+ * not. */
 static wq_err
 resume(struct wq__rows *r, struct wq__op *op)
 {
-    struct wq__row row;
-    const wq_err   err = r->store->find(r, op->as.get.key, &row);
+    const int64_t  from = op->as.get.from ? op->as.get.from : r->holder;
+    struct wq__row before, row;
+    const wq_err   err = r->store->find(r, op->as.get.key, &before);
 
     op->as.get.n = 0;
     if (err)
         return err;
-    if (!(row.image.states & WQ__HELD) || row.owner != r->holder)
+    if (!(before.image.states & WQ__HELD) || before.owner != from)
         return WQ_ENOTFOUND;
+    row = before;
+    row.owner = r->holder;
     const struct wq__handed handed = {
         .key = op->as.get.key,
         .priority = row.image.held_priority,
@@ -322,7 +326,7 @@ resume(struct wq__rows *r, struct wq__op *op)
     };
     const wq_err taken = op->as.get.take(op->as.get.ctx, &handed);
     op->as.get.n = !taken;
-    return taken;
+    return taken ? taken : wq__row_write(r, op->as.get.key, &before, &row);
 }
 
 /* ---- finishes ------------------------------------------------------------- */

@@ -43,8 +43,9 @@ wq__row_problem(struct wq__rows *r, wq_key key, const struct wq__row *row)
         return "its key is empty or too long";
     if (!row->dead && row->image.states && !wq__image_is_possible(&row->image))
         return "impossible states";
-    if (wq__row_import(r, key, row, NULL))
-        return "out of memory";
+    const wq_err err = wq__row_import(r, key, row, NULL);
+    if (err)
+        return wq_strerror(err);
     const char *broken = wq__core_check(&r->scratch);
     wq__core_expel(&r->scratch, key, wq__core_hash(&r->scratch, key));
     return broken;

@@ -182,6 +182,17 @@ WQ__STORE_API wq_err wq__shared_open(const wq_config *config, bool manual_renew,
 /* The verbs of a shared queue. */
 WQ__STORE_API extern const wq_backend wq__shared_backend;
 
+/* The engine of a queue whose store has these verbs. NULL: it is another kind of
+ * queue, or NULL. */
+static inline struct wq__engine *
+wq__shared_engine(wq_queue *q, const struct wq__engine_ops *ops)
+{
+    if (!q || q->backend != &wq__shared_backend)
+        return NULL;
+    struct wq__engine *e = wq__shared_of(q)->engine;
+    return e->ops == ops ? e : NULL;
+}
+
 /* Free the memory, when the engine is closed. */
 void wq__shared_free(struct wq__shared *s);
 void wq__shared_stop_watching(struct wq__shared *s);

@@ -1,20 +1,55 @@
 # SPDX-License-Identifier: MIT
-"""How does a test use a shared queue? One in a file of the test's directory,
-which $WQ_QUEUE names."""
+"""How does a test use a shared queue? One in a file of the test's directory, or,
+with $WQ_STORE=redis, in a server of the test program. $WQ_QUEUE names it."""
 
+import atexit
 import json
 import os
 import subprocess
 import time
 
-from handled import Handled, usual_signals
-from program import PROGRAM, TIMEOUT, Ended, until
+from handled import WAITING, Handled, usual_signals
+from program import PROGRAM, TIMEOUT, Ended, need_command, until
+from server import Server
+
+STORE = os.environ.get("WQ_STORE", "sqlite")
+
+
+def of_sqlite(test):
+    """Marks a test, or a class of tests, that is about files."""
+    return test if STORE == "sqlite" else None
 
 
 class Shared(Handled):
+    server = None  # of all tests of the program
+
     def setUp(self):
         super().setUp()
-        self.url = "sqlite:" + self.path("queue.db")
+        if STORE == "sqlite":
+            self.url = "sqlite:" + self.path("queue.db")
+            return
+        if not Shared.server:
+            Shared.server = Server()
+            atexit.register(Shared.server.stop)
+        self.server.say("FLUSHALL")
+        self.url = "redis+unix://" + self.server.path
+
+    def set_option(self, option):
+        """Adds an option to the URL."""
+        self.url += ("&" if "?" in self.url else "?") + option
+
+    def set_short_lease(self):
+        """Keys of a process that dies are soon READY, also in a server."""
+        if STORE == "redis":
+            self.set_option("lease=1s")
+
+    def await_queue(self):
+        """Until the first process has opened it."""
+        if STORE == "sqlite":
+            until(lambda: os.path.exists(self.path("queue.db")), "the file")
+        else:
+            until(lambda: b":1" in self.server.say(
+                "EXISTS", "wq:{default}:sess"), "the session")
 
     def environment(self, env=None):
         return {**os.environ, "WQ_QUEUE": self.url,
@@ -100,6 +135,29 @@ class Shared(Handled):
                **rest):
         """`wq work` with a handler that is a script; the key is $1."""
         return self.begin("work", *options, *self.script(script), **rest)
+
+    def waiting(self, *options, gates="abcdefgh", **rest):
+        """A worker whose handlers wait for the test."""
+        for gate in gates:
+            if gate not in self.gates:
+                self.gates[gate] = self.fifo("gate." + gate)
+        return self.worker(*options, script=WAITING, **rest)
+
+    def need_page(self):
+        """Skips the test unless a worker can serve a page."""
+        need_command("curl")
+        if b"--listen: not available" in self.wq(
+                "work", "--listen=unix:no/where", "true").err:
+            self.skipTest("wq was built without libmicrohttpd")
+
+    def listen(self):
+        """The option that makes a worker serve fetch()."""
+        return "--listen=unix:" + self.path("socket")
+
+    def fetch(self, path):
+        return subprocess.run(
+            ["curl", "-s", "--unix-socket", self.path("socket"),
+             "http://x" + path], capture_output=True, check=True).stdout
 
     def shell(self, text, shell="sh", **rest):
         """A shell that runs the script, in the directory."""

@@ -102,6 +102,7 @@ class Manual(Case):
                                re.MULTILINE)) - {"WQ_PROGRAM", "WQ_HANDLER"}
         given |= {"WQ_QUEUE"}  # of wq work: see test_work.py
         given |= {"WQ_PROC"}  # it is read: see test_pressure.py
+        given |= {"WQ_REDIS_PASSWORD"}  # likewise: see test_redis.py
         given |= {"WQ_LINE"}  # of --key: see test_keymap.py
         self.assertEqual(given, set(re.findall(r"^\.It Ev (WQ_\w+)", page(),
                                                re.MULTILINE)))

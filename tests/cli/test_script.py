@@ -6,7 +6,7 @@ import os
 import signal
 
 from program import TIMEOUT, main, until
-from shared import Shared
+from shared import Shared, of_sqlite
 
 
 class Script(Shared):
@@ -28,7 +28,7 @@ class Script(Shared):
 
     def test_get_waits_for_a_key(self):
         process = self.begin("get")
-        until(lambda: os.path.exists(self.path("queue.db")), "the file")
+        self.await_queue()
         self.done("add", "a")
         out, _ = process.communicate(timeout=TIMEOUT)
         self.assertEqual((process.returncode, out), (0, b"a\n"))
@@ -51,6 +51,7 @@ class Script(Shared):
         self.assertEqual(self.counts(), (1, 0, 0, 0))
 
     def test_results(self):
+        url = self.url
         for options, counts in (((), (0, 0, 0, 0)),
                                 (("--back",), (1, 0, 0, 0)),
                                 (("--retry", "--backoff=1h"), (0, 0, 1, 0)),
@@ -58,8 +59,7 @@ class Script(Shared):
                                 (("--bury",), (0, 0, 0, 1)),
                                 (("--retry", "--retries=0"), (0, 0, 0, 1))):
             with self.subTest(options):
-                self.url = "sqlite:%s?queue=q%s" % (
-                    self.path("queue.db"), "".join(options).strip("-")[:9])
+                self.url = "%s?queue=q%d" % (url, len("".join(options)))
                 self.done("add", "a")
                 self.done("get")
                 self.done("done", *options, "a")
@@ -107,6 +107,7 @@ class Script(Shared):
         self.assertEqual(self.counts(), (0, 0, 0, 0))
         self.assertIn("get: ", self.refused("get", "--holder=999999999"))
 
+    @of_sqlite
     def test_lease_cannot_be_held_for_a_script(self):
         for option in ("lease=1s", "hold=lease"):
             self.assertIn("with hold=lease a key cannot be held for another "
@@ -117,6 +118,7 @@ class Script(Shared):
             self.assertIn("get: cannot open %s?%s: " % (self.url, option), said)
             self.assertIn(option.split("=")[0], said.split(": ", 3)[3])
 
+    @of_sqlite
     def test_options_of_the_url_count(self):
         self.url += "?queue=a%62c&sync=lazy&busy=1s&max_expiries=3&create=yes"
         self.done("add", "x")
@@ -125,6 +127,7 @@ class Script(Shared):
         self.done("done", "x")
 
     def test_end_of_the_script_gives_the_key_back(self):
+        self.set_short_lease()
         for text in ("exit 3", "kill -9 $$", "kill -TERM $$"):
             with self.subTest(text):
                 self.done("add", "a")
@@ -132,6 +135,7 @@ class Script(Shared):
                 self.await_counts(1, 0, 0, 0)
 
     def test_killed_script_gives_its_key_to_a_waiting_worker(self):
+        self.set_short_lease()
         self.done("add", "a")
         script = self.shell("wq get >got; sleep 1000 & echo $! >pid; wait")
         until(lambda: os.path.exists(self.path("pid")) and self.read("pid"),

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from program import PROGRAM, TIMEOUT, main, open_terminal, until
-from shared import Shared
+from shared import STORE, Shared, of_sqlite
 
 HOSTILE = b"new\nline \x1b[31mred\x07 \xff\xfe \xe2\x80\xae \xc3\xa9"
 
@@ -63,7 +63,7 @@ class Add(Shared):
     def test_line_of_a_slow_producer_is_added_at_once(self):
         process = self.begin("add", stdin=subprocess.PIPE)
         self.feed(process, b"a\nb", end=False)
-        until(lambda: os.path.exists(self.path("queue.db")), "the file")
+        self.await_queue()
         self.await_counts(1, 0, 0, 0)
         self.feed(process, b"c\n")
         self.assertEqual(process.wait(TIMEOUT), 0)
@@ -104,14 +104,23 @@ class Look(Shared):
         self.shell_prints('wq done --bury "$(wq get)"')  # a
 
     def test_status_counts_keys(self):
+        server = ["server   '%s', %s, primary" % (
+            self.server.path, self.server.version())] if self.server else []
         self.assertEqual(self.done("status").decode().splitlines(), [
-            "queue    " + self.url,
+            "queue    " + self.url, *server,
             "READY           1",
             "HELD            0",
             "WAITING         1  the next in 59m59s",
             "DEAD            1  see wq list --state=dead, wq retry"])
         status = self.status()
         self.assertAlmostEqual(status.pop("next_in"), 3600, delta=60)
+        if self.server:
+            server = status.pop("server")
+            self.assertAlmostEqual(server.pop("lease_left"), 30, delta=30)
+            self.assertEqual(server, {
+                "reachable": True, "reconnects": 0, "role": "primary",
+                "name": "'%s'" % self.server.path,
+                "version": self.server.version()})
         self.assertEqual(status, {
             "queue": self.url, "name": "default", "ready": 1, "held": 0,
             "dirty": 0, "waiting": 1, "dead": 1, "known": 3, "holders": 0})
@@ -121,7 +130,7 @@ class Look(Shared):
         self.assertEqual(heading.split(), ["STATE", "NOTE", "PRIORITY",
                                            "FAILURES", "SINCE", "DUE", "KEY"])
         rows = {line.split()[-1]: line.split() for line in lines}
-        self.assertEqual(rows["a"], ["DEAD", "0", "0", "a"])
+        self.assertEqual(rows["a"], ["DEAD", "0", "1", "a"])
         self.assertEqual(rows["b"][:3], ["READY", "0", "0"])
         self.assertEqual(rows["w"], ["WAITING", "-3", "0", "59m59s", "w"])
         ends = {line.rindex(line.split()[-1]) for line in lines}
@@ -267,14 +276,14 @@ class Queues(Shared):
         self.done("add", "a")
         self.done("add", "--queue=%s?queue=other" % self.url, "b")
         self.assertEqual(self.keys(), [b"a"])
-        self.url += "?queue=other"
+        self.set_option("queue=other")
         self.assertEqual(self.keys(), [b"b"])
         self.assertEqual(self.status()["name"], "other")
 
     def test_option_overrides_the_variable(self):
         self.done("add", "--queue=sqlite:mine.db", "a")
         self.assertTrue(os.path.exists(self.path("mine.db")))
-        self.assertFalse(os.path.exists(self.path("queue.db")))
+        self.assertEqual(self.wq("get", "--timeout=0").status, 1)
 
     def test_path_with_unusual_characters(self):
         os.mkdir(self.path("50% ?#"))
@@ -283,6 +292,7 @@ class Queues(Shared):
             "cd '50% ?#' && WQ_QUEUE=sqlite:q.db && wq add a && "
             "wq list -0 && ls q.db"), ["a\0q.db"])
 
+    @of_sqlite
     def test_verbs_that_look_make_no_file(self):
         for verb in ("status", "list", "show", "remove", "retry", "drain",
                      "fsck", "done"):
@@ -294,6 +304,7 @@ class Queues(Shared):
         self.assertEqual(os.listdir(self.dir), [])
 
 
+@of_sqlite
 class Restored(Shared):
     def test_file_that_was_restored_is_counted_anew(self):
         self.done("add", "a", "b", "c")
@@ -338,31 +349,34 @@ class Refused(Shared):
             if verb not in ("get", "done"):
                 with self.subTest(verb):
                     self.assertIn(
-                        "wq: %s: cannot open redis://h/: " % verb,
-                        self.refused(verb, "--queue=redis://h/", *operands))
+                        "wq: %s: cannot open kafka://h/: " % verb,
+                        self.refused(verb, "--queue=kafka://h/", *operands))
 
     def test_passwords_are_not_shown(self):
         for verb, operands in VERBS.items():
-            for url in ("redis://me:geheim@h/", "redis://:geheim@h",
+            for url in ("kafka://me:geheim@h/", "redis://:geheim@[::1]:1",
                         "postgres://me:ge@heim@h/x", "redis://h?password=geheim",
                         "redis://h/?x=1&password=geheim&y=2",
-                        "Redis://me:geheim@h/"):
+                        "rediss://me:geheim@127.0.0.1:1", "Redis://me:geheim@h/"):
                 with self.subTest(verb + " " + url):
                     line = self.refused(verb, "--queue=" + url, *operands)
                     self.assertNotIn("heim", line)
                     self.assertIn("***", line)
 
-    def test_get_and_done_need_sqlite(self):
+    def test_get_and_done_need_a_store_that_holds_keys(self):
         for verb in ("get", "done"):
             self.assertIn(
-                "only queues in SQLite (sqlite:PATH) can hold a key for",
-                self.refused(verb, "--queue=redis://h/", *VERBS[verb]))
+                "only queues in SQLite (sqlite:PATH) and Redis (redis://HOST) "
+                "can hold a key for",
+                self.refused(verb, "--queue=kafka://h/", *VERBS[verb]))
 
+    @of_sqlite
     def test_not_a_database(self):
         self.write("queue.db", b"This is a letter to my mother.\n" * 100)
         self.each("cannot open %s: " % self.url)
         self.assertEqual(self.read("queue.db")[:16], b"This is a letter")
 
+    @of_sqlite
     def test_directory_that_does_not_exist(self):
         self.url = "sqlite:" + self.path("no/queue.db")
         self.each("cannot open %s: " % self.url)
@@ -389,7 +403,8 @@ class Refused(Shared):
                 (("run", "--until-empty", "true"), "needs --queue=URL")):
             with self.subTest(arguments):
                 self.assertIn(said, self.refused(*arguments))
-        self.assertFalse(os.path.exists(self.path("queue.db")))
+        if STORE == "sqlite":
+            self.assertFalse(os.path.exists(self.path("queue.db")))
 
     def test_full_disk_is_reported(self):
         self.done("add", "a")

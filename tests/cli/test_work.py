@@ -7,9 +7,8 @@ import signal
 import sqlite3
 import subprocess
 
-from handled import WAITING
-from program import is_running, main, need_command, until
-from shared import Shared
+from program import is_running, main, until
+from shared import STORE, Shared, of_sqlite
 
 
 def ticks(pid):
@@ -19,13 +18,6 @@ def ticks(pid):
 
 
 class Work(Shared):
-    def waiting(self, *options, gates="abcdefgh", **rest):
-        """A worker whose handlers wait for the test."""
-        for gate in gates:
-            if gate not in self.gates:
-                self.gates[gate] = self.fifo("gate." + gate)
-        return self.worker(*options, script=WAITING, **rest)
-
     def ends(self, process, status=0):
         ended = self.ended(process)
         self.assertEqual(ended.status, status, ended.err)
@@ -50,7 +42,7 @@ class Work(Shared):
 
     def test_idle_worker_takes_a_key_beside_a_busy_one(self):
         workers = [self.waiting("-P1") for _ in range(2)]
-        until(lambda: os.path.exists(self.path("queue.db")), "the file")
+        self.await_queue()
         # Other handles must not open and close: that would wake all workers.
         adder = self.begin("add", stdin=subprocess.PIPE)
         for key in "abcde":
@@ -68,7 +60,7 @@ class Work(Shared):
 
     def test_work_waits_for_keys(self):
         worker = self.worker()
-        until(lambda: os.path.exists(self.path("queue.db")), "the file")
+        self.await_queue()
         self.done("add", "a")
         self.await_begun("a")
         self.done("add", "--after=100ms", "b")
@@ -78,7 +70,7 @@ class Work(Shared):
 
     def test_idle_worker_sleeps(self):
         worker = self.worker()
-        until(lambda: os.path.exists(self.path("queue.db")), "the file")
+        self.await_queue()
         self.done("add", "a")
         self.await_begun("a")
         self.await_counts(0, 0, 0, 0)
@@ -309,6 +301,7 @@ class Work(Shared):
         self.ends(worker)
 
     def test_killed_worker_gives_its_keys_back(self):
+        self.set_short_lease()
         self.done("add", "a", "b", "c")
         worker = self.waiting("-P2")
         self.await_begun("a", "b")
@@ -321,6 +314,7 @@ class Work(Shared):
         self.assertEqual(sorted(ended.lines()), ["a", "b", "c"])
 
     def test_killed_worker_is_replaced_by_one_that_waits(self):
+        self.set_short_lease()
         self.done("add", "a")
         first = self.waiting()
         self.await_begun("a")
@@ -379,6 +373,7 @@ class Work(Shared):
         self.let_go("a")
         return worker, database
 
+    @of_sqlite
     def test_result_is_stored_when_the_store_answers_again(self):
         worker, database = self.end_run_while_locked()
         until(lambda: [line for line in self.log() if line[0] == "end"], "end")
@@ -394,6 +389,7 @@ class Work(Shared):
         self.assertIn(b"wq: the queue answers again\n", ended.err)
         self.assertEqual(self.begun(), ["a"])
 
+    @of_sqlite
     def test_input_waits_for_the_store(self):
         self.url += "?busy=50ms"
         self.done("add", "a")
@@ -409,6 +405,7 @@ class Work(Shared):
         self.assertEqual(sorted(self.begun()), ["a", "b", "c", "d"])
         self.assertIn(b"4 keys, 4 ok, 0 failed, 0 left; 3 adds", ended.err)
 
+    @of_sqlite
     def test_input_that_could_not_be_added_is_an_error(self):
         self.url += "?busy=50ms"
         worker = self.worker("-a", "-", "--json=events",
@@ -424,6 +421,7 @@ class Work(Shared):
         self.assertIn(b"wq: cannot add b and 1 more: the queue does not answer",
                       self.ends(worker, 125).err)
 
+    @of_sqlite
     def test_last_signal_does_not_wait_for_the_store(self):
         worker, database = self.end_run_while_locked()
         self.assertIn(b"cannot store the result", worker.stderr.readline())
@@ -437,7 +435,7 @@ class Work(Shared):
 
     def test_lost_hold_stops_the_run(self):
         """A worker that is stopped for longer than its lease loses its key."""
-        self.url += "?lease=300ms"
+        self.set_option("lease=300ms")
         self.done("add", "a")
         first = self.waiting("--json=events")
         self.await_begun("a")
@@ -459,13 +457,16 @@ class Work(Shared):
 
     def test_handler_can_add_to_the_same_queue(self):
         self.install()
-        self.url = "sqlite:queue.db?queue=mail"  # relative
+        if STORE == "sqlite":
+            self.url = "sqlite:queue.db"  # relative
+        self.set_option("queue=mail")
         self.done("add", "a")
         ended = self.wq("work", "-q", "--until-empty", *self.script(
             'cd / && echo "$1 $WQ_NAME $WQ_QUEUE"; '
             'case $1 in a) wq add b;; esac'))
         self.assertEqual(ended.err, b"")
-        url = "sqlite:%s?queue=mail" % self.path("queue.db")
+        url = (self.url if STORE == "redis" else
+               "sqlite:%s?queue=mail" % self.path("queue.db"))
         self.assertEqual(ended.lines(), ["a mail " + url, "b mail " + url])
 
     def test_name_can_be_chosen(self):
@@ -488,23 +489,15 @@ class Work(Shared):
     # ---- watching ----------------------------------------------------------
 
     def test_metrics_of_a_shared_queue(self):
-        need_command("curl")
-        if b"--listen: not available" in self.wq(
-                "work", "--listen=unix:no/where", "true").err:
-            self.skipTest("wq was built without libmicrohttpd")
-        self.url += "?queue=mail"
+        self.need_page()
+        self.set_option("queue=mail")
         self.done("add", "a", "b")
-        worker = self.waiting("--listen=unix:" + self.path("socket"))
+        worker = self.waiting(self.listen())
         self.await_begun("a")
-        text = subprocess.run(
-            ["curl", "-s", "--unix-socket", self.path("socket"),
-             "http://x/metrics"], capture_output=True, check=True).stdout
+        text = self.fetch("/metrics")
         self.assertIn(b'\nworkqueue_depth{name="mail"} 1\n', text)
         self.assertIn(b'\nwq_run_running{name="mail"} 1\n', text)
-        page = subprocess.run(
-            ["curl", "-s", "--unix-socket", self.path("socket"),
-             "http://x/view?show=all"], capture_output=True, check=True).stdout
-        view = json.loads(page)
+        view = json.loads(self.fetch("/view?show=all"))
         self.assertEqual(view["queue"], "mail")
         self.assertEqual([(row["key"], row["state"])
                           for row in view["keys"]["rows"]],
@@ -515,27 +508,18 @@ class Work(Shared):
         worker.terminate()
 
     def test_dead_keys_are_served(self):
-        need_command("curl")
-        if b"--listen: not available" in self.wq(
-                "work", "--listen=unix:no/where", "true").err:
-            self.skipTest("wq was built without libmicrohttpd")
+        self.need_page()
         self.done("add", "x", "y")
         self.assertEqual(self.wq("work", "-q", "--until-empty", "--retries=0",
                                  "false").status, 123)
         self.done("add", "a", "b")
-        worker = self.waiting("--retries=0", "--listen=unix:" +
-                              self.path("socket"))
+        worker = self.waiting("--retries=0", self.listen())
         self.await_begun("a")
         self.let_go("a", 4)
         self.await_begun("a", "b")
         self.await_counts(0, 1, 0, 3)
-
-        def get(path):
-            return subprocess.run(
-                ["curl", "-s", "--unix-socket", self.path("socket"),
-                 "http://x" + path], capture_output=True, check=True).stdout
-        self.assertIn(b'\nwq_run_dead{name="default"} 3\n', get("/metrics"))
-        view = json.loads(get("/view?show=dead"))
+        self.assertIn(b'\nwq_run_dead{name="default"} 3\n', self.fetch("/metrics"))
+        view = json.loads(self.fetch("/view?show=dead"))
         self.assertEqual((view["counts"]["dead"], view["keys"]["matched"]),
                          (3, 3))
         rows = {row["key"]: row for row in view["keys"]["rows"]}
@@ -544,7 +528,7 @@ class Work(Shared):
         self.assertEqual(rows["a"]["failure"]["exit"], 4)
         self.assertNotIn("failure", rows["x"])  # another worker knows why
         self.assertEqual([row["key"] for row in view["failed"]], ["a"])
-        view = json.loads(get("/view"))
+        view = json.loads(self.fetch("/view"))
         self.assertEqual([row["state"] for row in view["keys"]["rows"]],
                          ["running", "dead", "dead", "dead"])
         self.let_go("b")

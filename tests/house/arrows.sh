@@ -44,7 +44,7 @@ tools/wq/output/  | output/ process/run.h process/words.h options/ base/ wq/ | a
 tools/wq/queue/   | queue/ options/ base/ wq/      | any
 tools/wq/log/     | log/ output/ run/view.h queue/words.h process/run.h process/words.h options/ base/ wq/ | any
 tools/wq/display/ | display/ run/view.h run/failures.h process/run.h options/ base/ wq/ | any
-tools/wq/http/    | http/ display/rate.h run/view.h run/durations.h run/failures.h process/run.h options/ base/ wq/ | any
+tools/wq/http/    | http/ display/rate.h queue/server.h run/view.h run/durations.h run/failures.h process/run.h options/ base/ wq/ | any
 tools/wq/verbs/   | verbs/ display/printable.h queue/ input/records.h options/ base/ wq/ | any
 tools/wq/run/     | run/ http/listen.h display/ log/ output/ input/ queue/ process/ options/ base/ wq/ | any
 tools/wq/main.c   | run/runner.h verbs/verbs.h options/ base/ wq/ | any

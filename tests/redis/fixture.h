@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <wq/clock.h>
 #include <wq/inspect.h>
@@ -47,6 +48,15 @@ open_at(const char *socket, const char *queue, int64_t lease_ns,
                       WQ_CONFIG(.clock = clock), &q),
         WQ_OK);
     return q;
+}
+
+static inline int64_t
+now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static inline void

@@ -21,6 +21,7 @@ struct proxy {
     char                       path[200];
     int                        listener, stop_fd;
     atomic_int                 mode;
+    atomic_int                 replies; /* to pass before one is lost */
     atomic_uint                connections;
     pthread_t                  thread;
     int                        client[MOST], there[MOST];
@@ -98,7 +99,8 @@ serve(struct proxy *p, int i, bool from_client)
     const int from = from_client ? p->client[i] : p->there[i];
     const int to = from_client ? p->there[i] : p->client[i];
 
-    if (mode == PROXY_CUT || (mode == PROXY_LOSE && !from_client)) {
+    if (mode == PROXY_CUT || (mode == PROXY_LOSE && !from_client &&
+                              atomic_fetch_sub(&p->replies, 1) <= 0)) {
         end(p, i);
         if (mode == PROXY_LOSE)
             atomic_store(&p->mode, PROXY_PASS);
@@ -181,6 +183,13 @@ proxy_set(struct proxy *p, enum proxy_mode mode)
 {
     atomic_store(&p->mode, mode);
     tell(p, 1);
+}
+
+void
+proxy_lose_after(struct proxy *p, int replies)
+{
+    atomic_store(&p->replies, replies);
+    proxy_set(p, PROXY_LOSE);
 }
 
 unsigned

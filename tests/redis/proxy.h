@@ -22,6 +22,8 @@ struct proxy;
 struct proxy *proxy_start(const struct redis_server *server);
 const char   *proxy_socket(const struct proxy *p);
 void          proxy_set(struct proxy *p, enum proxy_mode mode);
+/* PROXY_LOSE after so many replies. */
+void proxy_lose_after(struct proxy *p, int replies);
 /* How many connections there were. */
 unsigned proxy_connections(const struct proxy *p);
 void     proxy_stop(struct proxy *p);

@@ -8,7 +8,9 @@
 #define _GNU_SOURCE
 #include "redis/fixture.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static struct redis_server server;
@@ -190,9 +192,92 @@ TEST(server_is_known_by_its_certificate)
     assert_true(wq_open_redis(url, NULL, &q) != WQ_OK);
 }
 
+/* ---- what stays in memory -------------------------------------------------- */
+
+#define SECRET "correct-horse-battery-staple"
+
+/* How often the bytes are in the memory of malloc(), used or free. Memory of a
+ * sanitizer is elsewhere. */
+static int
+copies_in_heap(const char *bytes)
+{
+    FILE              *maps = fopen("/proc/self/maps", "re");
+    const int          fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    unsigned long long from = 0, to = 0;
+    char               line[512];
+    int                n = 0;
+
+    assert_non_null(maps);
+    assert_true(fd >= 0);
+    while (fgets(line, sizeof line, maps) && !strstr(line, "[heap]"))
+        ;
+    (void)fclose(maps);
+    if (strstr(line, "[heap]"))
+        (void)sscanf(line, "%llx-%llx", &from, &to);
+    const size_t len = (size_t)(to - from);
+    char        *copy = mmap(NULL, len + 1, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(copy != MAP_FAILED);
+    if (len)
+        assert_int_equal(pread(fd, copy, len, (off_t)from), len);
+    (void)close(fd);
+    for (const char *at = copy;
+         (at = memmem(at, len - (size_t)(at - copy), bytes, strlen(bytes)));
+         at++)
+        n++;
+    (void)munmap(copy, len + 1);
+    return n;
+}
+
+/* What was used and freed last is found, if it was not wiped. */
+TEST(password_that_is_refused_does_not_stay_in_memory)
+{
+    wq_queue *q = NULL;
+    char      url[600];
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, NULL);
+    (void)snprintf(url, sizeof url, "redis+unix://somebody-else:%s@%s?queue=q",
+                   SECRET, server.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    assert_int_equal(copies_in_heap(SECRET), 0);
+}
+
+/* The handle keeps one, to log in again. */
+TEST(password_is_in_memory_only_once)
+{
+    static const char *const args[] = {"--requirepass", SECRET, NULL};
+    wq_queue                *q = NULL;
+    char                     url[600], path[200];
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, args);
+    (void)snprintf(url, sizeof url, "redis+unix://:%s@%s?queue=q", SECRET,
+                   server.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    use(q);
+    assert_true(copies_in_heap(SECRET) <= 1);
+    wq_destroy(q);
+    assert_int_equal(copies_in_heap(SECRET), 0);
+
+    (void)snprintf(path, sizeof path, "%s/password", server.dir);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, SECRET "\n", sizeof SECRET), sizeof SECRET);
+    (void)close(fd);
+    (void)snprintf(url, sizeof url, "redis+unix://%s?queue=q&password_file=%s",
+                   server.socket, path);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    wq_destroy(q);
+    assert_int_equal(copies_in_heap(SECRET), 0);
+}
+
 #define with_server(name) cmocka_unit_test_teardown(name, stop)
 
 WQ_TESTS(with_server(user_with_the_documented_rights_can_do_all),
          with_server(user_who_may_not_sleep_on_the_server_looks),
          with_server(password_of_the_environment_is_used),
+         with_server(password_that_is_refused_does_not_stay_in_memory),
+         with_server(password_is_in_memory_only_once),
          with_server(server_is_known_by_its_certificate));

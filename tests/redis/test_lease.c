@@ -202,6 +202,65 @@ TEST(destroyed_handle_gives_its_keys_back_without_an_expiry)
     assert_int_equal(stats_of(f.b).expired, 0);
 }
 
+/* ---- taking over ---------------------------------------------------------- */
+
+TEST(hold_that_is_taken_over_is_lost_for_its_first_holder)
+{
+    wq_item *item = NULL;
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item       *old = take_key(f.a, "k");
+    const uint64_t fence = old->fence;
+    assert_err(
+        wq_redis_take_over(f.b, wq_redis_session(f.a), wq_str("k"), &item),
+        WQ_OK);
+    assert_true(item->fence == fence);
+    assert_int_equal(info_of(f.b, "k").states, WQ_STATE_HELD);
+    assert_err(wq_finish(f.a, old, wq_result_retry()), WQ_ELOST);
+    wq_destroy(f.a); /* gives back what it holds: not this key */
+    f.a = NULL;
+    get_nothing(f.b);
+    assert_err(wq_finish(f.b, item, wq_result_done()), WQ_OK);
+    assert_int_equal(stats_of(f.b).known, 0);
+}
+
+TEST(only_a_hold_of_that_session_is_taken_over)
+{
+    wq_item *item = NULL;
+
+    (void)state;
+    assert_true(wq_redis_session(f.a) != wq_redis_session(f.b));
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    assert_err(
+        wq_redis_take_over(f.b, wq_redis_session(f.a), wq_str("k"), &item),
+        WQ_ENOTFOUND); /* READY */
+    wq_item *held = take_key(f.a, "k");
+    assert_err(wq_redis_take_over(f.b, 12345, wq_str("k"), &item),
+               WQ_ENOTFOUND);
+    last_error_has("that session does not hold the key");
+    assert_err(wq_redis_take_over(f.b, 0, wq_str("k"), &item), WQ_EINVAL);
+    assert_err(
+        wq_redis_take_over(f.a, wq_redis_session(f.a), wq_str("k"), &item),
+        WQ_ESTATE);
+    assert_err(wq_done(f.a, held), WQ_OK);
+}
+
+/* A session that has ended holds nothing, also if nobody has noticed. */
+TEST(hold_of_an_ended_session_is_not_taken_over)
+{
+    wq_item *item = NULL;
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    (void)take_key(f.a, "k");
+    const uint64_t session = wq_redis_session(f.a);
+    outlive();
+    assert_err(wq_redis_take_over(f.b, session, wq_str("k"), &item),
+               WQ_ENOTFOUND);
+    assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
+}
+
 #define with_handles(name)                                                     \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -213,4 +272,7 @@ WQ_TESTS(with_handles(finish_after_the_lease_is_lost_and_changes_nothing),
          with_handles(keys_of_an_ended_session_come_back_in_order),
          with_handles(many_keys_of_an_ended_session_come_back),
          with_handles(key_that_outlives_its_holders_is_dead),
-         with_handles(destroyed_handle_gives_its_keys_back_without_an_expiry));
+         with_handles(destroyed_handle_gives_its_keys_back_without_an_expiry),
+         with_handles(hold_that_is_taken_over_is_lost_for_its_first_holder),
+         with_handles(only_a_hold_of_that_session_is_taken_over),
+         with_handles(hold_of_an_ended_session_is_not_taken_over));

@@ -29,15 +29,6 @@ open_leased(const char *queue, int64_t lease_ns)
     return q;
 }
 
-static int64_t
-now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* A child, and the pipes to and from it. */
 struct child {
     pid_t pid;

@@ -142,6 +142,45 @@ TEST(key_that_a_restarted_server_still_holds_is_given_back)
     check(f.b);
 }
 
+static wq_redis_server
+server_of(wq_queue *q)
+{
+    wq_redis_server s = {.size = sizeof s};
+
+    assert_err(wq_redis_read_server(q, &s), WQ_OK);
+    return s;
+}
+
+TEST(handle_knows_whether_its_server_answers)
+{
+    wq_queue       *memory = NULL;
+    wq_redis_server s = server_of(f.a);
+
+    (void)state;
+    assert_true(s.reachable);
+    assert_int_equal(strncmp(s.version, "Redis ", 6), 0);
+    assert_string_equal(s.role, "primary");
+    assert_non_null(strstr(s.name, f.server.socket));
+    assert_true(s.lease_left_ns > 0 && s.lease_left_ns <= LEASE);
+    assert_int_equal(s.reconnects, 0);
+
+    redis_server_kill(&f.server);
+    assert_err(wq_add(f.a, wq_str("k")), WQ_EAWAY);
+    assert_false(server_of(f.a).reachable);
+    assert_true(server_of(f.b).reachable); /* it has not asked */
+    assert_err(wq_renew(f.b), WQ_EAWAY);
+    assert_false(server_of(f.b).reachable);
+    redis_server_restart(&f.server, aof);
+    assert_err(add_until_answered(f.a, "k"), WQ_OK);
+    assert_true(server_of(f.a).reachable);
+    assert_true(server_of(f.a).reconnects >= 1);
+
+    assert_err(wq_create(NULL, &memory), WQ_OK);
+    assert_err(wq_redis_read_server(memory, &s), WQ_EINVAL);
+    last_error_has("not in a Redis server");
+    wq_destroy(memory);
+}
+
 /* ---- the server forgets, or refuses --------------------------------------- */
 
 TEST(flushed_scripts_are_loaded_again)
@@ -351,6 +390,39 @@ TEST(finish_whose_reply_is_lost_has_happened_once)
     check(f.b);
 }
 
+/* The finish is one step of the server, and a throttled key is handed out by the
+ * long way, in two more: then not all of the batch has happened. */
+TEST(lost_reply_of_a_get_by_the_long_way_is_in_doubt)
+{
+    (void)state;
+    wq_item *item = get_through_proxy();
+    assert_err(
+        wq_add_one(f.a, wq_str("next"), WQ_ADD(.throttle_ns = WQ_SECONDS(100))),
+        WQ_OK);
+    proxy_lose_after(f.proxy, 1);
+    assert_err(wq_next_with(f.a, wq_result_done(), 0, &item), WQ_EIO);
+    assert_int_equal(stats_of(f.b).known, 1); /* the finish has happened */
+    assert_err(wq_finish(f.a, item, wq_result_done()), WQ_OK);
+    assert_err(wq_done(f.a, take_key(f.a, "next")), WQ_OK);
+    check(f.b);
+}
+
+/* The retry goes the long way, and the get the short one. */
+TEST(batch_that_is_half_done_is_in_doubt)
+{
+    (void)state;
+    wq_item *item = get_through_proxy();
+    assert_err(wq_add(f.a, wq_str("next")), WQ_OK);
+    proxy_lose_after(f.proxy, 2);
+    assert_err(wq_next_with(f.a, wq_result_retry(), 0, &item), WQ_EIO);
+    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 1);
+    assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_OK);
+    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 1); /* once */
+    assert_int_equal(stats_of(f.b).held, 0);
+    assert_int_equal(stats_of(f.b).known, 2); /* both run, or run again */
+    check(f.b);
+}
+
 TEST(add_whose_reply_is_lost_can_be_repeated)
 {
     (void)state;
@@ -402,6 +474,7 @@ WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(call_while_the_server_is_away_changes_nothing),
          with_server(empty_server_loses_all_holds_and_fences_grow),
          with_server(key_that_a_restarted_server_still_holds_is_given_back),
+         with_server(handle_knows_whether_its_server_answers),
          with_server(flushed_scripts_are_loaded_again),
          with_server(full_server_refuses_adds_and_lets_keys_be_finished),
          with_server(full_server_lets_sessions_begin_and_end),
@@ -413,6 +486,8 @@ WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(replies_in_pieces_are_put_together),
          with_server(key_whose_reply_is_lost_is_given_back),
          with_server(finish_whose_reply_is_lost_has_happened_once),
+         with_server(lost_reply_of_a_get_by_the_long_way_is_in_doubt),
+         with_server(batch_that_is_half_done_is_in_doubt),
          with_server(add_whose_reply_is_lost_can_be_repeated),
          with_server(connection_that_is_cut_comes_back),
          with_server(server_that_says_nothing_is_left_in_time));

@@ -85,6 +85,24 @@ TEST(null_and_unknown_options_are_refused)
     last_error_has("lease_ns is negative");
 }
 
+/* They would end before they began. */
+TEST(times_beyond_the_clock_are_refused)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    assert_err(wq_redis_open("redis://h",
+                             WQ_REDIS_OPTIONS(.lease_ns = INT64_MAX), NULL, &q),
+               WQ_EINVAL);
+    last_error_has("a lease must not be longer than 36500 days");
+    assert_err(wq_redis_open("redis://h",
+                             WQ_REDIS_OPTIONS(.timeout_ns = WQ_FOREVER), NULL,
+                             &q),
+               WQ_EINVAL);
+    last_error_has("a timeout must not be longer than 36500 days");
+    refused("redis://h?timeout=1000000h", "longer than 36500 days");
+}
+
 /* "rediss:" is found by the name "redis", too. */
 TEST(url_with_tls_has_the_same_backend)
 {
@@ -100,4 +118,5 @@ TEST(url_with_tls_has_the_same_backend)
 WQ_TESTS(test(url_with_tls_has_the_same_backend),
          test(bad_urls_are_refused_with_the_reason),
          test(server_that_is_not_there_is_away),
-         test(null_and_unknown_options_are_refused));
+         test(null_and_unknown_options_are_refused),
+         test(times_beyond_the_clock_are_refused));

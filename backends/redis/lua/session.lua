@@ -5,7 +5,8 @@
 --   session, time, 'sleep' | 'watch', the earliest deadline that it knows, in
 --   microseconds (beyond 2^53 a score is not exact), and how many READY and HELD
 --   keys
---   → 'OK', or 'NEWS': it must look, and (sleep) does not count as asleep
+--   → 'OK', or 'NEWS': it must look, and does not count as asleep, unless it
+--   watches and lives
 local sid = ARGV[1]
 read_time(ARGV[2])
 if ARGV[3] == 'end' then
@@ -17,10 +18,11 @@ end
 if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
   local due, ready, held = first_due(), call('ZCARD', R), call('ZCARD', H)
   local knew, knew_held = tonumber(ARGV[5]), tonumber(ARGV[6])
-  local news = not lives(sid) or ready > knew or (knew > 0 and ready == 0) or
+  local living = lives(sid)
+  local news = not living or ready > knew or (knew > 0 and ready == 0) or
                (knew_held > 0 and held == 0) or
                due and due + 2 < tonumber(ARGV[4])
-  if not news or ARGV[3] == 'watch' then
+  if not news or living and ARGV[3] == 'watch' then
     insist()
     call('ZADD', I, 'NX', us, sid)
   end

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queue/server.h"
+
 /* The last line of OpenMetrics. */
 #define LAST_LINE "# EOF\n"
 
@@ -73,6 +75,29 @@ add_own(struct wq__text *out, const struct view *v, wq_text format,
         add_family(out, &families[i], format, labels, len);
 }
 
+/* Of the server of the queue, if it has one. */
+static void
+add_server(struct wq__text *out, wq_queue *q, wq_text format,
+           const char *labels, size_t len)
+{
+    struct server server;
+
+    if (!server_read(q, &server))
+        return;
+    const struct family families[] = {
+        {"server_up", false, server.reachable,
+         "Whether the server of the queue has answered the last call."},
+        {"server_reconnects", true, server.reconnects,
+         "Connections to the server that were lost and made again."},
+        {"lease_left_seconds", false,
+         (uint64_t)(server.lease_left_ns / 1000000000),
+         "For how long the holds of this worker are certain."},
+    };
+
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        add_family(out, &families[i], format, labels, len);
+}
+
 bool
 metrics_add(struct runner *runner, const struct view *view, wq_text format,
             struct wq__text *out)
@@ -87,6 +112,7 @@ metrics_add(struct runner *runner, const struct view *view, wq_text format,
     const size_t end = format == WQ_TEXT_OPENMETRICS ? strlen(LAST_LINE) : 0;
     wq__text_add(out, text, len - end);
     add_own(out, view, format, labels, labels_len);
+    add_server(out, view_queue(runner), format, labels, labels_len);
     wq__text_add(out, LAST_LINE, end);
     free(text);
     return !out->err;

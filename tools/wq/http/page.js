@@ -500,6 +500,20 @@ function showPhase(now) {
         (now.counts.failed ? ", " + commas(now.counts.failed) + " failed" : "");
 }
 
+/* Only queues in a server have one. */
+function showServer(server) {
+    const pill = $("server");
+    pill.hidden = !server;
+    if (!server)
+        return;
+    put(pill, server.name + (server.reachable ? "" : server.lease_left > 0 ?
+        " does not answer: holds are certain for " + span(server.lease_left) :
+        " does not answer: holds are lost"));
+    pill.title = [server.version, server.role, server.reconnects + " reconnects"]
+        .filter(Boolean).join(", ");
+    pill.dataset.phase = server.reachable ? "finished" : "lost";
+}
+
 function show(event) {
     const now = JSON.parse(event.data);
     const metrics = parse(now.metrics);
@@ -516,6 +530,7 @@ function show(event) {
     put($("command"), visible(now.command));
     $("command").title = visible(now.command);
     put($("elapsed"), span(now.elapsed));
+    showServer(now.server);
     showTiles(now, metrics);
     put($("rate"), number(now.rate));
     put($("eta"), span(now.eta));

@@ -7,6 +7,7 @@
 
 #include "http/failure.h"
 #include "http/metrics.h"
+#include "queue/server.h"
 
 static double
 seconds(int64_t ns)
@@ -141,6 +142,17 @@ phase_of(const struct state *s)
                                                              : "finished";
 }
 
+static void
+add_server(struct runner *runner, struct wq__text *out)
+{
+    struct server server;
+
+    if (!server_read(view_queue(runner), &server))
+        return;
+    wq__text_str(out, ",\"server\":");
+    server_json(&server, out);
+}
+
 bool
 state_add(const struct state *s, struct wq__text *out)
 {
@@ -157,6 +169,7 @@ state_add(const struct state *s, struct wq__text *out)
                rate_runs(s->rate));
     if (left_ns >= 0 && !s->finished)
         text_print(out, ",\"eta\":%.3f", seconds(left_ns));
+    add_server(s->runner, out);
     wq__text_str(out, ",\"metrics\":");
     add_metrics(s, out);
     add_counts(v, options->shared, out);

@@ -50,6 +50,6 @@ options_help_all(FILE *to)
     fputs("  help     print this text, or that of a verb: wq help add\n"
           "wq --version prints the version, wq --completion=SHELL the "
           "completions for bash,\nzsh or fish. --queue=URL or $WQ_QUEUE names "
-          "a shared queue: sqlite:PATH\n",
+          "a shared queue:\nsqlite:PATH or redis://HOST\n",
           to);
 }

@@ -157,7 +157,7 @@ read_states(const char *text, void *out)
 #define CHANGE (REMOVE | RETRY)
 #define EVERY (VERB(VERBS) - 1)
 
-#define URLS "sqlite:PATH, sqlite:PATH?queue=NAME"
+#define URLS "sqlite:PATH, sqlite:PATH?queue=NAME, redis://HOST?queue=NAME"
 #define DURATIONS "200ms, 5s, 1h30m, or a number of seconds"
 
 const struct row options_table[] = {
@@ -250,10 +250,11 @@ const struct row options_table[] = {
      "stop and rerun a running key that is added again", SETS(restart),
      FOR(RUN)},
     {NULL, 0, 0, "queue", "URL", "mem:, " URLS,
-     "mem: sqlite:", "where keys are kept: mem:, or as for wq work",
-     TAKES(URL, queue), FOR(RUN)},
-    {NULL, 0, 0, "queue", "URL", URLS,
-     "sqlite:", "the shared queue (default: $WQ_QUEUE)", TAKES(URL, queue),
+     "mem: sqlite: redis: rediss: redis+unix:",
+     "where keys are kept: mem:, or as for wq work", TAKES(URL, queue),
+     FOR(RUN)},
+    {NULL, 0, 0, "queue", "URL", URLS, "sqlite: redis: rediss: redis+unix:",
+     "the shared queue (default: $WQ_QUEUE)", TAKES(URL, queue),
      FOR(EVERY - RUN)},
     {NULL, 0, 0, "name", "Q", "any text", NULL,
      "name of the queue in metrics and WQ_NAME", TAKES(STRING, name)},

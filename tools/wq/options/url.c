@@ -30,6 +30,13 @@ url_is_sqlite(const char *url)
     return strncmp(url, SQLITE, strlen(SQLITE)) == 0;
 }
 
+/* redis:, rediss:, redis+unix: */
+bool
+url_is_redis(const char *url)
+{
+    return strncmp(url, "redis", 5) == 0 && strchr(":s+", url[5]) && url[5];
+}
+
 /* ---------------------------------------------------------------- bytes -- */
 
 static int

@@ -18,6 +18,7 @@ bool url_is(const char *text);
 /* Is it the queue in the memory of this process? */
 bool url_is_memory(const char *url);
 bool url_is_sqlite(const char *url);
+bool url_is_redis(const char *url);
 
 /* Replace %XX by the bytes, in place. False: two digits are missing, or they are
  * 00. */

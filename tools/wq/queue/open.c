@@ -7,6 +7,9 @@
 #ifdef WQ_HAVE_SQLITE
 #include <wq/sqlite.h>
 #endif
+#ifdef WQ_HAVE_REDIS
+#include <wq/redis.h>
+#endif
 
 #include "base/report.h"
 #include "options/url.h"
@@ -23,6 +26,9 @@ register_backends(void)
 {
 #ifdef WQ_HAVE_SQLITE
     (void)wq_register_scheme("sqlite", wq_open_sqlite);
+#endif
+#ifdef WQ_HAVE_REDIS
+    (void)wq_register_scheme("redis", wq_open_redis);
 #endif
 }
 

@@ -24,13 +24,16 @@ result_of(const struct options *options)
 
 /* The key had too many failures: it is DEAD, which the user should know. */
 static int
-finish(const struct options *options, wq_queue *q, wq_key key)
+finish(struct holder *h, wq_key key)
 {
-    wq_item *item;
-    wq_err   err = holder_resume(q, key, &item);
+    const struct options *options = h->options;
+    wq_item              *item;
+    wq_err                err = holder_resume(h, key, &item);
 
-    if (!err)
-        err = wq_finish(q, item, result_of(options));
+    if (!err) {
+        err = wq_finish(h->q, item, result_of(options));
+        holder_forget(h, key);
+    }
     if (err == WQ_OK)
         return STATUS_OK;
     if (err == WQ_EGIVENUP) {
@@ -53,19 +56,19 @@ verb_done(const struct options *options)
 {
     const unsigned most =
         options->retries == RETRIES_FOREVER ? 0 : options->retries;
-    wq_queue *q;
-    int       status = STATUS_OK;
+    struct holder h;
+    int           status = STATUS_OK;
 
-    if (!holder_open(options,
-                     WQ_CONFIG(.ages = true, .max_retries = most,
-                               .retry = queue_retry_policy(options),
-                               .limiter = queue_backoff(&options->backoff)),
-                     &q))
+    if (!holder_open_held(
+            &h, options,
+            WQ_CONFIG(.ages = true, .max_retries = most,
+                      .retry = queue_retry_policy(options),
+                      .limiter = queue_backoff(&options->backoff))))
         return STATUS_ERROR;
     for (char **key = options->operands; *key; key++) {
-        const int one = finish(options, q, wq_str(*key));
+        const int one = finish(&h, wq_str(*key));
         status = one > status ? one : status;
     }
-    wq_destroy(q);
+    holder_close(&h);
     return status;
 }

@@ -35,35 +35,36 @@ print_item(struct print *print, const struct options *options, wq_queue *q,
 
 /* Returns the exit status. */
 static int
-print_items(const struct options *options, wq_queue *q, wq_item **items,
-            size_t n)
+print_items(struct holder *h, wq_item **items, size_t n)
 {
     struct print print;
 
     print_init(&print);
     for (size_t i = 0; i < n; i++)
-        print_item(&print, options, q, items[i]);
+        print_item(&print, h->options, h->q, items[i]);
     print_fini(&print);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return STATUS_OK;
     report_errno("get: cannot write to stdout");
     for (size_t i = 0; i < n; i++)
-        (void)wq_finish(q, items[i], wq_result_back());
+        holder_give_back(h, items[i]);
     return STATUS_ERROR;
 }
 
 static int
-get(const struct options *options, wq_queue *q)
+get(struct holder *h)
 {
-    wq_item    **items = calloc(options->count, sizeof *items);
-    size_t       n = 0;
-    const wq_err err =
-        items ? wq_get_many(q, items, options->count, options->wait_ns, &n)
-              : WQ_ENOMEM;
+    const struct options *options = h->options;
+    wq_item             **items = calloc(options->count, sizeof *items);
+    size_t                n = 0;
+    const wq_err          err =
+        items ? wq_get_many(h->q, items, options->count, options->wait_ns, &n)
+                       : WQ_ENOMEM;
     int status = STATUS_NONE;
 
     if (!err)
-        status = print_items(options, q, items, n);
+        status =
+            holder_keep(h, items, n) ? print_items(h, items, n) : STATUS_ERROR;
     else if (err != WQ_ETIMEDOUT) {
         queue_fail(options, "get a key", err);
         status = STATUS_ERROR;
@@ -75,13 +76,13 @@ get(const struct options *options, wq_queue *q)
 int
 verb_get(const struct options *options)
 {
-    wq_queue *q;
+    struct holder h;
 
     /* A closed stdout is an error of fflush(): the keys are given back. */
     (void)signal(SIGPIPE, SIG_IGN);
-    if (!holder_open(options, WQ_CONFIG(.ages = true), &q))
+    if (!holder_open(&h, options, WQ_CONFIG(.ages = true)))
         return STATUS_ERROR;
-    const int status = get(options, q);
-    wq_destroy(q);
+    const int status = get(&h);
+    holder_close(&h);
     return status;
 }

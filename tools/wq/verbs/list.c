@@ -48,7 +48,8 @@ print_row(struct print *print, wq_key key, const wq_key_info *info)
     print_state(print, state);
     text_print(&print->line, "%*s  %-5s  %8d  %8u  %6s  %6s  ",
                (int)(7 - strlen(state)), "", note(info->states), info->priority,
-               info->requeues, print_time(since), print_time(info->wait_ns));
+               print_failures(info), print_time(since),
+               print_time(info->wait_ns));
     print_key(print, key);
     print_line(print);
 }

@@ -131,6 +131,13 @@ add_seconds(struct wq__text *line, const char *name, int64_t ns)
                    ns / 1000000000, ns % 1000000000 / 1000);
 }
 
+/* The failure that made a key DEAD is not one that it was retried after. */
+unsigned
+print_failures(const wq_key_info *info)
+{
+    return info->requeues + (info->states & WQ_STATE_DEAD ? 1 : 0);
+}
+
 void
 print_info(struct print *print, wq_key key, const wq_key_info *info)
 {
@@ -144,7 +151,7 @@ print_info(struct print *print, wq_key key, const wq_key_info *info)
     for (const char *word; (word = word_state(&states)); comma = ",")
         text_print(line, "%s\"%s\"", comma, word);
     text_print(line, "],\"priority\":%d,\"failures\":%u", info->priority,
-               info->requeues);
+               print_failures(info));
     add_seconds(line, "ready_for", info->ready_ns);
     add_seconds(line, "held_for", info->held_ns);
     add_seconds(line, "due_in", info->wait_ns);

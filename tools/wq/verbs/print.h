@@ -40,6 +40,9 @@ void print_raw(struct print *print, wq_key key, char end);
 /* What is known about a key, as a line of JSON. */
 void print_info(struct print *print, wq_key key, const wq_key_info *info);
 
+/* How many runs of it have failed since its last success. */
+unsigned print_failures(const wq_key_info *info);
+
 /* "350ms", "12s", "1m20s", "3h05m", "2d04h"; in a static buffer that is valid
  * until the fourth call after it. "": below 0. */
 const char *print_time(int64_t ns);

@@ -6,6 +6,7 @@
 
 #include "options/url.h"
 #include "queue/open.h"
+#include "queue/server.h"
 #include "verbs/print.h"
 #include "verbs/verbs.h"
 
@@ -17,15 +18,30 @@ begin_count(struct print *print, const char *state, size_t n)
     text_print(&print->line, "%*s  %8zu", (int)(7 - strlen(state)), "", n);
 }
 
+/* "server   HOST:PORT, Redis 7.0.15, primary" */
+static void
+print_server(struct print *print, const struct server *server)
+{
+    wq__text_str(&print->line, "server   ");
+    print_key(print, wq_str(server->name));
+    if (*server->version)
+        text_print(&print->line, ", %s", server->version);
+    if (*server->role)
+        text_print(&print->line, ", %s", server->role);
+    print_line(print);
+}
+
 static void
 print_people(struct print *print, const struct options *options,
-             const wq_stats *stats)
+             const wq_stats *stats, const struct server *server)
 {
     const char *url = url_shown(options->queue);
 
     wq__text_str(&print->line, "queue    ");
     print_key(print, wq_str(url));
     print_line(print);
+    if (server)
+        print_server(print, server);
     begin_count(print, "READY", stats->ready);
     print_line(print);
     begin_count(print, "HELD", stats->held);
@@ -58,7 +74,7 @@ add_seconds(struct wq__text *line, const char *name, int64_t ns)
 
 static void
 print_json(struct print *print, const struct options *options,
-           const wq_stats *stats)
+           const wq_stats *stats, const struct server *server)
 {
     struct wq__text *line = &print->line;
     const char      *url = url_shown(options->queue);
@@ -76,6 +92,10 @@ print_json(struct print *print, const struct options *options,
         add_seconds(line, "next_in", stats->next_ns);
     if (stats->held && stats->longest_ns >= 0)
         add_seconds(line, "longest", stats->longest_ns);
+    if (server) {
+        wq__text_str(line, ",\"server\":");
+        server_json(server, line);
+    }
     wq__text_char(line, '}');
     print_line(print);
 }
@@ -83,20 +103,22 @@ print_json(struct print *print, const struct options *options,
 int
 verb_status(const struct options *options)
 {
-    struct print print;
-    wq_stats     stats = {.size = sizeof stats};
-    wq_queue    *q;
+    struct print  print;
+    struct server server;
+    wq_stats      stats = {.size = sizeof stats};
+    wq_queue     *q;
 
     if (!queue_open(options, WQ_CONFIG(.ages = true), &q))
         return STATUS_ERROR;
-    const wq_err err = wq_read_stats(q, &stats);
+    const wq_err         err = wq_read_stats(q, &stats);
+    const struct server *known = server_read(q, &server) ? &server : NULL;
     print_init(&print);
     if (err)
         queue_fail(options, "read the numbers", err);
     else if (options->json)
-        print_json(&print, options, &stats);
+        print_json(&print, options, &stats, known);
     else
-        print_people(&print, options, &stats);
+        print_people(&print, options, &stats, known);
     print_fini(&print);
     wq_destroy(q);
     return err ? STATUS_ERROR : STATUS_OK;

@@ -114,14 +114,56 @@ typedef struct wq_redis_options {
  *   WQ_EAWAY      it cannot be reached, is loading its data, or is a replica;
  *   WQ_ENOMEM.
  * wq_last_error() says more.
- * Threads: any.  Blocks: for the server, at most timeout_ns for each exchange,
- * and for the resolver.  Since: 0.1.  [S-17 S-20 S-21
- * S-22 S-23 S-24]
+ * Threads: any.  Blocks: for the server, at most timeout_ns for the connection,
+ * with the lookup of its name, and for each exchange.  Since: 0.1.  [S-17 S-20
+ * S-21 S-22 S-23 S-24]
  */
 WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
                                          const wq_redis_options *options,
                                          const wq_config        *config,
                                          wq_queue              **out);
+
+/* The session that holds the keys of this handle: a number that no other handle
+ * has. It changes when the handle has lost its keys. 0: a NULL, or another kind
+ * of queue.
+ * Threads: any.  Blocks: never.  Since: 0.1.
+ */
+WQ_API uint64_t wq_redis_session(wq_queue *q);
+
+/* Take over a hold: the key that the session `from` of another handle holds, in
+ * this process or in another one, is on loan from this handle then. Its fence is
+ * the same, so what it protects goes on. For the other handle the hold is lost:
+ * a finish of it is WQ_ELOST, and changes nothing.
+ *
+ * Returns WQ_OK; WQ_ENOTFOUND: that session does not hold the key; WQ_EINVAL: a
+ * NULL, or no queue in Redis; WQ_ESTATE: the key is on loan from this handle;
+ * WQ_EIO: it may have happened, and the key is READY again soon; WQ_EAWAY,
+ * WQ_ENOMEM.
+ * Threads: any.  Blocks: until the server answers.  Since: 0.1.  [S-04 S-19]
+ */
+WQ_API WQ_NODISCARD wq_err wq_redis_take_over(wq_queue *q, uint64_t from,
+                                              wq_key key, wq_item **out);
+
+/* What a handle knows of its server. */
+typedef struct wq_redis_server {
+    size_t size;      /* sizeof(wq_redis_server); set by the caller */
+    bool   reachable; /* the last call, or renewal, was answered */
+    int64_t
+        lease_left_ns;    /* for how long the holds are certain, if they are not
+                               renewed */
+    uint64_t reconnects;  /* connections that were lost and made again */
+    char     version[32]; /* "Redis 7.0.15"; "": the user may not know it */
+    char     role[16];    /* "primary"; "": the user may not know it */
+    char     name[160];   /* HOST:PORT or 'PATH', without user and password */
+} wq_redis_server;
+
+/* Read it. Version and role are those that the server had at open.
+ *
+ * Returns WQ_OK; WQ_EINVAL: a NULL, no size, or no queue in Redis.
+ * Threads: any.  Blocks: never.  Since: 0.1.
+ */
+WQ_API WQ_NODISCARD wq_err wq_redis_read_server(wq_queue        *q,
+                                                wq_redis_server *out);
 
 /* The wq_opener of "redis:" and "rediss:" URLs, for wq_register_scheme().
  * wq_open() calls it by itself if the program is not linked with this library,

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""What is special about a queue in a Redis server? It can be away, it asks for a
+password, and a process in the background holds keys for scripts. The tests of
+shared queues run with such a queue, too: cli.verbs.redis and others."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+
+from program import (PROGRAM, TIMEOUT, is_running, main, need_command,
+                     need_localhost, until)
+from server import AOF, Server
+from shared import Shared
+
+SECRET = "geheim"
+
+
+class WithServer(Shared):
+    options = AOF
+
+    def setUp(self):
+        super().setUp()
+        self.server = Server(*self.options)
+        self.addCleanup(self.server.stop)
+        self.url = "redis+unix://" + self.server.path
+
+    def restart(self):
+        self.server.kill()
+        self.server.start(*self.options)
+
+
+class Away(WithServer):
+    def test_idle_worker_finds_the_server_again(self):
+        worker = self.worker()
+        self.done("add", "a")
+        self.await_begun("a")
+        self.await_counts(0, 0, 0, 0)
+        self.server.kill()
+        self.assertRegex(worker.stderr.readline(),
+                         b"^wq: cannot get a key: redis: .*; trying again\n$")
+        self.server.start(*AOF)
+        self.done("add", "b")
+        self.await_begun("a", "b")
+        self.assertEqual(worker.stderr.readline(),
+                         b"wq: the queue answers again\n")
+        worker.terminate()
+
+    def test_result_is_stored_when_the_server_is_back(self):
+        self.done("add", "a")
+        worker = self.waiting("--json=events")
+        self.await_begun("a")
+        self.server.kill()
+        self.let_go("a")
+        self.assertRegex(worker.stderr.readline(),
+                         b"^wq: cannot store the result of a run: redis: ")
+        self.server.start(*AOF)
+        self.await_event(event="finished", key="a", outcome="ok")
+        self.assertEqual(self.begun(), ["a"])
+        self.await_counts(0, 0, 0, 0)
+        worker.terminate()
+
+    def test_each_verb_says_that_the_server_is_away(self):
+        self.server.kill()
+        for verb in (("work", "true"), ("add", "a"), ("get",), ("done", "a"),
+                     ("status",), ("list",), ("show", "a"), ("remove", "a"),
+                     ("retry", "a"), ("drain",), ("fsck",)):
+            with self.subTest(verb):
+                self.assertEqual(
+                    self.refused(*verb),
+                    "wq: %s: cannot open %s: redis: cannot connect to '%s': "
+                    "Connection refused" % (verb[0], self.url,
+                                            self.server.path))
+
+    def test_worker_of_a_server_that_lost_all_goes_on(self):
+        self.set_option("lease=1s")
+        self.done("add", "a")
+        worker = self.waiting("--json=events")
+        self.await_begun("a")
+        self.server.kill()
+        self.server.start("--appendonly", "no")
+        self.done("add", "b")
+        self.await_begun("a", "b")  # by the same worker
+        self.await_event(event="finished", key="a", outcome="lost")
+        self.let_go("b")
+        self.await_event(event="finished", key="b", outcome="ok")
+        worker.terminate()
+
+
+class Password(WithServer):
+    options = (*AOF, "--requirepass", SECRET)
+
+    def setUp(self):
+        super().setUp()
+        self.plain = self.url
+        self.url = self.plain.replace("//", "//default:%s@" % SECRET)
+        self.shown = self.url.replace(SECRET, "***")
+
+    def quiet(self, ended):
+        self.assertNotIn(SECRET.encode(), ended.out + ended.err)
+        return ended
+
+    def test_password_is_never_printed(self):
+        for verb in (("add", "-v", "a"), ("status",), ("status", "--json"),
+                     ("list",), ("show", "a"), ("fsck",), ("get",),
+                     ("done", "a"), ("work", "--until-empty", "true")):
+            with self.subTest(verb):
+                self.assertEqual(self.quiet(self.wq(*verb)).status, 0)
+        self.assertEqual(self.status()["queue"], self.shown)
+        self.server.kill()
+        for verb in (("add", "a"), ("status",), ("get",)):
+            ended = self.quiet(self.wq(*verb))
+            self.assertIn(self.shown.encode(), ended.err)
+
+    def test_wrong_password_is_refused_with_a_way_out(self):
+        url = self.plain.replace("//", "//:wr0ng@")
+        said = self.refused("status", "--queue=" + url)
+        self.assertIn("refuses the user or the password", said)
+        self.assertNotIn("wr0ng", said)
+        self.assertIn("use password_file=PATH in the URL, or WQ_REDIS_PASSWORD",
+                      self.refused("status", "--queue=" + self.plain))
+
+    def test_password_may_be_in_the_environment_or_a_file(self):
+        env = {"WQ_REDIS_PASSWORD": SECRET, "WQ_QUEUE": self.plain}
+        self.done("add", "a", env=env)
+        self.assertEqual(self.done("get", env=env), b"a\n")
+        self.done("done", "a", env=env)
+        self.write("secret", SECRET.encode() + b"\n")
+        self.done("add", "--queue=%s?password_file=%s" %
+                  (self.plain, self.path("secret")), "b")
+
+
+class Encrypted(WithServer):
+    def test_verbs_work_over_tls(self):
+        need_command("openssl")
+        need_localhost()
+        cert, key = self.path("cert.pem"), self.path("key.pem")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-addext",
+             "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
+            check=True, stderr=subprocess.DEVNULL)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.server.kill()
+        self.server.start(*AOF, "--tls-port", str(port), "--tls-cert-file",
+                          cert, "--tls-key-file", key, "--tls-ca-cert-file",
+                          cert, "--tls-auth-clients", "no")
+        self.url = "rediss://localhost:%d?queue=q" % port
+        self.assertIn("is not trusted", self.refused("add", "a"))
+        self.set_option("ca_file=" + cert)
+        self.done("add", "a", "b")
+        self.assertEqual(self.done("get"), b"a\n")
+        self.done("done", "a")
+        ended = self.wq("work", "-q", "--until-empty", "echo")
+        self.assertEqual((ended.status, ended.out), (0, b"b\n"))
+        self.assertIn(b"server   localhost:%d, " % port, self.done("status"))
+
+
+class Page(WithServer):
+    options = Password.options
+
+    def test_page_and_metrics_tell_of_the_server(self):
+        self.need_page()
+        self.url = self.url.replace("//", "//default:%s@" % SECRET)
+        self.set_option("queue=mail")
+        worker = self.worker(self.listen())
+        until(lambda: os.path.exists(self.path("socket")), "the page")
+
+        def server():
+            return json.loads(self.fetch("/view"))["server"]
+        self.assertEqual(json.loads(self.fetch("/view"))["queue"], "mail")
+        self.assertEqual(server()["name"], "'%s'" % self.server.path)
+        self.assertRegex(server()["version"], "^(Redis|Valkey) [0-9]")
+        self.assertGreater(server()["lease_left"], 0)
+        self.assertTrue(server()["reachable"])
+        self.assertIn(b'\nwq_run_server_up{name="mail"} 1\n',
+                      self.fetch("/metrics"))
+        self.server.kill()
+        until(lambda: not server()["reachable"], "the end of the server")
+        self.assertIn(b'\nwq_run_server_up{name="mail"} 0\n',
+                      self.fetch("/metrics"))
+        self.server.start(*self.options)
+        until(lambda: server()["reachable"], "the server")
+        self.assertRegex(self.fetch("/metrics"), b'\nwq_run_server_reconnects_total'
+                         b'{name="mail"} [1-9]')
+        for path in ("/", "/view", "/metrics"):
+            self.assertNotIn(SECRET.encode(), self.fetch(path))
+        worker.terminate()
+
+
+class Keeper(WithServer):
+    """The process that holds the keys of a script."""
+
+    def keepers(self):
+        """Processes whose name says so, and whose arguments name our queue."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/comm" % pid, encoding="latin-1") as file:
+                    ours = file.read() == "wq-keeper\n"
+                with open("/proc/%s/environ" % pid, encoding="latin-1") as file:
+                    ours = ours and self.server.path in file.read()
+            except OSError:
+                continue
+            if ours and is_running(int(pid)):
+                found.append(int(pid))
+        return found
+
+    def test_key_is_held_for_longer_than_the_lease(self):
+        self.set_option("lease=300ms")
+        self.done("add", "a")
+        self.assertEqual(self.done("get"), b"a\n")
+        self.assertEqual(self.wq("get", "--timeout=1s").status, 1)
+        self.assertEqual(self.counts(), (0, 1, 0, 0))
+        self.done("done", "a")
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+
+    def test_one_keeper_serves_a_script(self):
+        self.done("add", *"abc")
+        for key in (b"a\n", b"b\n", b"c\n"):
+            self.assertEqual(self.done("get"), key)
+            self.assertEqual(len(self.keepers()), 1)
+        self.done("done", *"abc")
+
+    def test_keeper_ends_with_the_script(self):
+        self.done("add", "a")
+        self.assertEqual(self.shell_prints("wq get; :"), ["a"])
+        until(lambda: not self.keepers(), "the end of the keeper")
+
+    def test_keeper_without_keys_ends(self):
+        self.assertEqual(self.wq("get", "--timeout=0").status, 1)
+        self.assertEqual(len(self.keepers()), 1)
+        until(lambda: not self.keepers(), "the end of the keeper")
+
+    def test_gets_at_the_same_time_share_a_keeper(self):
+        keys = ["key%d" % i for i in range(8)]
+        self.done("add", *keys)
+        gets = [self.begin("get") for _ in keys]
+        got = [get.communicate(timeout=TIMEOUT)[0].decode().strip()
+               for get in gets]
+        self.assertEqual(sorted(got), keys)
+        self.assertEqual(len(self.keepers()), 1)
+        self.assertEqual(self.counts(), (0, 8, 0, 0))
+        self.done("done", *keys)
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+
+    def test_keys_of_a_killed_keeper_come_back(self):
+        self.set_option("lease=300ms")
+        self.done("add", "a")
+        self.done("get")
+        os.kill(self.keepers()[0], signal.SIGKILL)
+        self.assertIn("a is not held by process",
+                      self.refused("done", "a", status=1))
+        self.assertEqual(self.done("get"), b"a\n")
+        self.done("done", "a")
+
+    def test_hold_survives_a_restart_of_the_server(self):
+        self.done("add", "a")
+        self.done("get")
+        self.restart()
+        self.assertEqual(self.counts(), (0, 1, 0, 0))
+        self.done("done", "a")
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+
+    def test_script_gets_no_descriptor_of_the_keeper(self):
+        """Else $(wq get) would wait for the end of the keeper."""
+        self.done("add", "a")
+        answer = subprocess.run([PROGRAM, "get"], env=self.environment(),
+                                capture_output=True, timeout=TIMEOUT,
+                                check=True)
+        self.assertEqual(answer.stdout, b"a\n")
+        self.assertTrue(self.keepers())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* test_watch.c: does a program that sleeps on wq_fd() learn what it must?
+ *
+ * Handle a is the one that sleeps; b changes the queue. Each test has a server
+ * of its own.
+ */
+#include "redis/fixture.h"
+
+#include <poll.h>
+
+#define LEASE WQ_SECONDS(60)
+enum { LONG_MS = 30000 }; /* far more than a slow machine needs */
+
+static const char *const aof[] = {"--appendonly", "yes", "--appendfsync",
+                                  "always", NULL};
+
+static struct {
+    struct redis_server server;
+    wq_queue           *a, *b;
+    int                 fd; /* of a */
+} f;
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    need_server();
+    redis_server_start(&f.server, aof);
+    f.a = open_at(f.server.socket, "q", LEASE, NULL);
+    f.b = open_at(f.server.socket, "q", LEASE, NULL);
+    f.fd = wq_fd(f.a);
+    assert_true(f.fd >= 0);
+    get_nothing(f.a);
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    (void)state;
+    wq_destroy(f.a);
+    wq_destroy(f.b);
+    redis_server_stop(&f.server);
+    return 0;
+}
+
+/* Sleep as an event loop does. */
+static void
+sleep_on_descriptor(void)
+{
+    struct pollfd p = {.fd = f.fd, .events = POLLIN};
+
+    assert_int_equal(poll(&p, 1, LONG_MS), 1);
+}
+
+static void
+sleep_until_key(void)
+{
+    wq_item *item = NULL;
+    wq_err   err;
+
+    do {
+        sleep_on_descriptor();
+        err = wq_get_within(f.a, 0, &item);
+        assert_true(err == WQ_OK || err == WQ_ETIMEDOUT || err == WQ_EAWAY);
+    } while (err);
+    assert_err(wq_done(f.a, item), WQ_OK);
+}
+
+TEST(idle_descriptor_is_readable_at_most_twice_a_second)
+{
+    enum { LOOKS = 3 };
+    const int64_t begin_ns = now_ns();
+
+    (void)state;
+    for (int i = 0; i < LOOKS; i++) {
+        sleep_on_descriptor();
+        get_nothing(f.a);
+    }
+    assert_true(now_ns() - begin_ns >= LOOKS * WQ_MS(500));
+}
+
+/* The token went to a process that was killed: nobody wakes this one. */
+TEST(key_whose_wake_up_was_lost_is_found)
+{
+    (void)state;
+    assert_string_equal(redis_server_say(&f.server, "DEL wq:{q}:idle"), "1");
+    assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+    sleep_until_key();
+}
+
+TEST(server_that_was_away_while_idle_is_found_again)
+{
+    wq_item *item = NULL;
+
+    (void)state;
+    redis_server_kill(&f.server);
+    sleep_on_descriptor(); /* the connection broke */
+    assert_err(wq_get_within(f.a, 0, &item), WQ_EAWAY);
+    redis_server_restart(&f.server, aof);
+    wq_queue *late = open_at(f.server.socket, "q", LEASE, NULL);
+    assert_err(wq_add(late, wq_str("k")), WQ_OK);
+    sleep_until_key();
+    wq_destroy(late);
+}
+
+/* The sessions that sleep are those that live. */
+TEST(new_session_of_a_watched_handle_counts_as_asleep)
+{
+    (void)state;
+    assert_string_equal(redis_server_say(&f.server, "FLUSHALL"), "OK");
+    get_nothing(f.a);
+    assert_string_equal(redis_server_say(&f.server, "ZCARD wq:{q}:idle"), "1");
+    assert_string_equal(
+        redis_server_say(&f.server, "ZINTERCARD 2 wq:{q}:idle wq:{q}:sess"),
+        "1");
+}
+
+#define with_server(name)                                                      \
+    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+WQ_TESTS(with_server(idle_descriptor_is_readable_at_most_twice_a_second),
+         with_server(key_whose_wake_up_was_lost_is_found),
+         with_server(server_that_was_away_while_idle_is_found_again),
+         with_server(new_session_of_a_watched_handle_counts_as_asleep));
