@@ -73,8 +73,8 @@ start_thread(struct wq__lookup *l)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     atomic_fetch_add(&l->users, 1);
     const bool started = pthread_create(&thread, &attr, look_up, l) == 0;
-    if (!started)
-        leave(l);
+    if (!started) /* nobody else has it */
+        atomic_fetch_sub(&l->users, 1);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attr);
     return started;

@@ -44,34 +44,36 @@ exec 9>"lock/$1"
 flock -n 9 || echo "$1" >>twice
 echo "$1" >>begun
 sleep 0.02
-echo "$1" >>done
+echo "$1" >>ended
 HANDLER
 chmod +x handler
-touch added begun done twice
+touch added begun ended twice
 
 # What wq add has acknowledged is in the file `added`. While the server is away it
 # is not, and the producer tries again.
 produce() {
     i=0
     while [ "$i" -lt "$keys" ]; do
-        seq "$i" $((i + 9)) | sed 's/^/key-/' >batch
-        until wq add -a batch 2>>producer.log; do sleep 0.1; done
-        cat batch >>added
+        seq "$i" $((i + 9)) | sed 's/^/key-/' >some
+        until wq add -a some 2>>producer.log; do sleep 0.1; done
+        cat some >>added
         i=$((i + 10))
     done
 }
 
-say() { printf '%5s of %s keys done: %s\n' "$(wc -l <done)" "$keys" "$*"; }
+say() {
+    printf '%5s of %s keys done: %s\n' "$(sort -u ended | wc -l)" "$keys" "$*"
+}
 
 # await PERCENT: until so many keys are done.
 await() {
-    while [ "$(wc -l <done)" -lt $((keys * $1 / 100)) ]; do sleep 0.05; done
+    while [ "$(wc -l <ended)" -lt $((keys * $1 / 100)) ]; do sleep 0.05; done
 }
 
 start_server
 export WQ_QUEUE="redis+unix://$dir/socket?queue=jobs&lease=2s"
-until wq status >status 2>/dev/null; do sleep 0.05; done
-say "the queue is in $(sed -n 's/^server   //p' status)"
+until wq status >found 2>/dev/null; do sleep 0.05; done
+say "the queue is in $(sed -n 's/^server   //p' found)"
 
 for n in 1 2 3; do
     if [ "$n" -eq 1 ]; then
@@ -109,7 +111,7 @@ say "the queue is empty"
 
 # ---- the count ----------------------------------------------------------------
 sort -u added >want
-sort -u done >have
+sort -u ended >have
 lost=$(comm -23 want have | wc -l)
 again=$(sort begun | uniq -d | wc -l)
 twice=$(wc -l <twice)
