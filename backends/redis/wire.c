@@ -389,7 +389,7 @@ expect_ok(struct wq__wire *w, int64_t deadline_ns, const char *what)
     redisReply *reply = NULL;
     wq_err      err = wq__wire_receive(w, deadline_ns, &reply);
 
-    if (err)
+    if (err || !reply)
         return WQ_EAWAY;
     if (wq__reply_is_error(reply, "LOADING"))
         err = wq_fail(WQ_EAWAY,
