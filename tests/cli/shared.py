@@ -38,10 +38,16 @@ class Shared(Handled):
         """Adds an option to the URL."""
         self.url += ("&" if "?" in self.url else "?") + option
 
+    def set_lease(self, duration):
+        """Calls may take longer than a quarter of it, on a busy machine."""
+        self.set_option("lease=" + duration)
+        if not self.url.startswith("sqlite:"):
+            self.set_option("timeout=20s")
+
     def set_short_lease(self):
         """Keys of a process that dies are soon READY, also in a server."""
         if STORE == "redis":
-            self.set_option("lease=1s")
+            self.set_lease("1s")
 
     def await_queue(self):
         """Until the first process has opened it."""

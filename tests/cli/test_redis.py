@@ -74,7 +74,7 @@ class Away(WithServer):
                                             self.server.path))
 
     def test_worker_of_a_server_that_lost_all_goes_on(self):
-        self.set_option("lease=1s")
+        self.set_lease("1s")
         self.done("add", "a")
         worker = self.waiting("--json=events")
         self.await_begun("a")
@@ -211,10 +211,10 @@ class Keeper(WithServer):
         return found
 
     def test_key_is_held_for_longer_than_the_lease(self):
-        self.set_option("lease=300ms")
+        self.set_lease("1s")
         self.done("add", "a")
         self.assertEqual(self.done("get"), b"a\n")
-        self.assertEqual(self.wq("get", "--timeout=1s").status, 1)
+        self.assertEqual(self.wq("get", "--timeout=2500ms").status, 1)
         self.assertEqual(self.counts(), (0, 1, 0, 0))
         self.done("done", "a")
         self.assertEqual(self.counts(), (0, 0, 0, 0))
@@ -249,7 +249,7 @@ class Keeper(WithServer):
         self.assertEqual(self.counts(), (0, 0, 0, 0))
 
     def test_keys_of_a_killed_keeper_come_back(self):
-        self.set_option("lease=300ms")
+        self.set_lease("1s")
         self.done("add", "a")
         self.done("get")
         os.kill(self.keepers()[0], signal.SIGKILL)

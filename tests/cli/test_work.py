@@ -435,7 +435,7 @@ class Work(Shared):
 
     def test_lost_hold_stops_the_run(self):
         """A worker that is stopped for longer than its lease loses its key."""
-        self.set_option("lease=300ms")
+        self.set_lease("300ms")
         self.done("add", "a")
         first = self.waiting("--json=events")
         self.await_begun("a")
