@@ -388,9 +388,9 @@ redis-nodes    backends/redis/route.c     redis_cluster    s/r->known.r->next++ 
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/
 redis-look     backends/redis/wait.c      redis_watch      s/^    if (timerfd_settime(/    if (0 \&\& timerfd_settime(/
 redis-watch    backends/redis/engine.c    redis_watch      s/^        wq__redis_session_changed(e);/        (void)0;/
-redis-numeric  backends/redis/resolve.c   redis_resolve    s/^    if (getaddrinfo(host, port, .numeric, out) == 0)/    if (0)/
+redis-numeric  backends/redis/resolve.c   redis_resolve    s/numeric, out) == 0)/numeric, out) == 99)/
 redis-wipe     backends/redis/wire.c      redis_access     s/^    wipe_sent(w);/    (void)wipe_sent;/
-redis-take     src/shared/row_ops.c       redis_lease      s/ || before.owner != from)/)/
+redis-take     src/shared/row_ops.c       redis_lease      s/ || before.owner != from)/ || from == 99)/
 '
 
 scratch=build/mutants
