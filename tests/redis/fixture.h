@@ -7,7 +7,9 @@
 #include "support/take.h"
 #include "support/wq_test.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -79,6 +81,51 @@ static inline void
 check(wq_queue *q)
 {
     assert_err(wq_check(q, complain, NULL), WQ_OK);
+}
+
+/* An error that passes while a server moves. */
+static inline bool
+is_for_now(wq_err err)
+{
+    return err == WQ_EAWAY || err == WQ_EIO;
+}
+
+/* Add again while the server moves; other errors end it. */
+static inline wq_err
+add_in_the_end(wq_queue *q, const char *key)
+{
+    wq_err err = WQ_EAWAY;
+
+    for (int i = 0; is_for_now(err) && i < 6000; i++) {
+        err = wq_add(q, wq_str(key));
+        if (err)
+            (void)poll(NULL, 0, 5);
+    }
+    return err;
+}
+
+/* The server must answer OK. */
+static inline void
+tell(const struct redis_server *s, const char *words)
+{
+    assert_string_equal(redis_server_say(s, words), "OK");
+}
+
+/* A certificate of these names, signed by itself: cert.pem and key.pem in `dir`.
+ */
+static inline void
+make_certificate(const char *dir, const char *names)
+{
+    char command[600];
+
+    (void)snprintf(command, sizeof command,
+                   "cd '%s' && openssl req -x509 -newkey ec -pkeyopt "
+                   "ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out "
+                   "cert.pem -days 2 -subj /CN=localhost -addext "
+                   "subjectAltName=%s 2>/dev/null",
+                   dir, names);
+    if (system(command) != 0)
+        wq_test_skip("the command openssl is not installed");
 }
 
 static inline void

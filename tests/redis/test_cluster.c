@@ -26,12 +26,6 @@ static struct {
 } f;
 
 static void
-say(const struct node *node, const char *words)
-{
-    assert_string_equal(redis_server_say(&node->server, words), "OK");
-}
-
-static void
 start(struct node *node, bool again)
 {
     const char *const args[] = {"--port",
@@ -72,11 +66,11 @@ set_up(void **state)
     need_server();
     start(a, false);
     start(b, false);
-    say(a, "CLUSTER ADDSLOTSRANGE 0 8191");
-    say(b, "CLUSTER ADDSLOTSRANGE 8192 16383");
+    tell(&a->server, "CLUSTER ADDSLOTSRANGE 0 8191");
+    tell(&b->server, "CLUSTER ADDSLOTSRANGE 8192 16383");
     (void)snprintf(words, sizeof words, "CLUSTER MEET 127.0.0.1 %s %s", b->port,
                    b->bus);
-    say(a, words);
+    tell(&a->server, words);
     redis_server_await(&a->server, "CLUSTER INFO", "cluster_state:ok");
     redis_server_await(&b->server, "CLUSTER INFO", "cluster_state:ok");
     (void)snprintf(f.slot, sizeof f.slot, "%s",
@@ -120,32 +114,10 @@ open_by(const struct node *node)
     return q;
 }
 
-static bool
-is_for_now(wq_err err)
-{
-    return err == WQ_EAWAY || err == WQ_EIO;
-}
-
-static wq_err
-add_in_the_end(wq_queue *q, const char *key)
-{
-    wq_err err = WQ_EAWAY;
-
-    for (int i = 0; is_for_now(err) && i < 6000; i++) {
-        err = wq_add(q, wq_str(key));
-        if (err)
-            (void)poll(NULL, 0, 5);
-    }
-    return err;
-}
-
 TEST(queue_is_found_from_any_node)
 {
-    static const char *const args[] = {"--port", NULL, "--bind", "127.0.0.1",
-                                       NULL};
-    struct redis_server      alone;
-    struct node              single;
-    wq_queue                *q = NULL;
+    struct node single;
+    wq_queue   *q = NULL;
 
     (void)state;
     f.q = open_by(f.other);
@@ -170,17 +142,12 @@ TEST(queue_is_found_from_any_node)
     last_error_has("SELECT is not allowed in cluster mode");
 
     /* several servers that are not a cluster would be several queues */
-    (void)snprintf(single.port, sizeof single.port, "%u",
-                   redis_server_free_port());
-    const char *own[5];
-    memcpy(own, args, sizeof own);
-    own[1] = single.port;
-    redis_server_start(&alone, own);
+    redis_server_start_tcp(&single.server, single.port, NULL);
     assert_err(
         wq_open_redis(url("127.0.0.1:1,", &single, "?queue=q"), NULL, &q),
         WQ_EINVAL);
     last_error_has("is not a node of a cluster");
-    redis_server_stop(&alone);
+    redis_server_stop(&single.server);
 }
 
 /* ---- a slot moves --------------------------------------------------------- */
@@ -239,7 +206,7 @@ set_slot(const struct node *at, const char *state, const struct node *node)
 
     (void)snprintf(words, sizeof words, "CLUSTER SETSLOT %s %s %s", f.slot,
                    state, node->id);
-    say(at, words);
+    tell(&at->server, words);
 }
 
 /* As redis-cli --cluster reshard does it, and slowly. */
@@ -257,7 +224,7 @@ move_slot(void)
         (void)snprintf(key, sizeof key, "%s", reply);
         (void)snprintf(migrate, sizeof migrate,
                        "MIGRATE 127.0.0.1 %s %s 0 5000", f.other->port, key);
-        say(f.owner, migrate);
+        tell(&f.owner->server, migrate);
         (void)poll(NULL, 0, 20); /* others try meanwhile */
     }
     set_slot(f.other, "NODE", f.other);
@@ -314,7 +281,7 @@ TEST(script_does_not_run_while_its_slot_moves)
     assert_err(wq_get_within(f.q, 0, &item), WQ_EAWAY);
     last_error_has("is moving the queue to another node");
     (void)snprintf(words, sizeof words, "CLUSTER SETSLOT %s STABLE", f.slot);
-    say(f.owner, words); /* it stays after all */
+    tell(&f.owner->server, words); /* it stays after all */
     for (int i = 2; i < 4; i++)
         assert_string_equal(redis_server_say(&f.owner->server, rare[i]), "1");
     assert_err(wq_done(f.q, take_key(f.q, "ready")), WQ_OK);

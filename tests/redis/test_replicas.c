@@ -35,33 +35,22 @@ open_confirmed(const char *socket, int64_t replicas_timeout_ns)
 static void
 cut_link(void)
 {
-    assert_string_equal(redis_server_say(&f.replica, "REPLICAOF 127.0.0.1 1"),
-                        "OK");
+    tell(&f.replica, "REPLICAOF 127.0.0.1 1");
     redis_server_await(&f.primary, "INFO replication", "connected_slaves:0");
 }
 
 static void
 join_link(void)
 {
-    char words[64];
-
-    (void)snprintf(words, sizeof words, "REPLICAOF 127.0.0.1 %s", f.port);
-    assert_string_equal(redis_server_say(&f.replica, words), "OK");
-    redis_server_await(&f.replica, "INFO replication", "master_link_status:up");
-    redis_server_await(&f.primary, "INFO replication", "state=online");
+    redis_server_follow(&f.replica, &f.primary, f.port);
 }
 
 static int
 set_up(void **state)
 {
-    const char *const primary_args[] = {
-        "--port", f.port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay",
-        "0",      NULL};
-
     (void)state;
     need_server();
-    (void)snprintf(f.port, sizeof f.port, "%u", redis_server_free_port());
-    redis_server_start(&f.primary, primary_args);
+    redis_server_start_tcp(&f.primary, f.port, NULL);
     redis_server_start(&f.replica, NULL);
     join_link();
     f.q = open_confirmed(f.primary.socket, WQ_MS(100));
@@ -83,7 +72,7 @@ static wq_queue *
 fail_over(void)
 {
     redis_server_kill(&f.primary);
-    assert_string_equal(redis_server_say(&f.replica, "REPLICAOF NO ONE"), "OK");
+    tell(&f.replica, "REPLICAOF NO ONE");
     return open_at(f.replica.socket, "q", LEASE, NULL);
 }
 
@@ -218,8 +207,7 @@ TEST(full_server_with_replicas_lets_keys_be_finished)
     (void)state;
     assert_err(wq_add(f.q, wq_str("k")), WQ_OK);
     assert_err(wq_add(f.q, wq_str("merged")), WQ_OK);
-    assert_string_equal(redis_server_say(&f.primary, "CONFIG SET maxmemory 1"),
-                        "OK");
+    tell(&f.primary, "CONFIG SET maxmemory 1");
     assert_err(wq_add(f.q, wq_str("new")), WQ_EAWAY);
     assert_err(wq_add(f.q, wq_str("merged")), WQ_EIO);
     last_error_has("does not wait for replicas: OOM");
@@ -254,10 +242,7 @@ TEST(user_who_may_not_wait_is_told)
     char      url[400];
 
     (void)state;
-    assert_string_equal(
-        redis_server_say(&f.primary,
-                         "ACL SETUSER agent on nopass ~* &* +@all -wait"),
-        "OK");
+    tell(&f.primary, "ACL SETUSER agent on nopass ~* &* +@all -wait");
     (void)snprintf(url, sizeof url,
                    "redis+unix://agent:x@%s?replicas=1&replicas_timeout=20ms",
                    f.primary.socket);

@@ -233,6 +233,38 @@ redis_server_free_port(void)
     return ntohs(addr.sin_port);
 }
 
+void
+redis_server_start_tcp(struct redis_server *s, char port[16],
+                       const char *const *args)
+{
+    const char *all[MOST_ARGS] = {NULL};
+    size_t      n = 0;
+
+    (void)snprintf(port, 16, "%u", redis_server_free_port());
+    if (args && *args && **args != '-')
+        all[n++] = *args++;
+    const char *const own[] = {
+        "--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay",
+        "0"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        all[n++] = own[i];
+    while (args && *args && n + 1 < MOST_ARGS)
+        all[n++] = *args++;
+    redis_server_start(s, all);
+}
+
+void
+redis_server_follow(const struct redis_server *s,
+                    const struct redis_server *primary, const char *port)
+{
+    char words[64];
+
+    (void)snprintf(words, sizeof words, "REPLICAOF 127.0.0.1 %s", port);
+    redis_server_await(s, words, "OK");
+    redis_server_await(s, "INFO replication", "master_link_status:up");
+    redis_server_await(primary, "INFO replication", "state=online");
+}
+
 /* ---- the server of the process -------------------------------------------- */
 
 static struct redis_server mine;

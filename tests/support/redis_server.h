@@ -47,6 +47,15 @@ unsigned redis_server_free_port(void);
 void redis_server_await(const struct redis_server *s, const char *words,
                         const char *wanted);
 
+/* Start a server that also has a port of the loopback address, and further
+ * arguments as above. */
+void redis_server_start_tcp(struct redis_server *s, char port[16],
+                            const char *const *args);
+
+/* Make it a replica of `primary`, at that port: it has all data then. */
+void redis_server_follow(const struct redis_server *s,
+                         const struct redis_server *primary, const char *port);
+
 /* The server of this process: started at the first call, stopped at its exit. */
 const struct redis_server *redis_server_of_process(void);
 
