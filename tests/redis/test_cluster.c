@@ -42,6 +42,8 @@ start(struct node *node, bool again)
                                 "yes",
                                 "--appendfsync",
                                 "always",
+                                "--repl-diskless-sync-delay",
+                                "0",
                                 NULL};
 
     if (again) {
@@ -309,10 +311,49 @@ TEST(queue_of_a_dead_node_is_away_until_it_is_back)
     check(f.q);
 }
 
+/* No URL names the replica: the nodes do. */
+TEST(queue_goes_on_at_the_replica_that_took_over)
+{
+    struct node replica;
+    char        words[128];
+    wq_queue   *q = NULL;
+
+    (void)state;
+    start(&replica, false);
+    (void)snprintf(words, sizeof words, "CLUSTER MEET 127.0.0.1 %s %s",
+                   f.other->port, f.other->bus);
+    tell(&replica.server, words);
+    (void)snprintf(words, sizeof words, "CLUSTER REPLICATE %s", f.owner->id);
+    redis_server_await(&replica.server, words, "OK");
+    redis_server_await(&replica.server, "INFO replication",
+                       "master_link_status:up");
+    redis_server_await(&replica.server, "CLUSTER INFO", "cluster_state:ok");
+
+    assert_err(
+        wq_open_redis(url("", &replica, "?queue=q&replicas=1"), NULL, &q),
+        WQ_OK);
+    f.q = open_by(f.owner);
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(q, "k");
+    redis_server_kill(&f.owner->server);
+    assert_err(wq_add(f.q, wq_str("other")), WQ_EAWAY);
+    tell(&replica.server, "CLUSTER FAILOVER TAKEOVER");
+    assert_err(add_in_the_end(f.q, "other"), WQ_OK);
+    assert_int_equal(stats_of(f.q).held, 1);
+    /* it has no replica any more: the call has happened, but is not confirmed */
+    for (int i = 0; stats_of(f.q).held && i < 100; i++)
+        assert_true(is_for_now(wq_done(q, item)));
+    assert_int_equal(stats_of(f.q).held, 0);
+    check(f.q);
+    wq_destroy(q);
+    redis_server_stop(&replica.server);
+}
+
 #define with_cluster(name)                                                     \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 WQ_TESTS(with_cluster(queue_is_found_from_any_node),
          with_cluster(queue_in_use_moves_with_its_slot),
          with_cluster(script_does_not_run_while_its_slot_moves),
+         with_cluster(queue_goes_on_at_the_replica_that_took_over),
          with_cluster(queue_of_a_dead_node_is_away_until_it_is_back));

@@ -89,7 +89,8 @@ tear_down(void **state)
         redis_server_stop(&f.second);
     f.second.dir[0] = '\0';
     redis_server_stop(&f.sentinel);
-    redis_server_stop(&f.replica);
+    if (*f.replica.dir)
+        redis_server_stop(&f.replica);
     redis_server_stop(&f.primary);
     return 0;
 }
@@ -256,6 +257,51 @@ TEST(sentinels_have_a_password_of_their_own)
     assert_null(strstr(wq_last_error(), "wr0ng"));
 }
 
+/* rediss+sentinel://: TLS to the sentinel and to the server that it names. */
+TEST(sentinel_and_primary_are_known_by_their_certificates)
+{
+    char        cert[200], key[200], port[2][16], path[200], text[700];
+    const char *tls[] = {path,  "--tls-port",
+                         NULL,  "--tls-cert-file",
+                         cert,  "--tls-key-file",
+                         key,   "--tls-ca-cert-file",
+                         cert,  "--tls-auth-clients",
+                         "no",  "--tls-replication",
+                         "yes", NULL,
+                         NULL};
+    wq_queue   *q = NULL;
+
+    (void)state;
+    need_server();
+    redis_server_start(&f.primary, NULL); /* for its directory */
+    redis_server_kill(&f.primary);
+    make_certificate(f.primary.dir, "IP:127.0.0.1");
+    (void)snprintf(cert, sizeof cert, "%s/cert.pem", f.primary.dir);
+    (void)snprintf(key, sizeof key, "%s/key.pem", f.primary.dir);
+    (void)snprintf(path, sizeof path, "%s/sentinel", f.primary.dir);
+    for (int i = 0; i < 2; i++)
+        (void)snprintf(port[i], sizeof port[i], "%u", redis_server_free_port());
+    tls[2] = port[0];
+    redis_server_restart(&f.primary, tls + 1);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fprintf(file, "sentinel monitor main 127.0.0.1 %s 1\n", port[0]);
+    (void)fclose(file);
+    tls[2] = port[1];
+    tls[13] = "--sentinel";
+    redis_server_start(&f.sentinel, tls);
+    (void)snprintf(text, sizeof text,
+                   "rediss+sentinel://127.0.0.1:%s/main?queue=q&ca_file=%s",
+                   port[1], cert);
+    assert_err(wq_open_redis(text, NULL, &q), WQ_OK);
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    assert_err(wq_done(q, take_key(q, "k")), WQ_OK);
+    wq_destroy(q);
+    *strrchr(text, '&') = '\0'; /* nobody vouches for it */
+    assert_err(wq_open_redis(text, NULL, &q), WQ_EINVAL);
+    last_error_has("not trusted");
+}
+
 #define with_sentinel(name)                                                    \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -264,4 +310,6 @@ WQ_TESTS(with_sentinel(queue_goes_on_at_the_promoted_replica),
          with_sentinel(sentinels_are_asked_one_after_the_other),
          with_sentinel(unknown_primary_is_refused),
          with_sentinel(sentinel_that_names_a_replica_is_not_believed),
-         with_sentinel(sentinels_have_a_password_of_their_own));
+         with_sentinel(sentinels_have_a_password_of_their_own),
+         cmocka_unit_test_teardown(
+             sentinel_and_primary_are_known_by_their_certificates, tear_down));
