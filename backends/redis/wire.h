@@ -57,21 +57,21 @@ struct wq__confirm {
 struct wq__lookup; /* resolve.h */
 
 struct wq__wire {
-    struct wq__target *target; /* of the engine */
-    int                fd;     /* -1: not connected */
-    void              *ssl;    /* SSL */
-    redisReader       *reader;
-    char              *out; /* commands that were not sent */
-    size_t             out_len, out_cap;
-    bool               touched;   /* bytes were sent since the last reply */
-    bool               no_memory; /* a command could not be built */
-    unsigned           failures;  /* in a row, of connecting */
-    int64_t            retry_ns;  /* do not connect before */
-    uint64_t           random;    /* of jitter */
-    uint64_t           connects;  /* how often it has connected */
-    struct wq__address at;        /* where it connects to; none: target->path */
-    unsigned           moves;     /* of the route, when that was chosen */
-    int                checks;    /* the kind of route, when it logged in */
+    struct wq__target  *target; /* of the engine */
+    int                 fd;     /* -1: not connected */
+    void               *ssl;    /* SSL */
+    redisReader        *reader;
+    char               *out; /* commands that were not sent */
+    size_t              out_len, out_cap;
+    bool                touched;   /* bytes were sent since the last reply */
+    bool                no_memory; /* a command could not be built */
+    unsigned            failures;  /* in a row, of connecting */
+    int64_t             retry_ns;  /* do not connect before */
+    uint64_t            random;    /* of jitter */
+    uint64_t            connects;  /* how often it has connected */
+    struct wq__address  at;     /* where it connects to; none: target->path */
+    unsigned            moves;  /* of the route, when that was chosen */
+    enum wq__route_kind checks; /* the kind of route, when it logged in */
     /* Of wq__wire_call(), if not NULL: what follows its command. Not owned. */
     struct wq__confirm *confirm;
     /* If it is not 0, wq__wire_call() is WQ_EAWAY unless the connection has this
