@@ -125,14 +125,13 @@ TEST(queue_goes_on_at_the_promoted_replica)
     wq_destroy(late);
 }
 
-/* Primary and replica change places, and nothing is lost. A sentinel that does
+/* Primary and replica change places. A sentinel that does
  * this by itself takes ten seconds. */
 static void
 swap(void)
 {
     char words[64];
 
-    redis_server_await(&f.primary, "WAIT 1 5000", "1");
     tell(&f.replica, "REPLICAOF NO ONE");
     (void)snprintf(words, sizeof words, "REPLICAOF 127.0.0.1 %s",
                    f.ports[REPLICA]);
@@ -172,6 +171,7 @@ TEST(sleeping_get_follows_the_primary)
     assert_err(wq_add(other, wq_str("before")), WQ_OK);
     wq_item *item = take_key(other, "before");
     assert_int_equal(pthread_create(&thread, NULL, get_in_the_end, f.q), 0);
+    redis_server_await(&f.replica, "ZCARD wq:{q}:held", "1");
     swap();
     redis_server_await(&f.replica, "CLIENT LIST", "cmd=blpop");
     assert_err(add_in_the_end(other, "after"), WQ_OK);
