@@ -261,6 +261,9 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
         if (err) /* operations before it have happened */
             return at != batch && err == WQ_EAWAY ? WQ_EIO : err;
         if (!lost) {
+            err = wq__replicas_end(e, batch);
+            if (err)
+                return err; /* the shell does not hear of a new session yet */
             atomic_store(&e->unreported, false);
             atomic_store(&e->next_ns, out.next_ns);
             atomic_store(&e->ready, out.ready);
@@ -287,12 +290,10 @@ redis_run(struct wq__engine *base, struct wq__op *batch,
 
     wq__replicas_begin(e, batch);
     wq__redis_wake_up(e);
-    wq_err err = run(e, batch, pulse);
+    const wq_err err = run(e, batch, pulse);
     wq__redis_woke_up(e, err == WQ_OK);
     if (e->session != session)
         wq__redis_session_changed(e);
-    if (!err)
-        err = wq__replicas_end(e, batch);
     e->confirms = false;
     e->base.forgetful = e->wire.connects != e->wire.only;
     return note_answer(e, err);

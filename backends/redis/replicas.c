@@ -67,6 +67,7 @@ promises(const struct wq__op *op)
     switch (op->kind) {
     case WQ__OP_ADD:
     case WQ__OP_FINISH:
+    case WQ__OP_RESUME:
     case WQ__OP_REMOVE:
     case WQ__OP_CANCEL:
     case WQ__OP_FORGET:

@@ -207,6 +207,23 @@ TEST(key_whose_get_is_not_confirmed_is_given_back)
     check(f.q);
 }
 
+TEST(hold_that_is_taken_over_is_confirmed)
+{
+    wq_item *item = NULL;
+
+    (void)state;
+    wq_queue *holder = open_at(f.primary.socket, "q", LEASE, NULL);
+    assert_err(wq_add(holder, wq_str("k")), WQ_OK);
+    (void)take_key(holder, "k");
+    cut_link();
+    assert_err(
+        wq_redis_take_over(f.q, wq_redis_session(holder), wq_str("k"), &item),
+        WQ_EIO);
+    assert_int_equal(stats_of(f.q).held, 0); /* given back */
+    check(f.q);
+    wq_destroy(holder);
+}
+
 TEST(finish_that_is_not_confirmed_can_be_repeated)
 {
     (void)state;
@@ -287,6 +304,7 @@ WQ_TESTS(with_replica(acknowledged_add_survives_the_primary),
          with_replica(add_that_a_stopped_replica_lacks_can_be_repeated),
          with_replica(add_that_only_merges_is_confirmed),
          with_replica(key_whose_get_is_not_confirmed_is_given_back),
+         with_replica(hold_that_is_taken_over_is_confirmed),
          with_replica(finish_that_is_not_confirmed_can_be_repeated),
          with_replica(full_server_with_replicas_lets_keys_be_finished),
          with_replica(server_with_too_few_replicas_is_warned_of),
