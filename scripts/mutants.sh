@@ -376,13 +376,13 @@ redis-trust    backends/redis/tls.c       redis_access     s/SSL_VERIFY_PEER/SSL
 redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->at.host)) {/(void)set_name; if (!bio) {/
 redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/
 redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->replicas)/if (0)/
-redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/true || !has_handed_out(batch)/
+redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/confirmed || has_handed_out(batch)/
 redis-wait-any backends/redis/rows.c      redis_replicas   s/^        !e->confirms) {/        true) {/
 redis-forgets  backends/redis/wire.c      redis_server     s/if (w->only .. w->connects != w->only)/if (0)/
 redis-role     backends/redis/route.c     redis_sentinel   s/strcmp(reply->element.0.->str, "master") != 0/false/
 redis-asks     backends/redis/sentinel.c  redis_sentinel   s/% r->len;/* 0;/
 redis-leaves   backends/redis/route.c     redis_sentinel   s/^        forget(w);/        (void)forget;/
-redis-moved    backends/redis/route.c     redis_cluster    s/^            wq__route_set(r, &to);/            (void)0;/
+redis-moved    backends/redis/route.c     redis_cluster    s/^    if (wq__reply_is_error(reply, "MOVED "))/    if (follow == NULL)/
 redis-slot     backends/redis/scripts.c   redis_cluster    s/.used., .none.}/"used", "used"}/
 redis-nodes    backends/redis/route.c     redis_cluster    s/r->known.r->next++ % r->len./r->known[0]/
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/

@@ -182,8 +182,9 @@ TEST(add_that_only_merges_is_confirmed)
     wq_queue *hasty = open_at(f.primary.socket, "q", LEASE, NULL);
     cut_link();
     assert_err(wq_add(hasty, wq_str("k")), WQ_OK);
+    assert_err(wq_add_after(hasty, wq_str("waits"), WQ_SECONDS(100)), WQ_OK);
     assert_err(wq_add(f.q, wq_str("k")), WQ_EIO);
-    assert_err(wq_add_after(f.q, wq_str("k"), WQ_SECONDS(100)), WQ_EIO);
+    assert_err(wq_add_after(f.q, wq_str("waits"), WQ_SECONDS(200)), WQ_EIO);
     join_link();
     assert_err(add_in_the_end(f.q, "k"), WQ_OK);
     wq_destroy(hasty);
