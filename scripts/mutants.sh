@@ -382,7 +382,7 @@ redis-forgets  backends/redis/wire.c      redis_server     s/if (w->only .. w->c
 redis-role     backends/redis/route.c     redis_sentinel   s/strcmp(reply->element.0.->str, "master") != 0/false/
 redis-asks     backends/redis/sentinel.c  redis_sentinel   s/% r->len;/* 0;/
 redis-leaves   backends/redis/route.c     redis_sentinel   s/^        forget(w);/        (void)forget;/
-redis-moved    backends/redis/route.c     redis_cluster    s/^    if (wq__reply_is_error(reply, "MOVED "))/    if (follow == NULL)/
+redis-moved    backends/redis/route.c     redis_cluster    s/^    if (wq__reply_is_error(reply, "MOVED "))/    if (wq__reply_is_error(reply, "NONE "))/
 redis-slot     backends/redis/scripts.c   redis_cluster    s/.used., .none.}/"used", "used"}/
 redis-nodes    backends/redis/route.c     redis_cluster    s/r->known.r->next++ % r->len./r->known[0]/
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/
