@@ -56,9 +56,10 @@ struct wq__route {
 void wq__route_init(struct wq__route *r);
 void wq__route_fini(struct wq__route *r);
 
-/* Read "HOST[:PORT]" or "[ADDRESS][:PORT]", in place. `port` is the default. Messages
- * do not quote it. */
-wq_err wq__address_read(char *text, unsigned port, struct wq__address *out);
+/* Read "HOST[:PORT]" or "[ADDRESS][:PORT]", in place. Messages do not quote it.
+ */
+wq_err wq__address_read(char *host, unsigned default_port,
+                        struct wq__address *out);
 
 /* With the lock, or before there are other threads: one more address, unless it
  * is there or there is no space. */
