@@ -165,7 +165,7 @@ wq__route_add_checks(struct wq__wire *w)
 {
     const enum wq__route_kind kind = kind_of(&w->target->route);
 
-    w->checks = (int)kind;
+    w->checks = kind;
     if (kind == WQ__ROUTE_SENTINEL)
         wq__wire_add_words(w, (const char *[]){"ROLE"}, 1);
     else if (kind == WQ__ROUTE_CLUSTER) /* changes nothing */
