@@ -5,6 +5,9 @@
  * finishes first, then the adds, then the gets: operations of one batch are of
  * threads that call at the same time, and one thread finishes before it gets.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/span.h"
 #include "error/error.h"
 #include "shared/op.h"
@@ -42,94 +45,113 @@ wq__step_knows(const struct wq__redis *e, const struct wq__op *op)
 
 /* ---- sending -------------------------------------------------------------- */
 
-/* The number of the finish that a get depends on, from 1; 0: none of these. */
-static int64_t
-number_of(const struct wq__op *ops, const struct wq__op *end,
-          const struct wq__op *finish)
-{
-    int64_t n = 0;
+/* How much of each kind there is in a call. */
+struct tally {
+    size_t finishes, adds; /* keys */
+    size_t wanted;         /* keys that gets want which depend on no finish */
+    bool   prioritized;    /* an add has a priority */
+};
 
-    for (const struct wq__op *op = ops; finish && op != end; op = op->next) {
-        n += op->kind == WQ__OP_FINISH;
-        if (op == finish)
-            return n;
-    }
-    return 0;
+/* How many keys a get wants; more than a million would keep the server for too
+ * long. */
+static size_t
+wanted_by(const struct wq__op *get)
+{
+    return get->as.get.max < 1000000 ? get->as.get.max : 1000000;
 }
 
-static void
-count(const struct wq__op *ops, const struct wq__op *end, int64_t n[3])
+/* How many keys the get after a finish wants, if it depends on that. */
+static size_t
+wanted_after(const struct wq__op *finish, const struct wq__op *end)
 {
-    n[0] = n[1] = n[2] = 0;
+    const struct wq__op *get = finish->next;
+
+    return get != end && get->kind == WQ__OP_GET &&
+                   get->as.get.unless_failed == finish
+               ? wanted_by(get)
+               : 0;
+}
+
+static struct tally
+count(const struct wq__op *ops, const struct wq__op *end)
+{
+    const struct wq__op *finish = NULL; /* the operation before */
+    struct tally         n = {0};
+
     for (const struct wq__op *op = ops; op != end; op = op->next) {
-        n[0] += op->kind == WQ__OP_FINISH;
-        n[1] += op->kind == WQ__OP_ADD ? (int64_t)op->as.add.n : 0;
-        n[2] += op->kind == WQ__OP_GET;
+        if (op->kind == WQ__OP_FINISH) {
+            n.finishes++;
+        } else if (op->kind == WQ__OP_ADD) {
+            n.adds += op->as.add.n;
+            n.prioritized |= op->as.add.how->priority != 0;
+        } else if (!(finish && op->as.get.unless_failed == finish) &&
+                   !wq__op_is_held_back(op)) {
+            n.wanted += wanted_by(op);
+        }
+        finish = op->kind == WQ__OP_FINISH ? op : NULL;
     }
+    return n;
 }
 
 static void
-put_finish(struct wq__args *a, const struct wq__op *op)
+put_priorities(struct wq__args *a, const struct wq__op *ops,
+               const struct wq__op *end, const struct tally *n)
 {
-    unsigned char fence[7];
+    unsigned char *to = wq__args_space(a, n->prioritized ? 4 * n->adds : 0);
 
-    wq__put_be(fence, op->as.finish.fence, sizeof fence);
-    wq__args_bytes(a, op->as.finish.key.data, op->as.finish.key.len);
-    wq__args_copy(a, fence, sizeof fence);
-    wq__args_bytes(
-        a, op->as.finish.result.outcome == WQ_RESULT_DONE ? "D" : "d", 1);
+    for (const struct wq__op *op = ops; to && op != end; op = op->next)
+        for (size_t i = 0; op->kind == WQ__OP_ADD && i < op->as.add.n; i++) {
+            wq__put_be(to, (uint32_t)op->as.add.how->priority, 4);
+            to += 4;
+        }
 }
 
 static void
-put_add(struct wq__args *a, const struct wq__op *op)
+put_keys(struct wq__args *a, const struct wq__op *ops, const struct wq__op *end)
 {
-    for (size_t i = 0; i < op->as.add.n; i++) {
-        wq__args_bytes(a, op->as.add.keys[i].data, op->as.add.keys[i].len);
-        wq__args_int(a, op->as.add.how->priority);
-    }
-}
-
-/* A get that depends on a finish which is not of this call, and has failed. */
-static bool
-gets_nothing(const struct wq__op *op, int64_t number)
-{
-    return !number && wq__op_is_held_back(op);
+    for (const struct wq__op *op = ops; op != end; op = op->next)
+        if (op->kind == WQ__OP_FINISH)
+            wq__args_bytes(a, op->as.finish.key.data, op->as.finish.key.len);
+    for (const struct wq__op *op = ops; op != end; op = op->next)
+        for (size_t i = 0; op->kind == WQ__OP_ADD && i < op->as.add.n; i++)
+            wq__args_bytes(a, op->as.add.keys[i].data, op->as.add.keys[i].len);
 }
 
 static void
-put_get(struct wq__args *a, const struct wq__op *op, int64_t number)
+put_finish(struct wq__args *a, const struct wq__op *op,
+           const struct wq__op *end)
 {
-    const size_t max = op->as.get.max < 1000000 ? op->as.get.max : 1000000;
+    const size_t wanted = wanted_after(op, end);
+    char         text[32] = "";
 
-    wq__args_int(a, gets_nothing(op, number) ? 0 : (int64_t)max);
-    wq__args_int(a, number);
+    wq__put_be((unsigned char *)text, op->as.finish.fence, 7);
+    text[7] = op->as.finish.result.outcome == WQ_RESULT_DONE ? 'D' : 'd';
+    if (wanted)
+        (void)snprintf(text + 8, sizeof text - 8, "%zu", wanted);
+    wq__args_copy(a, text, 8 + strlen(text + 8));
 }
 
 static void
 put_step(struct wq__redis *e, const struct wq__op *ops,
          const struct wq__op *end, bool awake)
 {
-    struct wq__args *a = &e->args;
-    const bool       respects = e->rows.terms.retry & WQ_RETRY_RESPECT;
-    int64_t          n[3];
+    struct wq__args   *a = &e->args;
+    const bool         respects = e->rows.terms.retry & WQ_RETRY_RESPECT;
+    const struct tally n = count(ops, end);
 
-    count(ops, end, n);
     wq__args_begin(a);
     wq__redis_put_session(a, e->session);
     wq__redis_put_time(e, a);
     wq__args_int(a, respects ? COMPLEX | BACKOFF : COMPLEX);
     wq__args_int(a, awake);
-    for (int i = 0; i < 3; i++)
-        wq__args_int(a, n[i]);
+    wq__args_int(a, (int64_t)n.finishes);
+    wq__args_int(a, (int64_t)n.adds);
+    wq__args_int(a, (int64_t)n.wanted);
+    put_priorities(a, ops, end, &n);
+    put_keys(a, ops, end);
     for (const struct wq__op *op = ops; op != end; op = op->next)
         if (op->kind == WQ__OP_FINISH)
-            put_finish(a, op);
-    for (const struct wq__op *op = ops; op != end; op = op->next)
-        if (op->kind == WQ__OP_ADD)
-            put_add(a, op);
-    for (const struct wq__op *op = ops; op != end; op = op->next)
-        if (op->kind == WQ__OP_GET)
-            put_get(a, op, number_of(ops, end, op->as.get.unless_failed));
+            put_finish(a, op, end);
 }
 
 /* ---- replies -------------------------------------------------------------- */
@@ -223,11 +245,11 @@ read_gets(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
 }
 
 static bool
-is_as_expected(const redisReply *reply, const int64_t n[3])
+is_as_expected(const redisReply *reply, struct tally n)
 {
     return wq__reply_is(reply, "OK") && wq__reply_bytes(reply, 1).len == 8 &&
-           wq__reply_bytes(reply, 5).len == (size_t)n[0] &&
-           wq__reply_bytes(reply, 6).len == (size_t)n[1] &&
+           wq__reply_bytes(reply, 5).len == n.finishes &&
+           wq__reply_bytes(reply, 6).len == n.adds &&
            wq__reply_at(reply, 7)->type == REDIS_REPLY_ARRAY;
 }
 
@@ -237,10 +259,8 @@ read_results(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
 {
     const char *finished = wq__reply_bytes(reply, 5).data;
     const char *added = wq__reply_bytes(reply, 6).data;
-    int64_t     n[3];
 
-    count(ops, end, n);
-    if (!is_as_expected(reply, n))
+    if (!is_as_expected(reply, count(ops, end)))
         return WQ_EIO;
     for (struct wq__op *op = ops; op != end; op = op->next) {
         if (op->kind == WQ__OP_FINISH) {

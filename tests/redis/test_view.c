@@ -145,8 +145,8 @@ TEST(check_finds_what_does_not_fit_together)
         say(damage[i][0], damage[i][1], damage[i][2]);
         (void)wq_check(f.q, count_problem, &problems);
         assert_true(problems > 0);
-        say("DEL", "ready", "");
-        say("DEL", "k", "");
+        say("ZREMRANGEBYSCORE", "ready", "-inf (+inf");
+        say("HDEL", "k", "k broken");
         say("HSET", "meta", "dirty 0");
     }
 }

@@ -22,7 +22,7 @@ for i = 8, #ARGV, 3 do
 end
 if ARGV[5] ~= '' and (call('HGET', M, 'bucket') or '') ~= ARGV[4] then return {'AGAIN'} end
 if ARGV[3] ~= '0' and more > 0 and
-   call('HLEN', K) - (call('HGET', M, 'idle') or 0) + more > tonumber(ARGV[3]) then
+   known_keys() - (call('HGET', M, 'idle') or 0) + more > tonumber(ARGV[3]) then
   return {'AGAIN'}
 end
 for i = 8, #ARGV, 3 do change(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end

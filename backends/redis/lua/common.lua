@@ -14,13 +14,18 @@
 -- with the parts that its state (1 READY, 2 HELD, 3 neither, 4 DEAD) and flags
 -- name, big-endian. Times are in nanoseconds; scores in microseconds, which a
 -- double holds exactly, and the rest is part of the member.
+--
+-- Small hashes and sorted sets are lists that the server searches from the
+-- beginning. `k`, `ready` and `held` always have one more entry, the guard, which
+-- is too long for that (session.lua): the empty key, a member behind all others,
+-- and one of no session.
 local K, R, D, H, S = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local M, I, X, U = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local call, pack, unpk = redis.call, struct.pack, struct.unpack
-local sub, band, floor = string.sub, bit.band, math.floor
+local sub, byte, band, floor = string.sub, string.byte, bit.band, math.floor
 local DIRTY, BACKOFF, COVERS, DEBOUNCED, WAITING = 1, 2, 4, 8, 16
 local COOLDOWN, THROTTLED, FAILS, BUCKET = 32, 64, 128, 256
-local ZERO8 = '\0\0\0\0\0\0\0\0'
+local ZERO4, ZERO8 = '\0\0\0\0', '\0\0\0\0\0\0\0\0'
 
 -- The time: of the server, or given by a client whose clock is a fake one.
 local us, rest, now8
@@ -42,6 +47,16 @@ local function split8(rec, at)
   local hi, lo = unpk('>i4I4', rec, at)
   local t = hi % 1000 * 4294967296 + lo
   return floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000
+end
+
+-- How many members, without the guard.
+local function card(set)
+  local n = call('ZCARD', set)
+  return n > 0 and n - 1 or 0
+end
+local function known_keys()
+  local n = call('HLEN', K)
+  return n > 0 and n - 1 or 0
 end
 
 -- A session that has ended is not there, or its time is over.
@@ -78,39 +93,55 @@ end
 
 -- Many arguments in commands of a thousand, an even number.
 local function many(command, key, list)
-  for i = 1, #list, 1000 do
-    call(command, key, unpack(list, i, math.min(i + 999, #list)))
+  local n = #list
+  if n <= 1000 then
+    call(command, key, unpack(list))
+    return
+  end
+  for i = 1, n, 1000 do
+    call(command, key, unpack(list, i, math.min(i + 999, n)))
   end
 end
 
-local zrem = {[R] = {}, [D] = {}, [H] = {}, [X] = {}, [U] = {}}
-local zadd = {[R] = {}, [D] = {}, [H] = {}, [X] = {}, [U] = {}}
+-- Members to remove; scores and members to add: by set.
+local zrem, zadd = {}, {}
 local dirty, idle, cool = 0, 0, 0
 
-local function enter(list, adds, score, member)
-  if adds then list[#list + 1] = score end
-  list[#list + 1] = member
+local function leave(set, member)
+  local list = zrem[set]
+  if list then list[#list + 1] = member else zrem[set] = {member} end
+end
+local function enter(set, score, member)
+  local list = zadd[set]
+  if not list then
+    zadd[set] = {score, member}
+    return
+  end
+  local n = #list
+  list[n + 1], list[n + 2] = score, member
 end
 
--- The places of a record in the sorted sets.
-local function index(key, rec, lists, adds)
-  local st, fl, prio, seq = unpk('>BHi4I7', rec)
-  local at, n = 23, adds and 1 or -1
+-- The places of a record in the sorted sets: put(set, score, member) of each.
+local function index(key, rec, n, put)
+  local st, high, fl = byte(rec, 1, 3)
+  local at = 23
   if st == 1 then
-    enter(lists[R], adds, -prio, pack('>I7', seq) .. key)
+    local prio = sub(rec, 4, 7)
+    put(R, prio == ZERO4 and 0 or -unpk('>i4', prio), sub(rec, 8, 14) .. key)
   elseif st == 2 then
     at = 50
-    enter(lists[H], adds, 0, sub(rec, 34, 41) .. key)
+    put(H, 0, sub(rec, 34, 41) .. key)
     if band(fl, DIRTY) ~= 0 then dirty = dirty + n end
   elseif st == 4 then
-    enter(lists[X], adds, seq, key)
+    put(X, (unpk('>I7', rec, 8)), key)
   elseif band(fl, WAITING + COOLDOWN) == 0 then
     idle = idle + n
   end
+  fl = fl + 256 * high
   if fl < WAITING then return end
   if band(fl, WAITING + COOLDOWN) ~= 0 then
     local u, r = split8(rec, at)
-    enter(lists[D], adds, u, pack('>H', r) .. sub(rec, at + 8, at + 14) .. key)
+    put(D, u, pack('>H', r) .. sub(rec, at + 8, at + 14) .. key)
     if band(fl, COOLDOWN) ~= 0 then cool = cool + n end
     at = at + 19
   end
@@ -118,18 +149,22 @@ local function index(key, rec, lists, adds)
     if band(fl, THROTTLED) ~= 0 then at = at + 32 end
     if band(fl, FAILS) ~= 0 then at = at + 16 end
     local u = split8(rec, at + 8)
-    enter(lists[U], adds, u, key)
+    put(U, u, key)
   end
 end
+local function unindex(set, _, member) leave(set, member) end
 
 -- Records that change: key, before, after ('' for none).
 local hset, hdel = {}, {}
+local function write(key, rec)
+  local n = #hset
+  hset[n + 1], hset[n + 2] = key, rec
+end
 local function change(key, before, after)
-  if before ~= '' then index(key, before, zrem, false) end
+  if before ~= '' then index(key, before, -1, unindex) end
   if after ~= '' then
-    index(key, after, zadd, true)
-    hset[#hset + 1] = key
-    hset[#hset + 1] = after
+    index(key, after, 1, enter)
+    write(key, after)
   else
     hdel[#hdel + 1] = key
   end
@@ -137,15 +172,17 @@ end
 
 local due_known, due_us, due_rest
 local function flush()
-  if zrem[D][1] or zadd[D][1] then due_known = false end
+  if zrem[D] or zadd[D] then due_known = false end
   for set, list in pairs(zrem) do
-    if #list > 0 then many('ZREM', set, list) zrem[set] = {} end
+    many('ZREM', set, list)
+    zrem[set] = nil
   end
   for set, list in pairs(zadd) do
-    if #list > 0 then many('ZADD', set, list) zadd[set] = {} end
+    many('ZADD', set, list)
+    zadd[set] = nil
   end
-  if #hdel > 0 then many('HDEL', K, hdel) hdel = {} end
-  if #hset > 0 then many('HSET', K, hset) hset = {} end
+  if hdel[1] then many('HDEL', K, hdel) hdel = {} end
+  if hset[1] then many('HSET', K, hset) hset = {} end
   if dirty ~= 0 then
     call('HINCRBY', M, 'dirty', dirty)
     if meta then meta[2] = meta[2] + dirty end
@@ -191,9 +228,11 @@ end
 -- What the shell must know after a batch. `made`: keys that became READY; `was`:
 -- the earliest deadline before. `awake`: the session may be among the sleeping
 -- ones, and is not asleep; if it was woken, but not for this batch, another one
--- must look. `ends`: of the first two sessions, if they were read.
-local function pulse(sid, made, was, awake, ends)
-  local ready, held = call('ZCARD', R), call('ZCARD', H)
+-- must look. `ends`: of the first two sessions, `ready`: how many keys, if they
+-- were read.
+local function pulse(sid, made, was, awake, ends, ready)
+  local held = card(H)
+  ready = ready or card(R)
   local due, rest_of_due = first_due()
   local other
   ends = ends or call('ZRANGE', S, 0, 1, 'WITHSCORES')

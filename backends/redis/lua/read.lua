@@ -29,16 +29,16 @@ end
 
 local due, due_rest = first_due()
 local meta = call('HMGET', M, 'dirty', 'idle', 'cool', 'bucket')
-local counts = {call('ZCARD', R), call('ZCARD', H), tonumber(meta[1] or 0),
+local counts = {card(R), card(H), tonumber(meta[1] or 0),
                 call('ZCARD', D) - (meta[3] or 0), call('ZCARD', X),
-                call('HLEN', K) - (meta[2] or 0), due or '', due_rest or 0}
+                known_keys() - (meta[2] or 0), due or '', due_rest or 0}
 local passed = {}
 if due and due <= us then
   passed = with_records(keys_of(call('ZRANGEBYSCORE', D, '-inf', us, 'LIMIT', 0, 200), 10))
 end
-local ready = {}
-if tonumber(ARGV[4]) > 0 then
-  ready = with_records(keys_of(call('ZRANGE', R, 0, ARGV[4] - 1), 8))
+local ready, wanted = {}, math.min(ARGV[4], counts[1])
+if wanted > 0 then
+  ready = with_records(keys_of(call('ZRANGE', R, 0, wanted - 1), 8))
 end
 local used = {}
 if ARGV[5] == '1' then used = with_records(call('ZRANGE', U, 0, 1)) end

@@ -16,7 +16,7 @@ if ARGV[3] == 'end' then
   return {'OK', now8}
 end
 if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
-  local due, ready, held = first_due(), call('ZCARD', R), call('ZCARD', H)
+  local due, ready, held = first_due(), card(R), card(H)
   local knew, knew_held = tonumber(ARGV[5]), tonumber(ARGV[6])
   local living = lives(sid)
   local news = not living or ready > knew or (knew > 0 and ready == 0) or
@@ -37,6 +37,10 @@ if ARGV[3] == 'begin' then
   elseif tonumber(version) > 1 then
     return {'NEWER', now8, version}
   end
+  local guard = string.rep('\255', 80)
+  call('HSET', K, '', guard)
+  call('ZADD', R, '+inf', guard)
+  call('ZADD', H, 0, guard)
 end
 call('ZADD', S, us + tonumber(ARGV[4]), sid)
 return {'OK', now8}
