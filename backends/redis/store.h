@@ -251,7 +251,9 @@ wq_err wq__step_run(struct wq__redis *e, struct wq__op *ops,
  * for it. */
 wq_err wq__redis_hand_over(struct wq__op *op, const struct wq__handed *handed);
 
-void wq__redis_read_pulse(const redisReply *from, struct wq__pulse *pulse);
+/* The pulse that a reply contains from its element `at` on. */
+void wq__redis_read_pulse(const redisReply *reply, size_t at,
+                          struct wq__pulse *pulse);
 
 /* ---- rows.c --------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 --   session to bury or '', 1: awake, then key, record before, after of each
 --   → 'OK', time, pulse; 'LOST'; or 'AGAIN': read again
 local sid = ARGV[1]
+learn()
 read_time(ARGV[2])
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
 local was = first_due()
@@ -32,4 +33,4 @@ if ARGV[6] ~= '' then
   local held = call('ZRANGEBYLEX', H, '[' .. ARGV[6], '+', 'LIMIT', 0, 1)
   if not held[1] or sub(held[1], 1, 8) ~= ARGV[6] then call('ZREM', S, ARGV[6]) call('ZREM', I, ARGV[6]) end
 end
-return {'OK', now8, pulse(sid, made, was, ARGV[7] == '1')}
+return {'OK', now8, {pulse(sid, made, was, ARGV[7] == '1')}}

@@ -7,6 +7,7 @@
 --     keys and records, READY ones, whose holds, these, those of the keys, those of
 --     own buckets that were used longest ago, pulse; or 'LOST'
 local sid = ARGV[1]
+learn()
 read_time(ARGV[2])
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
 insist()
@@ -22,8 +23,11 @@ local function with_records(keys)
   end
   return out
 end
-local function keys_of(members, from)
-  for i, member in ipairs(members) do members[i] = sub(member, from) end
+-- Members of `due` and `ready`.
+local function keys_of(members, is_ready)
+  for i, member in ipairs(members) do
+    members[i] = sub(member, not is_ready and 10 or byte(member, 8) == 0 and 17 or 9)
+  end
   return members
 end
 
@@ -34,11 +38,11 @@ local counts = {card(R), card(H), tonumber(meta[1] or 0),
                 known_keys() - (meta[2] or 0), due or '', due_rest or 0}
 local passed = {}
 if due and due <= us then
-  passed = with_records(keys_of(call('ZRANGEBYSCORE', D, '-inf', us, 'LIMIT', 0, 200), 10))
+  passed = with_records(keys_of(call('ZRANGEBYSCORE', D, '-inf', us, 'LIMIT', 0, 200)))
 end
 local ready, wanted = {}, math.min(ARGV[4], counts[1])
 if wanted > 0 then
-  ready = with_records(keys_of(call('ZRANGE', R, 0, wanted - 1), 8))
+  ready = with_records(keys_of(call('ZRANGE', R, 0, wanted - 1), true))
 end
 local used = {}
 if ARGV[5] == '1' then used = with_records(call('ZRANGE', U, 0, 1)) end
@@ -70,4 +74,4 @@ local base = last - 1
 last = base + tonumber(ARGV[3]) + 2 * (#passed + #holds)
 call('HSET', M, 'n', last)
 return {'OK', now8, base, last, counts, meta[4] or '', passed, ready, ended, holds,
-        with_records(named), used, pulse(sid, 0, due, false)}
+        with_records(named), used, {pulse(sid, 0, due, false)}}

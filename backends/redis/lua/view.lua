@@ -2,6 +2,7 @@
 --
 --   session (not used), time, 'stats' | 'depths' | 'scan' | 'check', argument
 --   → 'OK', time, then as each part below says
+learn()
 read_time(ARGV[2])
 local what, argument = ARGV[3], ARGV[4]
 
