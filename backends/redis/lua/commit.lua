@@ -5,8 +5,6 @@
 --   session to bury or '', 1: awake, then key, record before, after of each
 --   → 'OK', time, pulse; 'LOST'; or 'AGAIN': read again
 local sid = ARGV[1]
-learn()
-read_time(ARGV[2])
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
 local was = first_due()
 local more, made = 0, 0

@@ -1,55 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- common.lua: how are the keys of a queue laid out? Begins every script.
---
--- Item bytes and records are arguments and values only, never part of a name or
--- of a script. A record (record.c) is
---
---   state B, flags H, priority i4, seq I7, since 8     READY, DIRTY; DEAD
---   priority i4, fence I7, session 8, since 8          HELD
---   at 8, arrival I7, priority i4                      WAITING, COOLDOWN
---   4 times 8                                          THROTTLED
---   failures I4, failed at 8, expiries I4              FAILS
---   tokens 8, written at 8                             BUCKET
---
--- with the parts that its state (1 READY, 2 HELD, 3 neither, 4 DEAD) and flags
--- name, big-endian. Times are in nanoseconds; scores in microseconds, which a
--- double holds exactly, and the rest is part of the member.
---
--- Small hashes and sorted sets are lists that the server searches from the
--- beginning. `k`, `ready` and `held` always have one more entry, the guard, which
--- is too long for that (session.lua): the empty key, a member behind all others,
--- and one of no session.
---
--- The members of `ready` are seq I7, '\0', since 8, key, if the record says no more
--- than that (READY, without flags, priority 0): the common ones are handed out
--- without a look at their records; of the others: seq I7, '\1', key.
---
--- Functions that the common operations do not need are made by learn(): a script
--- makes its functions anew whenever it runs. Numbers as arguments of commands are
--- strings where they can be: the server is slow to write doubles.
-local K, R, D, H, S = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local M, I, X, U = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local call, pack, unpk = redis.call, struct.pack, struct.unpack
-local sub, byte, band, floor = string.sub, string.byte, bit.band, math.floor
-local DIRTY, BACKOFF, COVERS, DEBOUNCED, WAITING = 1, 2, 4, 8, 16
-local COOLDOWN, THROTTLED, FAILS, BUCKET = 32, 64, 128, 256
-local ZERO4, ZERO8 = '\0\0\0\0', '\0\0\0\0\0\0\0\0'
-local PLAIN = '\1\0\0\0\0\0\0' -- how a record begins that says no more
-
--- The time: of the server, or given by a client whose clock is a fake one.
-local us, rest, now8
-local function read_time(given8)
-  if given8 ~= '' then
-    local hi, lo = unpk('>i4I4', given8)
-    local t = hi % 1000 * 4294967296 + lo
-    us, rest, now8 = floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000, given8
-    return
-  end
-  local t = call('TIME')
-  us, rest = t[1] * 1000000 + t[2], 0
-  local l = us % 16777216 * 1000
-  now8 = pack('>I5I3', floor(us / 16777216) * 1000 + floor(l / 16777216), l % 16777216)
-end
+-- common.lua: how do records change, and what follows from it? Behind head.lua in
+-- every script.
 
 -- How many members, without the guard.
 local function card(set)
@@ -113,122 +64,118 @@ end
 -- The earliest deadline: microseconds, and the rest; nil: there is none.
 local function first_due()
   if not due_known then
-    local head = call('ZRANGE', D, '0', '0', 'WITHSCORES')
+    local head = call('ZRANGE', D, 0, 0, 'WITHSCORES')
     due_known, due_us, due_rest = true, nil, nil
     if head[1] then due_us, due_rest = tonumber(head[2]), (unpk('>H', head[1])) end
   end
   return due_us, due_rest
 end
 
-local split8, lives, known_keys, number, insist, index, change, bed
-local function learn()
-  -- Microseconds, and the rest in nanoseconds, of a time in a record.
-  function split8(rec, at)
-    local hi, lo = unpk('>i4I4', rec, at)
-    local t = hi % 1000 * 4294967296 + lo
-    return floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000
-  end
+-- Microseconds, and the rest in nanoseconds, of a time in a record.
+local function split8(rec, at)
+  local hi, lo = unpk('>i4I4', rec, at)
+  local t = hi % 1000 * 4294967296 + lo
+  return floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000
+end
 
-  -- A session that has ended is not there, or its time is over.
-  function lives(sid)
-    local till = call('ZSCORE', S, sid)
-    return till and tonumber(till) > us
-  end
+-- A session that has ended is not there, or its time is over.
+local function lives(sid)
+  local till = call('ZSCORE', S, sid)
+  return till and tonumber(till) > us
+end
 
-  function known_keys()
-    local n = call('HLEN', K)
-    return n > 0 and n - 1 or 0
-  end
+local function known_keys()
+  local n = call('HLEN', K)
+  return n > 0 and n - 1 or 0
+end
 
-  function number()
-    read_meta()
-    last = last + 1
-    return last
-  end
+local function number()
+  read_meta()
+  last = last + 1
+  return last
+end
 
-  -- A server whose memory is full refuses a script at its first write, if that may
-  -- need memory; scripts that must run even then write this first. Gets and
-  -- finishes begin with a removal of their own.
-  function insist()
-    call('ZREM', I, '')
-  end
+-- A server whose memory is full refuses a script at its first write, if that may
+-- need memory; scripts that must run even then write this first. Gets and
+-- finishes begin with a removal of their own.
+local function insist()
+  call('ZREM', I, '')
+end
 
-  -- The list on which a session sleeps.
-  function bed(sid)
-    return I .. ':' .. string.format('%08x%08x', unpk('>I4I4', sid))
-  end
+-- The list on which a session sleeps.
+local function bed(sid)
+  return I .. ':' .. string.format('%08x%08x', unpk('>I4I4', sid))
+end
 
-  -- The places of a record in the sorted sets: put(set, score, member) of each.
-  function index(key, rec, n, put)
-    local st, high, fl = byte(rec, 1, 3)
-    local at = 23
-    if st == 1 then
-      local seq = sub(rec, 8, 14)
-      if #rec == 22 and sub(rec, 1, 7) == PLAIN then
-        put(R, '0', seq .. '\0' .. sub(rec, 15) .. key)
-      else
-        put(R, -unpk('>i4', rec, 4), seq .. '\1' .. key)
-      end
-    elseif st == 2 then
-      at = 50
-      put(H, '0', sub(rec, 34, 41) .. key)
-      if band(fl, DIRTY) ~= 0 then dirty = dirty + n end
-    elseif st == 4 then
-      put(X, (unpk('>I7', rec, 8)), key)
-    elseif band(fl, WAITING + COOLDOWN) == 0 then
-      idle = idle + n
-    end
-    fl = fl + 256 * high
-    if fl < WAITING then return end
-    if band(fl, WAITING + COOLDOWN) ~= 0 then
-      local u, r = split8(rec, at)
-      put(D, u, pack('>H', r) .. sub(rec, at + 8, at + 14) .. key)
-      if band(fl, COOLDOWN) ~= 0 then cool = cool + n end
-      at = at + 19
-    end
-    if band(fl, BUCKET) ~= 0 then
-      if band(fl, THROTTLED) ~= 0 then at = at + 32 end
-      if band(fl, FAILS) ~= 0 then at = at + 16 end
-      local u = split8(rec, at + 8)
-      put(U, u, key)
-    end
-  end
-
-  local function leave(set, _, member)
-    local list = zrem[set]
-    if list then list[#list + 1] = member else zrem[set] = {member} end
-  end
-  local function enter(set, score, member)
-    local list = zadd[set] or {}
-    zadd[set] = list
-    list[#list + 1] = score
-    list[#list + 1] = member
-  end
-
-  -- A record changes: key, before, after ('' for none).
-  function change(key, before, after)
-    if before ~= '' then index(key, before, -1, leave) end
-    if after ~= '' then
-      index(key, after, 1, enter)
-      hset[#hset + 1] = key
-      hset[#hset + 1] = after
+-- The places of a record in the sorted sets: put(set, score, member) of each.
+local function index(key, rec, n, put)
+  local st, high, fl = byte(rec, 1, 3)
+  local at = 23
+  if st == 1 then
+    local seq = sub(rec, 8, 14)
+    if #rec == 22 and sub(rec, 1, 7) == PLAIN then
+      put(R, 0, seq .. '\0' .. sub(rec, 15) .. key)
     else
-      hdel[#hdel + 1] = key
+      put(R, -unpk('>i4', rec, 4), seq .. '\1' .. key)
     end
+  elseif st == 2 then
+    at = 50
+    put(H, 0, sub(rec, 34, 41) .. key)
+    if band(fl, DIRTY) ~= 0 then dirty = dirty + n end
+  elseif st == 4 then
+    put(X, (unpk('>I7', rec, 8)), key)
+  elseif band(fl, WAITING + COOLDOWN) == 0 then
+    idle = idle + n
+  end
+  fl = fl + 256 * high
+  if fl < WAITING then return end
+  if band(fl, WAITING + COOLDOWN) ~= 0 then
+    local u, r = split8(rec, at)
+    put(D, u, pack('>H', r) .. sub(rec, at + 8, at + 14) .. key)
+    if band(fl, COOLDOWN) ~= 0 then cool = cool + n end
+    at = at + 19
+  end
+  if band(fl, BUCKET) ~= 0 then
+    if band(fl, THROTTLED) ~= 0 then at = at + 32 end
+    if band(fl, FAILS) ~= 0 then at = at + 16 end
+    local u = split8(rec, at + 8)
+    put(U, u, key)
+  end
+end
+
+local function leave(set, _, member)
+  local list = zrem[set]
+  if list then list[#list + 1] = member else zrem[set] = {member} end
+end
+local function enter(set, score, member)
+  local list = zadd[set] or {}
+  zadd[set] = list
+  list[#list + 1] = score
+  list[#list + 1] = member
+end
+
+-- A record changes: key, before, after ('' for none).
+local function change(key, before, after)
+  if before ~= '' then index(key, before, -1, leave) end
+  if after ~= '' then
+    index(key, after, 1, enter)
+    hset[#hset + 1] = key
+    hset[#hset + 1] = after
+  else
+    hdel[#hdel + 1] = key
   end
 end
 
 -- Wake up to `n` other sessions, those that sleep longest. A list that nobody
 -- reads any more goes away by itself.
 local function wake(n, sid)
-  local sleepers = call('ZRANGE', I, '0', n < 32 and n or '32')
-  if sleepers[1] and not bed then learn() end
-  for _, id in ipairs(sleepers) do
+  if n <= 0 then return end
+  for _, id in ipairs(call('ZRANGE', I, 0, n < 32 and n or 32)) do
     if id ~= sid and n > 0 then
       n = n - 1
       call('ZREM', I, id)
       call('RPUSH', bed(id), '1')
-      call('PEXPIRE', bed(id), '60000')
+      call('PEXPIRE', bed(id), 60000)
     end
   end
 end
@@ -243,13 +190,13 @@ local function pulse(sid, made, was, awake, ends, ready)
   ready = ready or card(R)
   local due, rest_of_due = first_due()
   local other
-  ends = ends or call('ZRANGE', S, '0', '1', 'WITHSCORES')
+  ends = ends or call('ZRANGE', S, 0, 1, 'WITHSCORES')
   read_meta()
   if ends[1] and ends[1] ~= sid then other = ends[2] else other = ends[4] end
   if awake and call('ZREM', I, sid) == 0 then made = made + 1 end
   if made > ready then made = ready end
   if made == 0 and due and (not was or due < was) then made = 1 end
-  if made > 0 then wake(made, sid) end
+  wake(made, sid)
   return ready, held, dirty_was, due or '', rest_of_due or 0,
          other and tonumber(other) or ''
 end

@@ -7,8 +7,6 @@
 --     keys and records, READY ones, whose holds, these, those of the keys, those of
 --     own buckets that were used longest ago, pulse; or 'LOST'
 local sid = ARGV[1]
-learn()
-read_time(ARGV[2])
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
 insist()
 

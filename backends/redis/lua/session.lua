@@ -8,8 +8,6 @@
 --   → 'OK', or 'NEWS': it must look, and does not count as asleep, unless it
 --   watches and lives
 local sid = ARGV[1]
-learn()
-read_time(ARGV[2])
 if ARGV[3] == 'end' then
   call('ZREM', S, sid)
   call('ZREM', I, sid)

@@ -2,8 +2,6 @@
 --
 --   session (not used), time, 'stats' | 'depths' | 'scan' | 'check', argument
 --   → 'OK', time, then as each part below says
-learn()
-read_time(ARGV[2])
 local what, argument = ARGV[3], ARGV[4]
 
 local function flags_of(rec) return (select(2, unpk('>BH', rec))) end
