@@ -225,6 +225,8 @@ do_keys(void *q)
         } else if (is_for_now(err)) {
             (void)poll(NULL, 0, 5);
             err = WQ_OK;
+        } else if (atomic_load(&use.done) == KEYS) {
+            err = WQ_OK; /* the other thread has taken the last one */
         }
         if (err)
             atomic_store(&use.unexpected, (int)err);
