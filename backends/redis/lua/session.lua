@@ -17,9 +17,9 @@ end
 if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
   local due, ready, held = first_due(), card(R), card(H)
   local knew, knew_held = tonumber(ARGV[5]), tonumber(ARGV[6])
-  local living = lives(sid)
-  local news = not living or ready > knew or (knew > 0 and ready == 0) or
-               (knew_held > 0 and held == 0) or
+  local oldest, living = call('ZRANGE', S, 0, 0, 'WITHSCORES'), lives(sid)
+  local news = not living or tonumber(oldest[2]) <= us or ready > knew or
+               (knew > 0 and ready == 0) or (knew_held > 0 and held == 0) or
                due and due + 2 < tonumber(ARGV[4])
   if not news or living and ARGV[3] == 'watch' then
     insist()
