@@ -8,17 +8,6 @@ local function card(set)
   return n > 0 and n - 1 or 0
 end
 
--- Numbers that only grow: places, fences, arrivals. They are never below the
--- time, so that a server that lost its data does not hand out old fences.
-local dirty_was, last, saved
-local function read_meta()
-  if last then return end
-  local meta = call('HMGET', M, 'n', 'dirty')
-  dirty_was, last = tonumber(meta[2] or 0), tonumber(meta[1] or 0)
-  if last < us and us < 4503599627370496 then last = us end
-  saved = last
-end
-
 -- Many arguments in commands of a thousand, an even number.
 local function many(command, key, list)
   local n = #list
@@ -50,8 +39,7 @@ local function flush()
   if hset[1] then many('HSET', K, hset) hset = {} end
   if dirty ~= 0 then
     call('HINCRBY', M, 'dirty', dirty)
-    if dirty_was then dirty_was = dirty_was + dirty end
-    dirty = 0
+    dirty_keys, dirty = dirty_keys + dirty, 0
   end
   if idle ~= 0 then call('HINCRBY', M, 'idle', idle) idle = 0 end
   if cool ~= 0 then call('HINCRBY', M, 'cool', cool) cool = 0 end
@@ -90,7 +78,6 @@ local function known_keys()
 end
 
 local function number()
-  read_meta()
   last = last + 1
   return last
 end
@@ -191,12 +178,11 @@ local function pulse(sid, made, was, awake, ends, ready)
   local due, rest_of_due = first_due()
   local other
   ends = ends or call('ZRANGE', S, 0, 1, 'WITHSCORES')
-  read_meta()
   if ends[1] and ends[1] ~= sid then other = ends[2] else other = ends[4] end
   if awake and call('ZREM', I, sid) == 0 then made = made + 1 end
   if made > ready then made = ready end
   if made == 0 and due and (not was or due < was) then made = 1 end
   wake(made, sid)
-  return ready, held, dirty_was, due or '', rest_of_due or 0,
+  return ready, held, dirty_keys, due or '', rest_of_due or 0,
          other and tonumber(other) or ''
 end

@@ -46,3 +46,11 @@ else
   local l = us % 16777216 * 1000
   now8 = pack('>I5I3', floor(us / 16777216) * 1000 + floor(l / 16777216), l % 16777216)
 end
+
+-- The last number in use: of places, fences, arrivals, which only grow. They are
+-- never below the time, so that a server that lost its data does not hand out old
+-- fences. `saved`: as it is written; and how many keys are DIRTY.
+local meta = call('HMGET', M, 'n', 'dirty')
+local last, dirty_keys = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
+if last < us and us < 4503599627370496 then last = us end
+local saved = last

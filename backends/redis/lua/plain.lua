@@ -45,10 +45,7 @@ do
   end
 
   if usual then
-    local meta = call('HMGET', M, 'n', 'dirty')
-    local last = tonumber(meta[1] or 0)
-    if last < us and us < 4503599627370496 then last = us end
-    local before, hset, at = last, {}, 0
+    local hset, at = {}, 0
     if nf > 0 then
       local gone = {}
       for i = 1, nf do gone[i] = sid .. ARGV[9 + i] end
@@ -79,7 +76,7 @@ do
       for i = 1, na do added[i] = recs[nf + i] and 'm' or 'n' end
       added = table.concat(added)
     end
-    local out = {'OK', now8, 0, 0, 0, 0, tonumber(meta[2] or 0), due or '',
+    local out = {'OK', now8, 0, 0, 0, 0, dirty_keys, due or '',
                  due and unpk('>H', head[1]) or 0, '', last + 1, 0, '', added or ''}
     if n > 0 then
       local front = '\2\0\0' .. ZERO8 .. ZERO8 .. ZERO4 .. '\0\0\0'
@@ -97,7 +94,7 @@ do
       call('ZADD', H, unpack(held))
     end
     if at > 0 then call('HSET', K, unpack(hset)) end
-    if last ~= before then call('HSET', M, 'n', last) end
+    if last ~= saved then call('HSET', M, 'n', last) end
     out[5], out[6] = call('ZCARD', R) - 1, call('ZCARD', H) - 1
     local other = ends[1] == sid and ends[4] or ends[1] ~= sid and ends[2]
     if other then out[10] = tonumber(other) end
