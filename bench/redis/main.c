@@ -71,15 +71,6 @@ read_options(int argc, char **argv, struct options *o)
     }
 }
 
-static void
-print_versions(const char *when)
-{
-    char store[64];
-
-    (void)snprintf(store, sizeof store, "Redis %s", server_version());
-    print_machine(when, store);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -106,10 +97,10 @@ main(int argc, char **argv)
         return 0;
     }
     peers_use(o.asynq, o.bullmq);
-    print_versions("begin");
+    print_machine("begin", "Redis", server_version());
     parts_run(parts, sizeof parts / sizeof *parts, o.only, rounds);
     const bool reached = demands_print();
     (void)putchar('\n');
-    print_versions("end");
+    print_machine("end", "Redis", server_version());
     return o.check && !reached;
 }

@@ -79,15 +79,6 @@ static const struct part parts[] = {
     {"wakeups", NULL, wakeups_print},
     {"idle", NULL, idle_print},
 };
-static void
-print_versions(const char *when)
-{
-    char store[64];
-
-    (void)snprintf(store, sizeof store, "SQLite %s", wq_sqlite_version());
-    print_machine(when, store);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -115,10 +106,10 @@ main(int argc, char **argv)
     if (o.cycles || o.batches)
         return 0;
     peers_use(o.goqite, o.litequeue);
-    print_versions("begin");
+    print_machine("begin", "SQLite", wq_sqlite_version());
     parts_run(parts, sizeof parts / sizeof *parts, o.only, o.rounds);
     const bool reached = demands_print();
     (void)putchar('\n');
-    print_versions("end");
+    print_machine("end", "SQLite", wq_sqlite_version());
     return o.check && !reached;
 }

@@ -109,15 +109,15 @@ print_idle(wq_queue *q)
 /* ---- parts ----------------------------------------------------------------- */
 
 void
-print_machine(const char *when, const char *store)
+print_machine(const char *when, const char *store, const char *version)
 {
     double         load[3] = {0};
     struct utsname u;
 
     (void)getloadavg(load, 3);
     must(uname(&u) == 0, "uname");
-    printf("%s: load %.2f %.2f %.2f; %s; %s %s\n", when, load[0], load[1],
-           load[2], store, u.sysname, u.release);
+    printf("%s: load %.2f %.2f %.2f; %s %s; %s %s\n", when, load[0], load[1],
+           load[2], store, version, u.sysname, u.release);
 }
 
 static bool

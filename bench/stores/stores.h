@@ -40,8 +40,8 @@ struct member;
 void cycle_with_get(struct member *m, wq_key key);  /* three calls */
 void cycle_with_next(struct member *m, wq_key key); /* two */
 
-/* What the figures depend on; `store` is its name and version. */
-void print_machine(const char *when, const char *store);
+/* What the figures depend on. */
+void print_machine(const char *when, const char *store, const char *version);
 
 /* A process that waits for a key on `q`; shuts it down. */
 void print_idle(wq_queue *q);
