@@ -268,64 +268,63 @@ TEST(hold_of_an_ended_session_is_not_taken_over)
     assert_err(wq_redis_take_over(f.b, session, wq_str("k"), &item),
                WQ_ENOTFOUND);
     assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
-    /* Until a set of the queue has so many members; nobody else looks meanwhile. */
-    static void await_members(const char *set, const char *number)
-    {
-        char words[64];
+}
 
-        (void)snprintf(words, sizeof words, "ZCARD wq:{lease%u}:%s",
-                       f.number - 1, set);
-        for (int i = 0; i < 4000; i++) {
-            if (strcmp(redis_server_say(redis_server_of_process(), words),
-                       number) == 0)
-                return;
-            (void)poll(NULL, 0, 5);
-        }
-        fail_msg("%s does not become %s", words, number);
-    }
+/* ---- sleeping ------------------------------------------------------------- */
 
-    static void *wait_idle(void *q)
-    {
-        return (void *)(size_t)wq_wait_idle(q, WQ_FOREVER);
-    }
+/* Until a set of the queue has so many members; nobody else looks meanwhile. */
+static void
+await_members(const char *set, const char *number)
+{
+    char words[64];
 
-    /* It could not know when that session would end. */
-    TEST(sleeper_finds_the_end_of_a_session_that_began_later)
-    {
-        pthread_t thread;
-        void     *err = NULL;
+    (void)snprintf(words, sizeof words, "ZCARD wq:{lease%u}:%s", f.number - 1,
+                   set);
+    redis_server_await(redis_server_of_process(), words, number);
+}
 
-        (void)state;
-        wq_destroy(f.a);
-        f.a = NULL;
-        assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
-        assert_err(wq_add(f.b, wq_str("other")), WQ_OK);
-        assert_int_equal(pthread_create(&thread, NULL, wait_idle, f.b), 0);
-        await_members("idle", "1");
-        f.a = open_number(f.number - 1);
-        (void)take_key(f.a, "k");
-        outlive();
-        await_members("held", "1"); /* the guard */
-        assert_err(wq_done(f.b, take_key(f.b, "other")), WQ_OK);
-        assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
-        assert_int_equal(pthread_join(thread, &err), 0);
-        assert_err((wq_err)(size_t)err, WQ_OK);
-    }
+static void *
+wait_idle(void *q)
+{
+    return (void *)(size_t)wq_wait_idle(q, WQ_FOREVER);
+}
+
+/* It could not know when that session would end. */
+TEST(sleeper_finds_the_end_of_a_session_that_began_later)
+{
+    pthread_t thread;
+    void     *err = NULL;
+
+    (void)state;
+    wq_destroy(f.a);
+    f.a = NULL;
+    assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+    assert_err(wq_add(f.b, wq_str("other")), WQ_OK);
+    assert_int_equal(pthread_create(&thread, NULL, wait_idle, f.b), 0);
+    await_members("idle", "1");
+    f.a = open_number(f.number - 1);
+    (void)take_key(f.a, "k");
+    outlive();
+    await_members("held", "1"); /* the guard */
+    assert_err(wq_done(f.b, take_key(f.b, "other")), WQ_OK);
+    assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
+    assert_int_equal(pthread_join(thread, &err), 0);
+    assert_err((wq_err)(size_t)err, WQ_OK);
+}
 
 #define with_handles(name)                                                     \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-    WQ_TESTS(
-        with_handles(finish_after_the_lease_is_lost_and_changes_nothing),
-        with_handles(renewal_after_the_lease_does_not_revive_the_session),
-        with_handles(handle_whose_lease_ended_goes_on_with_a_new_session),
-        with_handles(renewed_lease_keeps_its_keys),
-        with_handles(lease_ends_exactly_at_its_end),
-        with_handles(keys_of_an_ended_session_come_back_in_order),
-        with_handles(many_keys_of_an_ended_session_come_back),
-        with_handles(key_that_outlives_its_holders_is_dead),
-        with_handles(destroyed_handle_gives_its_keys_back_without_an_expiry),
-        with_handles(hold_that_is_taken_over_is_lost_for_its_first_holder),
-        with_handles(only_a_hold_of_that_session_is_taken_over),
-        with_handles(hold_of_an_ended_session_is_not_taken_over),
-        with_handles(sleeper_finds_the_end_of_a_session_that_began_later));
+WQ_TESTS(with_handles(finish_after_the_lease_is_lost_and_changes_nothing),
+         with_handles(renewal_after_the_lease_does_not_revive_the_session),
+         with_handles(handle_whose_lease_ended_goes_on_with_a_new_session),
+         with_handles(renewed_lease_keeps_its_keys),
+         with_handles(lease_ends_exactly_at_its_end),
+         with_handles(keys_of_an_ended_session_come_back_in_order),
+         with_handles(many_keys_of_an_ended_session_come_back),
+         with_handles(key_that_outlives_its_holders_is_dead),
+         with_handles(destroyed_handle_gives_its_keys_back_without_an_expiry),
+         with_handles(hold_that_is_taken_over_is_lost_for_its_first_holder),
+         with_handles(only_a_hold_of_that_session_is_taken_over),
+         with_handles(hold_of_an_ended_session_is_not_taken_over),
+         with_handles(sleeper_finds_the_end_of_a_session_that_began_later));
