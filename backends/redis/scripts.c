@@ -14,7 +14,7 @@
 #include "port/time.h"
 #include "store.h"
 
-/* Made by CMake from lua/: each is common.lua and its own file. */
+/* Made by CMake from lua/: each is head.lua, common.lua and its own file. */
 #include "scripts_text.h"
 
 static const struct {

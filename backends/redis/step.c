@@ -229,7 +229,7 @@ struct hand_outs {
 };
 
 /* A member of the ready order, and, unless it is a plain one, its record as it
- * was before; see common.lua. */
+ * was before; see head.lua. */
 static wq_err
 read_handed(struct hand_outs *h, struct wq__handed *out)
 {
