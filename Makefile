@@ -21,7 +21,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test-quick deb deb-here newcomer dist dist-check amalgamation test test-qemu test-musl look-page picture-page run run-distributed bench bench-command bench-shared bench-sqlite bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
+.PHONY: build test-quick deb deb-here newcomer dist dist-check amalgamation test test-qemu test-musl look-page picture-page run run-distributed bench bench-command bench-shared bench-sqlite bench-redis bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
@@ -79,6 +79,7 @@ bench: ## compare speed with client-go and others; see docs/benchmarks
 	$(build) release -DWQ_TESTS=OFF
 	$(Q)scripts/bench.sh $(ARGS)
 	$(Q)scripts/bench-sqlite.sh
+	$(Q)scripts/bench-redis.sh
 
 bench-command: build ## compare the command's speed with xargs and parallel
 	$(Q)scripts/deps.sh bench
@@ -90,6 +91,10 @@ bench-shared: build ## measure the batches and wake-ups of shared queues
 bench-sqlite: build ## compare queues in SQLite files with SQLite and other queues
 	$(Q)scripts/deps.sh bench
 	$(Q)scripts/bench-sqlite.sh $(ARGS)
+
+bench-redis: build ## compare queues in Redis with its lists and other queues
+	$(Q)scripts/deps.sh bench
+	$(Q)scripts/bench-redis.sh $(ARGS)
 
 bench-kubernetes: ## compare the Kubernetes controller with one in Go
 	$(Q)scripts/deps.sh build e2e

@@ -102,6 +102,8 @@ e2e    required  python3             cmd python3
 bench  optional  pkgconf             cmd pkg-config
 bench  optional  libglib2.0-dev      module glib-2.0
 bench  optional  gnuplot-nox         cmd gnuplot
+bench  optional  redis-server        cmd redis-server
+bench  optional  beanstalkd          cmd beanstalkd
 '
 
 cmd() {

@@ -366,7 +366,15 @@ sqlite-scratch src/shared/row_ops.c      sqlite_io_faults s/^    r->scratch.tall
 sqlite-made    backends/sqlite/database.c sqlite_kills     s/\*empty = !application \&\& !version \&\& !tables;/*empty = !application \&\& !version \&\& !tables; int64_t n = 0; (void)read_number(db, "PRAGMA page_count", \&n); *empty = n == 0;/
 redis-revive   backends/redis/lua/session.lua redis_lease   s/^if ARGV.3. == .renew. and not lives(sid) then return .*/local _ = sid/
 redis-oom      backends/redis/lua/common.lua redis_server   s/^  call(.ZREM., I, ..)$/  local _ = I/
-redis-fences   backends/redis/lua/common.lua redis_server   s/if last < us and us < 4503599627370496 then last = us end/last = last/
+redis-fences   backends/redis/lua/head.lua redis_server    s/if last < us and us < 4503599627370496 then last = us end/last = last/
+redis-named    backends/redis/lua/plain.lua redis_processes s/if named\[key\] or /if /
+redis-fence    backends/redis/lua/plain.lua redis_server    s/sub(rec, 27, 41) ~= ARGV.9 + nf + na + i. then/false then/
+redis-due      backends/redis/lua/plain.lua model_differential s/not (due and due <= us) and/true and/
+redis-asleep   backends/redis/lua/plain.lua redis_processes s/(na == 0 or call(.ZCARD., I) == 0)/true/
+redis-ended    backends/redis/lua/plain.lua redis_lease     s/tonumber(ends\[2\]) > us and/true and/
+redis-plain    backends/redis/lua/plain.lua model_differential s/if byte(members\[i\], 8) ~= 0 then usual = false break end/local _ = i/
+redis-guard    backends/redis/lua/session.lua redis_view    s/string.rep(.*, 80)/sid/
+redis-look     backends/redis/lua/session.lua redis_lease   s/tonumber(oldest\[2\]) <= us or/false or/
 redis-compare  backends/redis/lua/commit.lua redis_processes s/~= ARGV\[i + 1\] then return {.AGAIN.} end/== 0 then return {} end/
 redis-wake     backends/redis/lua/common.lua redis_processes s/^  if n <= 0 then return end/  if n then return end/
 redis-release  backends/redis/engine.c    redis_server     s/err = wq__redis_release(e, e->session, false, known, n);/(void)known, (void)n;/

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c: how does what is known of a key become bytes?
  *
- * See lua/common.lua, which reads the same bytes: a change here is a change
- * there, and of the format's version.
+ * See lua/head.lua, and the scripts, which read the same bytes: a change here is
+ * a change there, and of the format's version.
  */
 #include <string.h>
 

@@ -490,7 +490,7 @@ commit(struct wq__redis *e, bool checks, struct wq__pulse *pulse,
      * replicas must know what others did. */
     if (!put_changes(e) && !e->rows.bucket.moved && !e->txn.ended && !awake &&
         !e->confirms) {
-        wq__redis_read_pulse(wq__reply_at(e->txn.reply, 12), pulse);
+        wq__redis_read_pulse(wq__reply_at(e->txn.reply, 12), 0, pulse);
         return WQ_OK;
     }
     const wq_err err = wq__redis_call(e, WQ__SCRIPT_COMMIT, &reply);
@@ -500,7 +500,7 @@ commit(struct wq__redis *e, bool checks, struct wq__pulse *pulse,
                : wq__reply_is(reply, "LOST") ? LOST
                                              : AGAIN;
     if (*verdict == WRITTEN) {
-        wq__redis_read_pulse(wq__reply_at(reply, 2), pulse);
+        wq__redis_read_pulse(wq__reply_at(reply, 2), 0, pulse);
     }
     freeReplyObject(reply);
     return WQ_OK;

@@ -14,7 +14,7 @@
 #include "port/time.h"
 #include "store.h"
 
-/* Made by CMake from lua/: each is common.lua and its own file. */
+/* Made by CMake from lua/: each is head.lua, common.lua and its own file. */
 #include "scripts_text.h"
 
 static const struct {
@@ -79,26 +79,35 @@ wq__args_bytes(struct wq__args *a, const void *data, size_t len)
 }
 
 /* `data` is NULL until they are sent: the copies may move. */
-void
-wq__args_copy(struct wq__args *a, const void *data, size_t len)
+unsigned char *
+wq__args_space(struct wq__args *a, size_t len)
 {
     if (!len) {
         append(a, "", 0);
-        return;
+        return NULL;
     }
     if (a->text_cap - a->text_len < len) {
         const size_t cap = (a->text_len + len) * 2;
         char        *text = realloc(a->text, cap);
         if (!text) {
             a->no_memory = true;
-            return;
+            return NULL;
         }
         a->text = text;
         a->text_cap = cap;
     }
-    memcpy(a->text + a->text_len, data, len);
     a->text_len += len;
     append(a, NULL, len);
+    return (unsigned char *)a->text + a->text_len - len;
+}
+
+void
+wq__args_copy(struct wq__args *a, const void *data, size_t len)
+{
+    unsigned char *to = wq__args_space(a, len);
+
+    if (to)
+        memcpy(to, data, len);
 }
 
 void

@@ -42,111 +42,147 @@ wq__step_knows(const struct wq__redis *e, const struct wq__op *op)
 
 /* ---- sending -------------------------------------------------------------- */
 
-/* The number of the finish that a get depends on, from 1; 0: none of these. */
-static int64_t
-number_of(const struct wq__op *ops, const struct wq__op *end,
-          const struct wq__op *finish)
-{
-    int64_t n = 0;
+/* How much of each kind there is in a call. */
+struct tally {
+    size_t finishes, adds; /* keys */
+    size_t wanted;         /* keys that gets want */
+    bool   prioritized;    /* an add has a priority */
+};
 
-    for (const struct wq__op *op = ops; finish && op != end; op = op->next) {
-        n += op->kind == WQ__OP_FINISH;
-        if (op == finish)
-            return n;
-    }
-    return 0;
+/* How many keys a get wants; more than a million would keep the server for too
+ * long. */
+static size_t
+wanted_by(const struct wq__op *get)
+{
+    return get->as.get.max < 1000000 ? get->as.get.max : 1000000;
 }
 
-static void
-count(const struct wq__op *ops, const struct wq__op *end, int64_t n[3])
+/* How many keys the get after a finish wants, if it depends on that. */
+static size_t
+wanted_after(const struct wq__op *finish, const struct wq__op *end)
 {
-    n[0] = n[1] = n[2] = 0;
+    const struct wq__op *get = finish->next;
+
+    return get != end && get->kind == WQ__OP_GET &&
+                   get->as.get.unless_failed == finish
+               ? wanted_by(get)
+               : 0;
+}
+
+static struct tally
+count(const struct wq__op *ops, const struct wq__op *end)
+{
+    const struct wq__op *finish = NULL; /* the operation before */
+    struct tally         n = {0};
+
     for (const struct wq__op *op = ops; op != end; op = op->next) {
-        n[0] += op->kind == WQ__OP_FINISH;
-        n[1] += op->kind == WQ__OP_ADD ? (int64_t)op->as.add.n : 0;
-        n[2] += op->kind == WQ__OP_GET;
+        if (op->kind == WQ__OP_FINISH) {
+            n.finishes++;
+        } else if (op->kind == WQ__OP_ADD) {
+            n.adds += op->as.add.n;
+            n.prioritized |= op->as.add.how->priority != 0;
+        } else if ((finish && op->as.get.unless_failed == finish) ||
+                   !wq__op_is_held_back(op)) {
+            n.wanted += wanted_by(op);
+        }
+        finish = op->kind == WQ__OP_FINISH ? op : NULL;
     }
+    return n;
 }
 
 static void
-put_finish(struct wq__args *a, const struct wq__op *op)
+put_priorities(struct wq__args *a, const struct wq__op *ops,
+               const struct wq__op *end, const struct tally *n)
 {
-    unsigned char fence[7];
+    unsigned char *to = wq__args_space(a, n->prioritized ? 4 * n->adds : 0);
 
-    wq__put_be(fence, op->as.finish.fence, sizeof fence);
-    wq__args_bytes(a, op->as.finish.key.data, op->as.finish.key.len);
-    wq__args_copy(a, fence, sizeof fence);
-    wq__args_bytes(
-        a, op->as.finish.result.outcome == WQ_RESULT_DONE ? "D" : "d", 1);
+    for (const struct wq__op *op = ops; to && op != end; op = op->next)
+        for (size_t i = 0; op->kind == WQ__OP_ADD && i < op->as.add.n; i++) {
+            wq__put_be(to, (uint32_t)op->as.add.how->priority, 4);
+            to += 4;
+        }
 }
 
 static void
-put_add(struct wq__args *a, const struct wq__op *op)
+put_outcomes(struct wq__args *a, const struct wq__op *ops,
+             const struct wq__op *end, size_t finishes)
 {
-    for (size_t i = 0; i < op->as.add.n; i++) {
-        wq__args_bytes(a, op->as.add.keys[i].data, op->as.add.keys[i].len);
-        wq__args_int(a, op->as.add.how->priority);
-    }
-}
+    unsigned char *to = wq__args_space(a, 5 * finishes);
 
-/* A get that depends on a finish which is not of this call, and has failed. */
-static bool
-gets_nothing(const struct wq__op *op, int64_t number)
-{
-    return !number && wq__op_is_held_back(op);
+    for (const struct wq__op *op = ops; to && op != end; op = op->next)
+        if (op->kind == WQ__OP_FINISH) {
+            *to++ = op->as.finish.result.outcome == WQ_RESULT_DONE ? 'D' : 'd';
+            wq__put_be(to, wanted_after(op, end), 4);
+            to += 4;
+        }
 }
 
 static void
-put_get(struct wq__args *a, const struct wq__op *op, int64_t number)
+put_keys(struct wq__args *a, const struct wq__op *ops, const struct wq__op *end)
 {
-    const size_t max = op->as.get.max < 1000000 ? op->as.get.max : 1000000;
+    for (const struct wq__op *op = ops; op != end; op = op->next)
+        if (op->kind == WQ__OP_FINISH)
+            wq__args_bytes(a, op->as.finish.key.data, op->as.finish.key.len);
+    for (const struct wq__op *op = ops; op != end; op = op->next)
+        for (size_t i = 0; op->kind == WQ__OP_ADD && i < op->as.add.n; i++)
+            wq__args_bytes(a, op->as.add.keys[i].data, op->as.add.keys[i].len);
+}
 
-    wq__args_int(a, gets_nothing(op, number) ? 0 : (int64_t)max);
-    wq__args_int(a, number);
+/* As they are in the record of a key that is HELD. */
+static void
+put_fence(struct wq__args *a, uint64_t fence, int64_t session)
+{
+    unsigned char bytes[7 + WQ__SID_BYTES];
+
+    wq__put_be(bytes, fence, 7);
+    wq__put_be(bytes + 7, (uint64_t)session, WQ__SID_BYTES);
+    wq__args_copy(a, bytes, sizeof bytes);
 }
 
 static void
 put_step(struct wq__redis *e, const struct wq__op *ops,
          const struct wq__op *end, bool awake)
 {
-    struct wq__args *a = &e->args;
-    const bool       respects = e->rows.terms.retry & WQ_RETRY_RESPECT;
-    int64_t          n[3];
+    struct wq__args   *a = &e->args;
+    const bool         respects = e->rows.terms.retry & WQ_RETRY_RESPECT;
+    const struct tally n = count(ops, end);
 
-    count(ops, end, n);
     wq__args_begin(a);
     wq__redis_put_session(a, e->session);
     wq__redis_put_time(e, a);
     wq__args_int(a, respects ? COMPLEX | BACKOFF : COMPLEX);
     wq__args_int(a, awake);
-    for (int i = 0; i < 3; i++)
-        wq__args_int(a, n[i]);
+    wq__args_int(a, (int64_t)n.finishes);
+    wq__args_int(a, (int64_t)n.adds);
+    wq__args_int(a, (int64_t)n.wanted);
+    put_priorities(a, ops, end, &n);
+    put_outcomes(a, ops, end, n.finishes);
+    put_keys(a, ops, end);
     for (const struct wq__op *op = ops; op != end; op = op->next)
         if (op->kind == WQ__OP_FINISH)
-            put_finish(a, op);
-    for (const struct wq__op *op = ops; op != end; op = op->next)
-        if (op->kind == WQ__OP_ADD)
-            put_add(a, op);
-    for (const struct wq__op *op = ops; op != end; op = op->next)
-        if (op->kind == WQ__OP_GET)
-            put_get(a, op, number_of(ops, end, op->as.get.unless_failed));
+            put_fence(a, op->as.finish.fence, e->session);
 }
 
 /* ---- replies -------------------------------------------------------------- */
 
 void
-wq__redis_read_pulse(const redisReply *from, struct wq__pulse *pulse)
+wq__redis_read_pulse(const redisReply *reply, size_t at,
+                     struct wq__pulse *pulse)
 {
-    const bool has_due = wq__reply_at(from, 3)->type == REDIS_REPLY_INTEGER;
-    const bool has_end = wq__reply_at(from, 5)->type == REDIS_REPLY_INTEGER;
-    int64_t    due_us = wq__reply_int(from, 3), end_us = wq__reply_int(from, 5);
+    enum { DUE = 3, END = 5 };
+    const bool has_due =
+        wq__reply_at(reply, at + DUE)->type == REDIS_REPLY_INTEGER;
+    const bool has_end =
+        wq__reply_at(reply, at + END)->type == REDIS_REPLY_INTEGER;
+    const int64_t due_us = wq__reply_int(reply, at + DUE);
+    const int64_t end_us = wq__reply_int(reply, at + END);
 
-    pulse->ready = (size_t)wq__reply_int(from, 0);
-    pulse->held = (size_t)wq__reply_int(from, 1);
-    pulse->dirty = (size_t)wq__reply_int(from, 2);
+    pulse->ready = (size_t)wq__reply_int(reply, at);
+    pulse->held = (size_t)wq__reply_int(reply, at + 1);
+    pulse->dirty = (size_t)wq__reply_int(reply, at + 2);
     pulse->next_ns = WQ_FOREVER;
     if (has_due && due_us < INT64_MAX / 1000)
-        pulse->next_ns = due_us * 1000 + wq__reply_int(from, 4);
+        pulse->next_ns = due_us * 1000 + wq__reply_int(reply, at + DUE + 1);
     if (has_end && end_us > INT64_MIN / 1000 && end_us < INT64_MAX / 1000 &&
         end_us * 1000 < pulse->next_ns)
         pulse->next_ns = end_us * 1000;
@@ -162,12 +198,16 @@ added_of(char what)
                          : WQ_ADDED_DEAD;
 }
 
+/* `results`: empty, if all are new. */
 static void
-read_adds(struct wq__op *op, const char *results, struct wq__did *did)
+read_adds(struct wq__op *op, wq_key results, size_t from, struct wq__did *did)
 {
+    const char *const chars = results.data;
+
     op->err = WQ_OK;
     for (size_t i = 0; i < op->as.add.n; i++) {
-        const wq_added what = added_of(results[i]);
+        const wq_added what =
+            results.len ? added_of(chars[from + i]) : WQ_ADDED_NEW;
         if (op->as.add.added)
             op->as.add.added[i] = what;
         if (op->as.add.delayed)
@@ -177,22 +217,46 @@ read_adds(struct wq__op *op, const char *results, struct wq__did *did)
     }
 }
 
-/* The i-th key that was handed out; its record is as it was before. */
-static struct wq__handed
-read_handed(struct wq__redis *e, const redisReply *reply, size_t i)
-{
-    const redisReply *list = wq__reply_at(reply, 7);
-    const wq_key      record = wq__reply_bytes(list, 2 * i + 1);
-    struct wq__row    row;
+/* Places in a reply; see step.lua. */
+enum { PULSE = 4, FENCE = 10, LONG = 11, FINISHED = 12, ADDED, HANDED };
 
-    (void)wq__record_unpack(record.data, record.len, &row);
-    return (struct wq__handed){
-        .key = wq__reply_bytes(list, 2 * i),
+/* Keys that were handed out, one after the other. */
+struct hand_outs {
+    struct wq__redis *e;
+    const redisReply *reply;
+    size_t            at;    /* the next one */
+    uint64_t          fence; /* of it */
+};
+
+/* A member of the ready order, and, unless it is a plain one, its record as it
+ * was before; see head.lua. */
+static wq_err
+read_handed(struct hand_outs *h, struct wq__handed *out)
+{
+    enum { SEQ = 7, SINCE = 8, PLAIN = SEQ + 1 + SINCE };
+    const wq_key               member = wq__reply_bytes(h->reply, h->at++);
+    const unsigned char *const bytes = member.data;
+    const bool                 plain = member.len > SEQ && !bytes[SEQ];
+    const size_t               before = plain ? PLAIN : SEQ + 1;
+    struct wq__row             row = {.id = 1};
+
+    if (member.len <= before)
+        return WQ_EIO;
+    if (plain) {
+        row.image.since_ns = (int64_t)wq__get_be(bytes + SEQ + 1, SINCE);
+    } else {
+        const wq_key record = wq__reply_bytes(h->reply, h->at++);
+        if (!record.len || !wq__record_unpack(record.data, record.len, &row))
+            return WQ_EIO;
+    }
+    *out = (struct wq__handed){
+        .key = {bytes + before, member.len - before},
         .priority = row.image.priority,
-        .fence = (uint64_t)wq__reply_int(reply, 8) + i,
-        .requeues = wq__row_requeues(&e->rows, &row),
-        .waited_ns = wq__span_between(row.image.since_ns, e->rows.now_ns),
+        .fence = h->fence++,
+        .requeues = wq__row_requeues(&h->e->rows, &row),
+        .waited_ns = wq__span_between(row.image.since_ns, h->e->rows.now_ns),
     };
+    return WQ_OK;
 }
 
 /* Divide the keys among the gets, in order. */
@@ -200,8 +264,10 @@ static wq_err
 read_gets(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
           const struct wq__op *end, struct wq__did *did)
 {
-    const size_t n = wq__reply_at(reply, 7)->elements / 2;
-    size_t       at = 0;
+    struct hand_outs h = {.e = e,
+                          .reply = reply,
+                          .at = HANDED,
+                          .fence = (uint64_t)wq__reply_int(reply, FENCE)};
 
     for (struct wq__op *op = ops; op != end; op = op->next) {
         if (op->kind != WQ__OP_GET)
@@ -210,48 +276,58 @@ read_gets(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
         op->as.get.n = 0;
         if (wq__op_is_held_back(op))
             continue;
-        size_t mine = n - at < op->as.get.max ? n - at : op->as.get.max;
-        for (; mine; mine--, at++) {
-            const struct wq__handed handed = read_handed(e, reply, at);
-            const wq_err            err = wq__redis_hand_over(op, &handed);
+        while (op->as.get.n < op->as.get.max && h.at < reply->elements) {
+            struct wq__handed handed;
+            wq_err            err = read_handed(&h, &handed);
+            if (!err)
+                err = wq__redis_hand_over(op, &handed);
             if (err)
                 return err;
+            did->gets++;
         }
     }
-    did->gets += n;
     return WQ_OK;
 }
 
+/* One result for each, or none: all are as usual. */
 static bool
-is_as_expected(const redisReply *reply, const int64_t n[3])
+are_results(wq_key results, size_t n)
+{
+    return !results.len || results.len == n;
+}
+
+static bool
+is_as_expected(const redisReply *reply, struct tally n)
 {
     return wq__reply_is(reply, "OK") && wq__reply_bytes(reply, 1).len == 8 &&
-           wq__reply_bytes(reply, 5).len == (size_t)n[0] &&
-           wq__reply_bytes(reply, 6).len == (size_t)n[1] &&
-           wq__reply_at(reply, 7)->type == REDIS_REPLY_ARRAY;
+           reply->elements >= HANDED &&
+           are_results(wq__reply_bytes(reply, FINISHED), n.finishes) &&
+           are_results(wq__reply_bytes(reply, ADDED), n.adds);
 }
 
 static wq_err
 read_results(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
              const struct wq__op *end, struct wq__pulse *pulse)
 {
-    const char *finished = wq__reply_bytes(reply, 5).data;
-    const char *added = wq__reply_bytes(reply, 6).data;
-    int64_t     n[3];
+    const wq_key finished = wq__reply_bytes(reply, FINISHED);
+    const wq_key added = wq__reply_bytes(reply, ADDED);
+    size_t       finishes = 0, adds = 0;
 
-    count(ops, end, n);
-    if (!is_as_expected(reply, n))
+    if (!is_as_expected(reply, count(ops, end)))
         return WQ_EIO;
     for (struct wq__op *op = ops; op != end; op = op->next) {
         if (op->kind == WQ__OP_FINISH) {
-            op->err = *finished++ == 'o' ? WQ_OK : WQ_ELOST;
-            pulse->did.dones += op->err == WQ_OK;
+            const bool lost =
+                finished.len && ((const char *)finished.data)[finishes] != 'o';
+            finishes++;
+            op->err = lost ? WQ_ELOST : WQ_OK;
+            pulse->did.dones += !lost;
         } else if (op->kind == WQ__OP_ADD) {
-            read_adds(op, added, &pulse->did);
-            added += op->as.add.n;
+            read_adds(op, added, adds, &pulse->did);
+            adds += op->as.add.n;
         }
     }
-    wq__redis_read_pulse(wq__reply_at(reply, 4), pulse);
+    wq__redis_read_pulse(reply, PULSE, pulse);
     return read_gets(e, reply, ops, end, &pulse->did);
 }
 
@@ -306,7 +382,7 @@ wq__step_run(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
         pulse->did.merged += (uint64_t)wq__reply_int(reply, 3);
         if (*way == WQ__WAY_DONE) {
             err = read_results(e, reply, ops, end, pulse);
-            if (!err && wq__reply_int(reply, 9))
+            if (!err && wq__reply_int(reply, LONG))
                 err = get_the_long_way(e, ops, end, pulse);
         }
         freeReplyObject(reply);

@@ -74,8 +74,11 @@ void wq__names_init(struct wq__names *names, const char *queue);
 void wq__args_begin(struct wq__args *a);
 void wq__args_bytes(struct wq__args *a, const void *data, size_t len);
 void wq__args_copy(struct wq__args *a, const void *data, size_t len);
-void wq__args_int(struct wq__args *a, int64_t n);
-void wq__args_fini(struct wq__args *a);
+/* Space for a copy, to be filled in before the next argument. NULL: `len` is 0,
+ * or there is no memory. */
+unsigned char *wq__args_space(struct wq__args *a, size_t len);
+void           wq__args_int(struct wq__args *a, int64_t n);
+void           wq__args_fini(struct wq__args *a);
 
 /* Run a script on a wire. An error reply becomes WQ_EAWAY: nothing has happened;
  * WQ_EIO, WQ_ENOMEM as wq__wire_call(). */
@@ -248,7 +251,9 @@ wq_err wq__step_run(struct wq__redis *e, struct wq__op *ops,
  * for it. */
 wq_err wq__redis_hand_over(struct wq__op *op, const struct wq__handed *handed);
 
-void wq__redis_read_pulse(const redisReply *from, struct wq__pulse *pulse);
+/* The pulse that a reply contains from its element `at` on. */
+void wq__redis_read_pulse(const redisReply *reply, size_t at,
+                          struct wq__pulse *pulse);
 
 /* ---- rows.c --------------------------------------------------------------- */
 

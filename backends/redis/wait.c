@@ -314,6 +314,18 @@ set_timer(struct wq__redis *e, int64_t until_ns)
     clock->watch(clock, &e->watch, until_ns);
 }
 
+/* With the lock: is there news that no token has told of? It still counts as
+ * asleep; so if there is, the next batch says that it is awake, also if a token
+ * was under way. */
+static bool
+look(struct wq__redis *e)
+{
+    const bool calm = enlist(e, "sleep") && !has_answer(e);
+
+    atomic_store(&e->listed, true);
+    return !calm;
+}
+
 /* Sleep once, without the lock. False: wait() must return. */
 static bool
 sleep_once(struct wq__redis *e, int64_t look_ns)
@@ -331,7 +343,15 @@ sleep_once(struct wq__redis *e, int64_t look_ns)
         return errno == EINTR;
     if (fds[0].revents)
         clear_event(e->kick_fd);
-    return !fds[0].revents && !fds[1].revents && wq__time_now() < look_ns;
+    return !fds[0].revents && !fds[1].revents;
+}
+
+/* A look is two wake-ups: the timer, and the reply. An idle process shall not
+ * have more than two a second. */
+static int64_t
+next_look(const struct wq__redis *e)
+{
+    return wq__time_now() + e->look_ns + e->look_ns / 4;
 }
 
 void
@@ -339,7 +359,7 @@ wq__redis_wait(struct wq__engine *base, int64_t until_ns)
 {
     struct wq__redis         *e = engine_of(base);
     const struct wq__sentence said = wq__fail_save();
-    const int64_t             look_ns = wq__time_now() + e->look_ns;
+    int64_t                   look_ns = next_look(e);
     bool                      goes_on = true;
 
     set_timer(e, until_ns);
@@ -349,6 +369,10 @@ wq__redis_wait(struct wq__engine *base, int64_t until_ns)
         wq__lock_release(&e->wait_lock);
         goes_on = sleep_once(e, look_ns);
         wq__lock_take(&e->wait_lock);
+        if (goes_on && wq__time_now() >= look_ns) {
+            goes_on = atomic_load(&e->listed) && !look(e);
+            look_ns = next_look(e);
+        }
     }
     atomic_store(&e->waiting, false);
     if (atomic_load(&e->watched))

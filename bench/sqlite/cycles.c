@@ -12,8 +12,6 @@
 #include "measure.h"
 #include "shared/shared.h"
 
-const size_t thread_counts[THREAD_COUNTS] = {1, 8, CREW_MOST};
-
 /* In the order in which the tables show them. */
 static const wq_sqlite_sync syncs[SYNCS] = {
     WQ_SQLITE_SYNC_LAZY, WQ_SQLITE_SYNC_ADDS, WQ_SQLITE_SYNC_ALL};
@@ -24,33 +22,6 @@ enum figure { RATE, CPU_US, OPERATIONS, FIGURES };
 static double figures[SYNCS][HOWS][THREAD_COUNTS][FIGURES][MOST_ROUNDS];
 
 /* ---- threads --------------------------------------------------------------- */
-
-static void
-take_one(wq_queue *q, enum how how, wq_item **item)
-{
-    if (how == NEXT) {
-        must_ok(wq_next_with(q, wq_result_done(), WQ_FOREVER, item),
-                "wq_next_with");
-        return;
-    }
-    must_ok(wq_get(q, item), "wq_get");
-    must_ok(wq_done(q, *item), "wq_done");
-    *item = NULL;
-}
-
-static void
-cycle_with_get(struct member *m, wq_key key)
-{
-    must_ok(wq_add(m->queue, key), "wq_add");
-    take_one(m->queue, GET_DONE, &m->item);
-}
-
-static void
-cycle_with_next(struct member *m, wq_key key)
-{
-    must_ok(wq_add(m->queue, key), "wq_add");
-    take_one(m->queue, NEXT, &m->item);
-}
 
 static void
 measure(wq_sqlite_sync sync, enum how how, size_t threads, double out[FIGURES])
@@ -78,17 +49,16 @@ measure(wq_sqlite_sync sync, enum how how, size_t threads, double out[FIGURES])
 void
 cycles_run(wq_sqlite_sync sync, size_t n)
 {
-    const char *path = files_new();
-    wq_queue   *q = files_open(path, sync);
-    wq_item    *item = NULL;
-    char        text[KEY_LEN + 1];
+    const char   *path = files_new();
+    wq_queue     *q = files_open(path, sync);
+    struct member m = {.queue = q};
+    char          text[KEY_LEN + 1];
 
     for (size_t i = 0; i < n; i++) {
         bench_write_key(text, i);
-        must_ok(wq_add(q, (wq_key){text, KEY_LEN}), "wq_add");
-        take_one(q, NEXT, &item);
+        cycle_with_next(&m, (wq_key){text, KEY_LEN});
     }
-    must_ok(wq_done(q, item), "wq_done");
+    must_ok(wq_done(q, m.item), "wq_done");
     wq_destroy(q);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* files.c: where are the databases, and how is the clock read? */
+/* files.c: where are the databases? */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -116,32 +115,4 @@ bench_program(void)
 
     must(n > 0, "/proc/self/exe");
     return path;
-}
-
-/* ---- measuring ------------------------------------------------------------- */
-
-double
-cpu_ns(void)
-{
-    return bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-}
-
-double
-span_ns(void)
-{
-    return sqlite_quick ? 5e6 : 300e6;
-}
-
-size_t
-scaled(size_t n)
-{
-    return sqlite_quick && n > 50 ? n / 50 : n;
-}
-
-void
-must_ok(wq_err err, const char *what)
-{
-    if (err)
-        (void)fprintf(stderr, "bench: %s: %s\n", what, wq_last_error());
-    must(!err, what);
 }

@@ -18,14 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "bench.h"
 #include "measure.h"
 
 enum { KEYS = 20000 };
-
-bool sqlite_quick;
 
 struct options {
     size_t      rounds, cycles, batches;
@@ -43,7 +40,7 @@ read_options(int argc, char **argv, struct options *o)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
 
         if (!strcmp(name, "--quick") || !strcmp(name, "--check")) {
-            *(name[2] == 'q' ? &sqlite_quick : &o->check) = true;
+            *(name[2] == 'q' ? &bench_is_quick : &o->check) = true;
             continue;
         }
         if (!value)
@@ -68,30 +65,12 @@ read_options(int argc, char **argv, struct options *o)
         else
             return false;
     }
-    if (sqlite_quick)
+    if (bench_is_quick)
         o->rounds = 1;
     return o->rounds > 0 && o->rounds <= MOST_ROUNDS;
 }
 
-/* What the figures depend on. */
-static void
-print_machine(const char *when)
-{
-    double         load[3] = {0};
-    struct utsname u;
-
-    (void)getloadavg(load, 3);
-    must(uname(&u) == 0, "uname");
-    printf("%s: load %.2f %.2f %.2f; SQLite %s; %s %s\n", when, load[0],
-           load[1], load[2], wq_sqlite_version(), u.sysname, u.release);
-}
-
-/* Parts with rounds take turns; then the others follow one by one. */
-static const struct part {
-    const char *name;
-    void (*measure)(size_t round); /* NULL: print() measures, too */
-    void (*print)(size_t rounds);
-} parts[] = {
+static const struct part parts[] = {
     {"threads", cycles_measure, cycles_print},
     {"peers", peers_measure, peers_print},
     {"verbs", verbs_measure, verbs_print},
@@ -100,28 +79,6 @@ static const struct part {
     {"wakeups", NULL, wakeups_print},
     {"idle", NULL, idle_print},
 };
-enum { PARTS = sizeof parts / sizeof *parts };
-
-static bool
-is_chosen(const struct options *o, const struct part *p)
-{
-    return !o->only || strstr(o->only, p->name);
-}
-
-static void
-run(const struct options *o)
-{
-    peers_use(o->goqite, o->litequeue);
-    print_machine("begin");
-    for (size_t i = 0; i < o->rounds; i++)
-        for (size_t k = 0; k < PARTS; k++)
-            if (parts[k].measure && is_chosen(o, &parts[k]))
-                parts[k].measure(i);
-    for (size_t k = 0; k < PARTS; k++)
-        if (is_chosen(o, &parts[k]))
-            parts[k].print(o->rounds);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -148,9 +105,11 @@ main(int argc, char **argv)
         verbs_run_batches(o.batches);
     if (o.cycles || o.batches)
         return 0;
-    run(&o);
+    peers_use(o.goqite, o.litequeue);
+    print_machine("begin", "SQLite", wq_sqlite_version());
+    parts_run(parts, sizeof parts / sizeof *parts, o.only, o.rounds);
     const bool reached = demands_print();
     (void)putchar('\n');
-    print_machine("end");
+    print_machine("end", "SQLite", wq_sqlite_version());
     return o.check && !reached;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* measure.h: what does bench_sqlite measure?
  *
- * A part with rounds has two functions: one measures a round, one prints the
- * medians of all rounds. The other parts measure and print at once. Each of them
- * compares what it found with what is demanded (demands.c).
+ * Parts as in stores/stores.h.
  */
 #ifndef WQ_BENCH_SQLITE_H
 #define WQ_BENCH_SQLITE_H
@@ -13,20 +11,14 @@
 
 #include <wq/sqlite.h>
 
-enum { MOST_ROUNDS = 101, SYNCS = 3, THREAD_COUNTS = 3 };
+#include "stores/stores.h"
 
-/* Measure for a short time only. */
-extern bool sqlite_quick;
+enum { SYNCS = 3 };
 
 /* The path of this program. */
 const char *bench_program(void);
 
-/* How long a measurement takes that takes as long as it is given. */
-double span_ns(void);
-/* `n`; a fiftieth of it with --quick. */
-size_t scaled(size_t n);
-
-/* ---- files.c: where the databases are, and how the clock is read ---------- */
+/* ---- files.c: where the databases are ------------------------------------ */
 
 /* Make the directory for all files; it goes away at exit. `parent` NULL:
  * /var/tmp, which is on a disk. */
@@ -44,27 +36,7 @@ void files_delete_side(const char *path);
 wq_queue   *files_open(const char *path, wq_sqlite_sync sync);
 const char *sync_name(wq_sqlite_sync sync);
 
-/* Processor time of this process so far, of all its threads. */
-double cpu_ns(void);
-
-/* Add and finish with results that must be WQ_OK. */
-void must_ok(wq_err err, const char *what);
-
-/* ---- demands.c ------------------------------------------------------------ */
-
-void demand_at_most(double limit, double reached, const char *unit,
-                    const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void demand_at_least(double limit, double reached, const char *unit,
-                     const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-/* Print all of them; false: one was not reached. */
-bool demands_print(void);
-
 /* ---- cycles.c: threads ---------------------------------------------------- */
-
-extern const size_t thread_counts[THREAD_COUNTS];
 
 void cycles_measure(size_t round);
 void cycles_print(size_t rounds);

@@ -3,9 +3,7 @@
  *
  * goqite, for Go, with mattn/go-sqlite3: bench/peers/sqlite. litequeue, for
  * Python: bench/peers/litequeue.py. Both have the loop of cycles.c: a thread
- * sends a message, receives one, and deletes it. A program is called with sync
- * mode, number of threads, milliseconds and file; it prints the number of cycles
- * and the seconds of wall and of processor time that they took.
+ * sends a message, receives one, and deletes it.
  */
 #include <stdio.h>
 
@@ -14,12 +12,7 @@
 
 enum { PEERS = 7 };
 
-static struct peer {
-    const char *name, *mode;
-    size_t      threads;
-    const char *program; /* NULL: not available */
-    double      per_second[MOST_ROUNDS], cpu_us[MOST_ROUNDS];
-} peers[PEERS] = {
+static struct peer peers[PEERS] = {
     {.name = "goqite", .mode = "NORMAL", .threads = 1},
     {.name = "goqite", .mode = "NORMAL", .threads = 8},
     {.name = "goqite", .mode = "NORMAL", .threads = 64},
@@ -36,34 +29,15 @@ peers_use(const char *goqite, const char *litequeue)
         peers[i].program = i + 1 < PEERS ? goqite : litequeue;
 }
 
-static void
-measure(struct peer *p, size_t round)
-{
-    char        command[1024];
-    double      cycles, wall, cpu;
-    const char *path = files_new();
-
-    (void)snprintf(command, sizeof command, "%s '%s' %zu %.0f '%s'", p->program,
-                   p->mode, p->threads, span_ns() / 1e6, path);
-    FILE *pipe = popen(command, "re");
-    must(pipe != NULL, "popen");
-    const bool read = fscanf(pipe, "%lf %lf %lf", &cycles, &wall, &cpu) == 3;
-    if (pclose(pipe) != 0 || !read) {
-        printf("bench: '%s' failed; measuring without %s\n", command, p->name);
-        p->program = NULL;
-        return;
-    }
-    p->per_second[round] = cycles / wall;
-    p->cpu_us[round] = cpu * 1e6 / cycles;
-    files_delete(path);
-}
-
 void
 peers_measure(size_t round)
 {
-    for (size_t i = 0; i < PEERS; i++)
-        if (peers[i].program)
-            measure(&peers[i], round);
+    for (size_t i = 0; i < PEERS; i++) {
+        const char *path = files_new();
+
+        peer_measure(&peers[i], round, path);
+        files_delete(path);
+    }
 }
 
 static void
@@ -92,14 +66,10 @@ peers_print(size_t rounds)
          "| queue | synchronous | threads | keys/s | us/key | CPU us/key |\n"
          "|---|---|--:|--:|--:|--:|");
     for (size_t i = 0; i < PEERS; i++) {
-        struct peer *p = &peers[i];
-        if (!p->program)
-            continue;
-        const double per_second = bench_median(p->per_second, rounds);
-        printf("| %s | %s | %zu | %.0f | %.1f | %.1f |\n", p->name, p->mode,
-               p->threads, per_second, 1e6 / per_second,
-               bench_median(p->cpu_us, rounds));
-        demand(p, per_second);
+        const double per_second = peer_print(&peers[i], rounds);
+
+        if (per_second > 0)
+            demand(&peers[i], per_second);
     }
     for (size_t i = 0; i < PEERS; i += PEERS - 1)
         if (!peers[i].program)

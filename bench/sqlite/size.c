@@ -144,7 +144,7 @@ measure_memory(const struct stock *s)
     double mb = 0;
 
     (void)snprintf(command, sizeof command, "'%s' %s --memory '%s'",
-                   bench_program(), sqlite_quick ? "--quick" : "", s->path);
+                   bench_program(), bench_is_quick ? "--quick" : "", s->path);
     FILE *pipe = popen(command, "re");
     must(pipe && fscanf(pipe, "%lf", &mb) == 1 && pclose(pipe) == 0,
          "process that measures memory");

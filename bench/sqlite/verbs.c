@@ -212,7 +212,7 @@ void
 verbs_measure(size_t round)
 {
     static wq_item *items[KEYS];
-    const size_t    n = sqlite_quick ? MANY : KEYS;
+    const size_t    n = bench_is_quick ? MANY : KEYS;
     const char     *path = files_new();
     wq_queue       *q = files_open(path, WQ_SQLITE_SYNC_LAZY);
     double          ns[VERBS];

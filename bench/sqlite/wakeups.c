@@ -2,12 +2,10 @@
 /* wakeups.c: how soon does another process have a key, and what does one cost
  * that waits?
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,48 +117,14 @@ wakeups_print(size_t rounds)
 
 /* ---- idle ------------------------------------------------------------------ */
 
-static void *
-wait_for_key(void *arg)
-{
-    wq_item *item;
-
-    must(wq_get(arg, &item) == WQ_ESHUTDOWN, "wq_get without a key");
-    return NULL;
-}
-
-static struct rusage
-usage(void)
-{
-    struct rusage r;
-
-    must(getrusage(RUSAGE_SELF, &r) == 0, "getrusage");
-    return r;
-}
-
 void
 idle_print(size_t rounds)
 {
-    const double seconds = sqlite_quick ? 0.2 : 10;
-    const char  *path = files_new();
-    wq_queue    *q = files_open(path, WQ_SQLITE_SYNC_ADDS);
-    pthread_t    thread;
+    const char *path = files_new();
+    wq_queue   *q = files_open(path, WQ_SQLITE_SYNC_ADDS);
 
     (void)rounds;
-    must(!pthread_create(&thread, NULL, wait_for_key, q), "pthread_create");
-    bench_sleep_ns(50000000); /* the thread is asleep now */
-    const double        cpu = cpu_ns();
-    const struct rusage before = usage();
-    bench_sleep_ns((int64_t)(seconds * 1e9));
-    const double switches = (double)(usage().ru_nvcsw - before.ru_nvcsw - 1);
-    const double percent = (cpu_ns() - cpu) / (seconds * 1e9) * 100;
-
-    printf("\n| a process that waits for %g s | |\n|---|--:|\n"
-           "| CPU, %% | %.4f |\n| wake-ups/s | %.1f |\n",
-           seconds, percent, switches / seconds);
-    demand_at_most(0.05, percent, " %", "idle process: CPU");
-    demand_at_most(2, switches / seconds, "/s", "idle process: wake-ups");
-    wq_shutdown(q);
-    pthread_join(thread, NULL);
+    print_idle(q);
     wq_destroy(q);
     files_delete(path);
 }

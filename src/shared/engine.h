@@ -105,8 +105,8 @@ struct wq__op {
         struct {
             size_t max;
             size_t n; /* out; WQ_OK with 0: no key is READY */
-            /* An earlier FINISH of this batch, or NULL: hand out nothing unless
-             * its result is WQ_OK or WQ_EGIVENUP. */
+            /* The FINISH right before it in the batch, or NULL: hand out
+             * nothing unless its result is WQ_OK or WQ_EGIVENUP. */
             const struct wq__op *unless_failed;
             /* Called for each key before it is handed out; copies it. WQ_ENOMEM:
              * the key stays READY, and no further key is handed out; the

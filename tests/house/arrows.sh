@@ -53,7 +53,9 @@ examples/         | wq/                            | any
 bench/sides/naive.c | core/core.h wq/              | any
 bench/sides/floor.c | core/core.h wq/              | any
 bench/shared/     | shared/ config/ port/ support/ wq/ | any
-bench/sqlite/     | shared/ wq/                    | any
+bench/stores/     | stores/ wq/                    | any
+bench/sqlite/     | shared/ stores/ wq/            | any
+bench/redis/      | shared/ stores/ support/ wq/   | any
 bench/            | wq/                            | any
 tests/behaviour/  | support/ wq/                   | any
 tests/conformance/| support/ behaviour/fixture.h wq/ | any

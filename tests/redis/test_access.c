@@ -58,7 +58,8 @@ TEST(user_with_the_documented_rights_can_do_all)
             &server,
             "ACL SETUSER agent on >s3cret ~wq:{orders}:* resetchannels -@all "
             "+evalsha +script|load +info +auth +select +client|setname +time "
-            "+blpop +rpush +pexpire +del +zadd +zrem +zscore +zcard +zcount "
+            "+blpop +rpush +pexpire +del +zadd +zrem +zremrangebyrank +zscore "
+            "+zcard +zcount "
             "+zrange +zrangebyscore +zrangebylex +hget +hset +hdel +hmget "
             "+hlen +hincrby +hscan"),
         "OK");

@@ -5,6 +5,9 @@
  */
 #include "redis/fixture.h"
 
+#include <poll.h>
+#include <pthread.h>
+
 #define LEASE WQ_SECONDS(30)
 
 static struct {
@@ -13,17 +16,23 @@ static struct {
     unsigned  number; /* of the queue */
 } f;
 
-static int
-set_up(void **state)
+static wq_queue *
+open_number(unsigned number)
 {
     char name[32];
 
+    (void)snprintf(name, sizeof name, "lease%u", number);
+    return open_at(redis_server_of_process()->socket, name, LEASE, f.clock);
+}
+
+static int
+set_up(void **state)
+{
     (void)state;
     need_server();
-    (void)snprintf(name, sizeof name, "lease%u", f.number++);
     f.clock = wq_clock_fake_create(WQ_SECONDS(1000));
-    f.a = open_at(redis_server_of_process()->socket, name, LEASE, f.clock);
-    f.b = open_at(redis_server_of_process()->socket, name, LEASE, f.clock);
+    f.a = open_number(f.number);
+    f.b = open_number(f.number++);
     return 0;
 }
 
@@ -261,6 +270,48 @@ TEST(hold_of_an_ended_session_is_not_taken_over)
     assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
 }
 
+/* ---- sleeping ------------------------------------------------------------- */
+
+/* Until a set of the queue has so many members; nobody else looks meanwhile. */
+static void
+await_members(const char *set, const char *number)
+{
+    char words[64];
+
+    (void)snprintf(words, sizeof words, "ZCARD wq:{lease%u}:%s", f.number - 1,
+                   set);
+    redis_server_await(redis_server_of_process(), words, number);
+}
+
+static void *
+wait_idle(void *q)
+{
+    return (void *)(size_t)wq_wait_idle(q, WQ_FOREVER);
+}
+
+/* It could not know when that session would end. */
+TEST(sleeper_finds_the_end_of_a_session_that_began_later)
+{
+    pthread_t thread;
+    void     *err = NULL;
+
+    (void)state;
+    wq_destroy(f.a);
+    f.a = NULL;
+    assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+    assert_err(wq_add(f.b, wq_str("other")), WQ_OK);
+    assert_int_equal(pthread_create(&thread, NULL, wait_idle, f.b), 0);
+    await_members("idle", "1");
+    f.a = open_number(f.number - 1);
+    (void)take_key(f.a, "k");
+    outlive();
+    await_members("held", "1"); /* the guard */
+    assert_err(wq_done(f.b, take_key(f.b, "other")), WQ_OK);
+    assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
+    assert_int_equal(pthread_join(thread, &err), 0);
+    assert_err((wq_err)(size_t)err, WQ_OK);
+}
+
 #define with_handles(name)                                                     \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -275,4 +326,5 @@ WQ_TESTS(with_handles(finish_after_the_lease_is_lost_and_changes_nothing),
          with_handles(destroyed_handle_gives_its_keys_back_without_an_expiry),
          with_handles(hold_that_is_taken_over_is_lost_for_its_first_holder),
          with_handles(only_a_hold_of_that_session_is_taken_over),
-         with_handles(hold_of_an_ended_session_is_not_taken_over));
+         with_handles(hold_of_an_ended_session_is_not_taken_over),
+         with_handles(sleeper_finds_the_end_of_a_session_that_began_later));

@@ -134,6 +134,7 @@ TEST(check_finds_what_does_not_fit_together)
         {"ZADD", "ready", "0 1234567nobody"},
         {"HSET", "k", "broken x"},
         {"HSET", "meta", "dirty 3"},
+        {"HDEL", "k", "''"}, /* the guard; it stays away */
     };
 
     (void)state;
@@ -145,9 +146,27 @@ TEST(check_finds_what_does_not_fit_together)
         say(damage[i][0], damage[i][1], damage[i][2]);
         (void)wq_check(f.q, count_problem, &problems);
         assert_true(problems > 0);
-        say("DEL", "ready", "");
-        say("DEL", "k", "");
+        say("ZREMRANGEBYSCORE", "ready", "-inf (+inf");
+        say("HDEL", "k", "k broken");
         say("HSET", "meta", "dirty 0");
+    }
+}
+
+/* A server would search a small list of keys from the beginning, each time. */
+TEST(server_hashes_few_keys_too)
+{
+    static const char *const encodings[][2] = {
+        {"k", "hashtable"}, {"ready", "skiplist"}, {"held", "skiplist"}};
+
+    (void)state;
+    assert_err(wq_add(f.q, wq_str("k")), WQ_OK);
+    assert_err(wq_done(f.q, take_key(f.q, "k")), WQ_OK);
+    for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
+        char words[100];
+        (void)snprintf(words, sizeof words, "OBJECT ENCODING wq:{%s}:%s",
+                       f.name, encodings[i][0]);
+        assert_string_equal(redis_server_say(redis_server_of_process(), words),
+                            encodings[i][1]);
     }
 }
 
@@ -156,4 +175,5 @@ TEST(check_finds_what_does_not_fit_together)
 
 WQ_TESTS(with_queue(walk_visits_each_of_many_keys_once),
          with_queue(any_bytes_can_be_a_key),
+         with_queue(server_hashes_few_keys_too),
          with_queue(check_finds_what_does_not_fit_together));

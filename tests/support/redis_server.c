@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* redis_server.c: a server for tests; see redis_server.h. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "support/redis_server.h"
 
 #include <errno.h>

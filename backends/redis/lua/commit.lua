@@ -5,7 +5,6 @@
 --   session to bury or '', 1: awake, then key, record before, after of each
 --   → 'OK', time, pulse; 'LOST'; or 'AGAIN': read again
 local sid = ARGV[1]
-read_time(ARGV[2])
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
 local was = first_due()
 local more, made = 0, 0
@@ -22,7 +21,7 @@ for i = 8, #ARGV, 3 do
 end
 if ARGV[5] ~= '' and (call('HGET', M, 'bucket') or '') ~= ARGV[4] then return {'AGAIN'} end
 if ARGV[3] ~= '0' and more > 0 and
-   call('HLEN', K) - (call('HGET', M, 'idle') or 0) + more > tonumber(ARGV[3]) then
+   known_keys() - (call('HGET', M, 'idle') or 0) + more > tonumber(ARGV[3]) then
   return {'AGAIN'}
 end
 for i = 8, #ARGV, 3 do change(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
@@ -32,4 +31,4 @@ if ARGV[6] ~= '' then
   local held = call('ZRANGEBYLEX', H, '[' .. ARGV[6], '+', 'LIMIT', 0, 1)
   if not held[1] or sub(held[1], 1, 8) ~= ARGV[6] then call('ZREM', S, ARGV[6]) call('ZREM', I, ARGV[6]) end
 end
-return {'OK', now8, pulse(sid, made, was, ARGV[7] == '1')}
+return {'OK', now8, {pulse(sid, made, was, ARGV[7] == '1')}}

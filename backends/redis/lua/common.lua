@@ -1,155 +1,45 @@
 -- SPDX-License-Identifier: MIT
--- common.lua: how are the keys of a queue laid out? Begins every script.
---
--- Item bytes and records are arguments and values only, never part of a name or
--- of a script. A record (record.c) is
---
---   state B, flags H, priority i4, seq I7, since 8     READY, DIRTY; DEAD
---   priority i4, fence I7, session 8, since 8          HELD
---   at 8, arrival I7, priority i4                      WAITING, COOLDOWN
---   4 times 8                                          THROTTLED
---   failures I4, failed at 8, expiries I4              FAILS
---   tokens 8, written at 8                             BUCKET
---
--- with the parts that its state (1 READY, 2 HELD, 3 neither, 4 DEAD) and flags
--- name, big-endian. Times are in nanoseconds; scores in microseconds, which a
--- double holds exactly, and the rest is part of the member.
-local K, R, D, H, S = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local M, I, X, U = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local call, pack, unpk = redis.call, struct.pack, struct.unpack
-local sub, band, floor = string.sub, bit.band, math.floor
-local DIRTY, BACKOFF, COVERS, DEBOUNCED, WAITING = 1, 2, 4, 8, 16
-local COOLDOWN, THROTTLED, FAILS, BUCKET = 32, 64, 128, 256
-local ZERO8 = '\0\0\0\0\0\0\0\0'
+-- common.lua: how do records change, and what follows from it? Behind head.lua in
+-- every script.
 
--- The time: of the server, or given by a client whose clock is a fake one.
-local us, rest, now8
-local function read_time(given8)
-  if given8 ~= '' then
-    local hi, lo = unpk('>i4I4', given8)
-    local t = hi % 1000 * 4294967296 + lo
-    us, rest, now8 = floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000, given8
-    return
-  end
-  local t = call('TIME')
-  us, rest = t[1] * 1000000 + t[2], 0
-  local l = us % 16777216 * 1000
-  now8 = pack('>I5I3', floor(us / 16777216) * 1000 + floor(l / 16777216), l % 16777216)
-end
-
--- Microseconds, and the rest in nanoseconds, of a time in a record.
-local function split8(rec, at)
-  local hi, lo = unpk('>i4I4', rec, at)
-  local t = hi % 1000 * 4294967296 + lo
-  return floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000
-end
-
--- A session that has ended is not there, or its time is over.
-local function lives(sid)
-  local till = call('ZSCORE', S, sid)
-  return till and tonumber(till) > us
-end
-
--- Numbers that only grow: places, fences, arrivals. They are never below the
--- time, so that a server that lost its data does not hand out old fences.
-local meta, last, saved
-local function read_meta()
-  if not meta then
-    meta = call('HMGET', M, 'n', 'dirty')
-    meta[2] = tonumber(meta[2] or 0)
-  end
-end
-local function number()
-  if not last then
-    read_meta()
-    last = tonumber(meta[1] or 0)
-    if last < us and us < 4503599627370496 then last = us end
-  end
-  last = last + 1
-  return last
-end
-
--- A server whose memory is full refuses a script at its first write, if that may
--- need memory; scripts that must run even then write this first. Gets and
--- finishes begin with a ZREM of their own.
-local function insist()
-  call('ZREM', I, '')
+-- How many members, without the guard.
+local function card(set)
+  local n = call('ZCARD', set)
+  return n > 0 and n - 1 or 0
 end
 
 -- Many arguments in commands of a thousand, an even number.
 local function many(command, key, list)
-  for i = 1, #list, 1000 do
-    call(command, key, unpack(list, i, math.min(i + 999, #list)))
+  local n = #list
+  if n <= 1000 then
+    call(command, key, unpack(list))
+    return
+  end
+  for i = 1, n, 1000 do
+    call(command, key, unpack(list, i, math.min(i + 999, n)))
   end
 end
 
-local zrem = {[R] = {}, [D] = {}, [H] = {}, [X] = {}, [U] = {}}
-local zadd = {[R] = {}, [D] = {}, [H] = {}, [X] = {}, [U] = {}}
+-- What is to be written: members to remove, scores and members to add, by set;
+-- keys and records; keys.
+local zrem, zadd, hset, hdel = {}, {}, {}, {}
 local dirty, idle, cool = 0, 0, 0
-
-local function enter(list, adds, score, member)
-  if adds then list[#list + 1] = score end
-  list[#list + 1] = member
-end
-
--- The places of a record in the sorted sets.
-local function index(key, rec, lists, adds)
-  local st, fl, prio, seq = unpk('>BHi4I7', rec)
-  local at, n = 23, adds and 1 or -1
-  if st == 1 then
-    enter(lists[R], adds, -prio, pack('>I7', seq) .. key)
-  elseif st == 2 then
-    at = 50
-    enter(lists[H], adds, 0, sub(rec, 34, 41) .. key)
-    if band(fl, DIRTY) ~= 0 then dirty = dirty + n end
-  elseif st == 4 then
-    enter(lists[X], adds, seq, key)
-  elseif band(fl, WAITING + COOLDOWN) == 0 then
-    idle = idle + n
-  end
-  if fl < WAITING then return end
-  if band(fl, WAITING + COOLDOWN) ~= 0 then
-    local u, r = split8(rec, at)
-    enter(lists[D], adds, u, pack('>H', r) .. sub(rec, at + 8, at + 14) .. key)
-    if band(fl, COOLDOWN) ~= 0 then cool = cool + n end
-    at = at + 19
-  end
-  if band(fl, BUCKET) ~= 0 then
-    if band(fl, THROTTLED) ~= 0 then at = at + 32 end
-    if band(fl, FAILS) ~= 0 then at = at + 16 end
-    local u = split8(rec, at + 8)
-    enter(lists[U], adds, u, key)
-  end
-end
-
--- Records that change: key, before, after ('' for none).
-local hset, hdel = {}, {}
-local function change(key, before, after)
-  if before ~= '' then index(key, before, zrem, false) end
-  if after ~= '' then
-    index(key, after, zadd, true)
-    hset[#hset + 1] = key
-    hset[#hset + 1] = after
-  else
-    hdel[#hdel + 1] = key
-  end
-end
-
 local due_known, due_us, due_rest
 local function flush()
-  if zrem[D][1] or zadd[D][1] then due_known = false end
+  if zrem[D] or zadd[D] then due_known = false end
   for set, list in pairs(zrem) do
-    if #list > 0 then many('ZREM', set, list) zrem[set] = {} end
+    many('ZREM', set, list)
+    zrem[set] = nil
   end
   for set, list in pairs(zadd) do
-    if #list > 0 then many('ZADD', set, list) zadd[set] = {} end
+    many('ZADD', set, list)
+    zadd[set] = nil
   end
-  if #hdel > 0 then many('HDEL', K, hdel) hdel = {} end
-  if #hset > 0 then many('HSET', K, hset) hset = {} end
+  if hdel[1] then many('HDEL', K, hdel) hdel = {} end
+  if hset[1] then many('HSET', K, hset) hset = {} end
   if dirty ~= 0 then
     call('HINCRBY', M, 'dirty', dirty)
-    if meta then meta[2] = meta[2] + dirty end
-    dirty = 0
+    dirty_keys, dirty = dirty_keys + dirty, 0
   end
   if idle ~= 0 then call('HINCRBY', M, 'idle', idle) idle = 0 end
   if cool ~= 0 then call('HINCRBY', M, 'cool', cool) cool = 0 end
@@ -169,9 +59,98 @@ local function first_due()
   return due_us, due_rest
 end
 
+-- Microseconds, and the rest in nanoseconds, of a time in a record.
+local function split8(rec, at)
+  local hi, lo = unpk('>i4I4', rec, at)
+  local t = hi % 1000 * 4294967296 + lo
+  return floor(hi / 1000) * 4294967296 + floor(t / 1000), t % 1000
+end
+
+-- A session that has ended is not there, or its time is over.
+local function lives(sid)
+  local till = call('ZSCORE', S, sid)
+  return till and tonumber(till) > us
+end
+
+local function known_keys()
+  local n = call('HLEN', K)
+  return n > 0 and n - 1 or 0
+end
+
+local function number()
+  last = last + 1
+  return last
+end
+
+-- A server whose memory is full refuses a script at its first write, if that may
+-- need memory; scripts that must run even then write this first. Gets and
+-- finishes begin with a removal of their own.
+local function insist()
+  call('ZREM', I, '')
+end
+
 -- The list on which a session sleeps.
 local function bed(sid)
   return I .. ':' .. string.format('%08x%08x', unpk('>I4I4', sid))
+end
+
+-- The places of a record in the sorted sets: put(set, score, member) of each.
+local function index(key, rec, n, put)
+  local st, high, fl = byte(rec, 1, 3)
+  local at = 23
+  if st == 1 then
+    local seq = sub(rec, 8, 14)
+    if #rec == 22 and sub(rec, 1, 7) == PLAIN then
+      put(R, 0, seq .. '\0' .. sub(rec, 15) .. key)
+    else
+      put(R, -unpk('>i4', rec, 4), seq .. '\1' .. key)
+    end
+  elseif st == 2 then
+    at = 50
+    put(H, 0, sub(rec, 34, 41) .. key)
+    if band(fl, DIRTY) ~= 0 then dirty = dirty + n end
+  elseif st == 4 then
+    put(X, (unpk('>I7', rec, 8)), key)
+  elseif band(fl, WAITING + COOLDOWN) == 0 then
+    idle = idle + n
+  end
+  fl = fl + 256 * high
+  if fl < WAITING then return end
+  if band(fl, WAITING + COOLDOWN) ~= 0 then
+    local u, r = split8(rec, at)
+    put(D, u, pack('>H', r) .. sub(rec, at + 8, at + 14) .. key)
+    if band(fl, COOLDOWN) ~= 0 then cool = cool + n end
+    at = at + 19
+  end
+  if band(fl, BUCKET) ~= 0 then
+    if band(fl, THROTTLED) ~= 0 then at = at + 32 end
+    if band(fl, FAILS) ~= 0 then at = at + 16 end
+    local u = split8(rec, at + 8)
+    put(U, u, key)
+  end
+end
+
+local function leave(set, _, member)
+  local list = zrem[set]
+  if list then list[#list + 1] = member else zrem[set] = {member} end
+end
+local function enter(set, score, member)
+  local list = zadd[set] or {}
+  zadd[set] = list
+  list[#list + 1] = score
+  list[#list + 1] = member
+end
+
+-- A record changes: key, before, after ('' for none).
+local function change(key, before, after)
+  if before ~= '' then index(key, before, -1, leave) end
+  if after ~= '' then
+    index(key, after, 1, enter)
+    hset[#hset + 1] = key
+    hset[#hset + 1] = after
+  else
+    hdel[#hdel + 1] = key
+  end
 end
 
 -- Wake up to `n` other sessions, those that sleep longest. A list that nobody
@@ -188,21 +167,22 @@ local function wake(n, sid)
   end
 end
 
--- What the shell must know after a batch. `made`: keys that became READY; `was`:
--- the earliest deadline before. `awake`: the session may be among the sleeping
--- ones, and is not asleep; if it was woken, but not for this batch, another one
--- must look. `ends`: of the first two sessions, if they were read.
-local function pulse(sid, made, was, awake, ends)
-  local ready, held = call('ZCARD', R), call('ZCARD', H)
+-- What the shell must know after a batch, in six values. `made`: keys that became
+-- READY; `was`: the earliest deadline before. `awake`: the session may be among
+-- the sleeping ones, and is not asleep; if it was woken, but not for this batch,
+-- another one must look. `ends`: of the first two sessions, `ready`: how many keys,
+-- if they were read.
+local function pulse(sid, made, was, awake, ends, ready)
+  local held = card(H)
+  ready = ready or card(R)
   local due, rest_of_due = first_due()
   local other
   ends = ends or call('ZRANGE', S, 0, 1, 'WITHSCORES')
-  read_meta()
   if ends[1] and ends[1] ~= sid then other = ends[2] else other = ends[4] end
   if awake and call('ZREM', I, sid) == 0 then made = made + 1 end
   if made > ready then made = ready end
   if made == 0 and due and (not was or due < was) then made = 1 end
   wake(made, sid)
-  return {ready, held, meta[2], due or '', rest_of_due or 0,
-          other and tonumber(other) or ''}
+  return ready, held, dirty_keys, due or '', rest_of_due or 0,
+         other and tonumber(other) or ''
 end

@@ -7,7 +7,6 @@
 --     keys and records, READY ones, whose holds, these, those of the keys, those of
 --     own buckets that were used longest ago, pulse; or 'LOST'
 local sid = ARGV[1]
-read_time(ARGV[2])
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
 insist()
 
@@ -22,23 +21,26 @@ local function with_records(keys)
   end
   return out
 end
-local function keys_of(members, from)
-  for i, member in ipairs(members) do members[i] = sub(member, from) end
+-- Members of `due` and `ready`.
+local function keys_of(members, is_ready)
+  for i, member in ipairs(members) do
+    members[i] = sub(member, not is_ready and 10 or byte(member, 8) == 0 and 17 or 9)
+  end
   return members
 end
 
 local due, due_rest = first_due()
 local meta = call('HMGET', M, 'dirty', 'idle', 'cool', 'bucket')
-local counts = {call('ZCARD', R), call('ZCARD', H), tonumber(meta[1] or 0),
+local counts = {card(R), card(H), tonumber(meta[1] or 0),
                 call('ZCARD', D) - (meta[3] or 0), call('ZCARD', X),
-                call('HLEN', K) - (meta[2] or 0), due or '', due_rest or 0}
+                known_keys() - (meta[2] or 0), due or '', due_rest or 0}
 local passed = {}
 if due and due <= us then
-  passed = with_records(keys_of(call('ZRANGEBYSCORE', D, '-inf', us, 'LIMIT', 0, 200), 10))
+  passed = with_records(keys_of(call('ZRANGEBYSCORE', D, '-inf', us, 'LIMIT', 0, 200)))
 end
-local ready = {}
-if tonumber(ARGV[4]) > 0 then
-  ready = with_records(keys_of(call('ZRANGE', R, 0, ARGV[4] - 1), 8))
+local ready, wanted = {}, math.min(ARGV[4], counts[1])
+if wanted > 0 then
+  ready = with_records(keys_of(call('ZRANGE', R, 0, wanted - 1), true))
 end
 local used = {}
 if ARGV[5] == '1' then used = with_records(call('ZRANGE', U, 0, 1)) end
@@ -70,4 +72,4 @@ local base = last - 1
 last = base + tonumber(ARGV[3]) + 2 * (#passed + #holds)
 call('HSET', M, 'n', last)
 return {'OK', now8, base, last, counts, meta[4] or '', passed, ready, ended, holds,
-        with_records(named), used, pulse(sid, 0, due, false)}
+        with_records(named), used, {pulse(sid, 0, due, false)}}

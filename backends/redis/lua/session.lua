@@ -8,7 +8,6 @@
 --   → 'OK', or 'NEWS': it must look, and does not count as asleep, unless it
 --   watches and lives
 local sid = ARGV[1]
-read_time(ARGV[2])
 if ARGV[3] == 'end' then
   call('ZREM', S, sid)
   call('ZREM', I, sid)
@@ -16,11 +15,11 @@ if ARGV[3] == 'end' then
   return {'OK', now8}
 end
 if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
-  local due, ready, held = first_due(), call('ZCARD', R), call('ZCARD', H)
+  local due, ready, held = first_due(), card(R), card(H)
   local knew, knew_held = tonumber(ARGV[5]), tonumber(ARGV[6])
-  local living = lives(sid)
-  local news = not living or ready > knew or (knew > 0 and ready == 0) or
-               (knew_held > 0 and held == 0) or
+  local oldest, living = call('ZRANGE', S, 0, 0, 'WITHSCORES'), lives(sid)
+  local news = not living or tonumber(oldest[2]) <= us or ready > knew or
+               (knew > 0 and ready == 0) or (knew_held > 0 and held == 0) or
                due and due + 2 < tonumber(ARGV[4])
   if not news or living and ARGV[3] == 'watch' then
     insist()
@@ -37,6 +36,10 @@ if ARGV[3] == 'begin' then
   elseif tonumber(version) > 1 then
     return {'NEWER', now8, version}
   end
+  local guard = string.rep('\255', 80)
+  call('HSET', K, '', guard)
+  call('ZADD', R, '+inf', guard)
+  call('ZADD', H, 0, guard)
 end
 call('ZADD', S, us + tonumber(ARGV[4]), sid)
 return {'OK', now8}

@@ -2,7 +2,6 @@
 --
 --   session (not used), time, 'stats' | 'depths' | 'scan' | 'check', argument
 --   → 'OK', time, then as each part below says
-read_time(ARGV[2])
 local what, argument = ARGV[3], ARGV[4]
 
 local function flags_of(rec) return (select(2, unpk('>BH', rec))) end
@@ -23,8 +22,9 @@ end
 
 -- Each HELD key: f(key, record).
 local function each_held(f)
-  for i = 0, call('ZCARD', H) - 1, 1000 do
-    for _, member in ipairs(call('ZRANGE', H, i, i + 999)) do
+  local n = card(H)
+  for i = 0, n - 1, 1000 do
+    for _, member in ipairs(call('ZRANGE', H, i, math.min(i + 999, n - 1))) do
       f(sub(member, 9), call('HGET', K, sub(member, 9)), sub(member, 1, 8))
     end
   end
@@ -47,9 +47,9 @@ if what == 'stats' then
       oldest = got
     end
   end)
-  return {'OK', now8, call('ZCARD', R), call('ZCARD', H), tonumber(meta[1] or 0),
+  return {'OK', now8, card(R), card(H), tonumber(meta[1] or 0),
           call('ZCARD', D) - cools, call('ZCARD', X),
-          call('HLEN', K) - (meta[2] or 0), due or '', due_rest or 0, holders,
+          known_keys() - (meta[2] or 0), due or '', due_rest or 0, holders,
           oldest, string.format('%.17g', sum)}
 end
 
@@ -57,7 +57,7 @@ if what == 'depths' then
   -- priority and number of keys in turn
   local out = {'OK', now8}
   local head = call('ZRANGE', R, 0, 0, 'WITHSCORES')
-  while head[1] do
+  while head[1] and head[2] ~= 'inf' do
     out[#out + 1] = -tonumber(head[2])
     out[#out + 1] = call('ZCOUNT', R, head[2], head[2])
     head = call('ZRANGEBYSCORE', R, '(' .. head[2], '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
@@ -89,6 +89,13 @@ end
 if what == 'scan' then
   -- the next cursor, keys and records, the last number
   local page = call('HSCAN', K, argument, 'COUNT', 256)
+  for i = 1, #page[2], 2 do
+    if page[2][i] == '' then
+      table.remove(page[2], i)
+      table.remove(page[2], i)
+      break
+    end
+  end
   return {'OK', now8, page[1], page[2], tonumber(call('HGET', M, 'n') or 0)}
 end
 
@@ -98,29 +105,35 @@ local function complain(text)
   problems = problems + 1
   if problems <= 20 then out[#out + 1] = text end
 end
-local members = {[R] = 0, [D] = 0, [H] = 0, [X] = 0, [U] = 0}
-local cursor = '0'
+local members = {[R] = 1, [D] = 0, [H] = 1, [X] = 0, [U] = 0} -- with the guards
+local function expect(set, score, member, rec)
+  members[set] = members[set] + 1
+  local is = call('ZSCORE', set, member)
+  if not is or tonumber(is) ~= tonumber(score) then
+    complain('a record of state ' .. rec:byte(1) .. ' is not, or elsewhere, in ' .. set)
+  end
+end
+local cursor, guard = '0', nil
 repeat
   local page = call('HSCAN', K, cursor, 'COUNT', 1000)
   cursor = page[1]
   for i = 1, #page[2], 2 do
     local key, rec = page[2][i], page[2][i + 1]
-    local lists = {[R] = {}, [D] = {}, [H] = {}, [X] = {}, [U] = {}}
-    if not pcall(index, key, rec, lists, true) then complain('a record is damaged') end
-    for set, list in pairs(lists) do
-      if list[1] then
-        members[set] = members[set] + 1
-        local score = call('ZSCORE', set, list[2])
-        if not score or tonumber(score) ~= tonumber(list[1]) then
-          complain('a record of state ' .. rec:byte(1) .. ' is not, or elsewhere, in ' .. set)
-        end
+    if key == '' then
+      guard = rec
+    else
+      if not pcall(index, key, rec, 1, function(set, score, member) expect(set, score, member, rec) end) then
+        complain('a record is damaged')
       end
-    end
-    if rec:byte(1) == 2 and #rec > 41 and not call('ZSCORE', S, sub(rec, 34, 41)) then
-      complain('a key is HELD by a session that nobody knows')
+      if rec:byte(1) == 2 and #rec > 41 and not call('ZSCORE', S, sub(rec, 34, 41)) then
+        complain('a key is HELD by a session that nobody knows')
+      end
     end
   end
 until cursor == '0'
+if not guard or not call('ZSCORE', R, guard) or not call('ZSCORE', H, guard) then
+  complain('a guard is missing: close all handles of the queue, and open one')
+end
 for set, n in pairs(members) do
   if call('ZCARD', set) ~= n then
     complain(set .. ' has ' .. call('ZCARD', set) .. ' members, but there are records for ' .. n)

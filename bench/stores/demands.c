@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "bench.h"
-#include "measure.h"
+#include "stores/stores.h"
 
 enum { MOST_DEMANDS = 64 };
 

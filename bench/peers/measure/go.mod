@@ -1,0 +1,3 @@
+module wq/bench/peers/measure
+
+go 1.21
