@@ -171,7 +171,8 @@ TEST(sleeping_get_follows_the_primary)
     assert_err(wq_add(other, wq_str("before")), WQ_OK);
     wq_item *item = take_key(other, "before");
     assert_int_equal(pthread_create(&thread, NULL, get_in_the_end, f.q), 0);
-    redis_server_await(&f.replica, "ZCARD wq:{q}:held", "1");
+    redis_server_await(&f.replica, "ZCARD wq:{q}:held",
+                       "2"); /* one is its guard */
     swap();
     redis_server_await(&f.replica, "CLIENT LIST", "cmd=blpop");
     assert_err(add_in_the_end(other, "after"), WQ_OK);
