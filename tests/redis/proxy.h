@@ -15,7 +15,15 @@ enum proxy_mode {
     PROXY_LOSE,  /* requests; the first reply is lost with its connection */
     PROXY_CUT,   /* nothing: a request ends its connection */
     PROXY_HANG,  /* nothing, and the connection stays: half open */
+    PROXY_HOLD,  /* requests; replies wait for the next mode */
+    PROXY_HOLD_ONE, /* all, but the connection of the first request hangs: its
+                       reply waits for the next mode */
+    PROXY_DELAY,    /* all, replies PROXY_DELAY_MS late */
+    PROXY_HALF, /* all, but the first request is passed on and its connection
+                   half closed: the client reads an end, not a reply */
 };
+
+enum { PROXY_DELAY_MS = 100 };
 
 struct proxy;
 
