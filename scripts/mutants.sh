@@ -369,9 +369,9 @@ redis-oom      backends/redis/lua/common.lua redis_server   s/^  call(.ZREM., I,
 redis-fences   backends/redis/lua/common.lua redis_server   s/if last < us and us < 4503599627370496 then last = us end/last = last/
 redis-compare  backends/redis/lua/commit.lua redis_processes s/~= ARGV\[i + 1\] then return {.AGAIN.} end/== 0 then return {} end/
 redis-wake     backends/redis/lua/common.lua redis_processes s/^  if n <= 0 then return end/  if n then return end/
-redis-release  backends/redis/engine.c    redis_server     s/err = wq__redis_release(e, e->session, false, known, n);/(void)known, (void)n;/
+redis-release  backends/redis/engine.c    redis_link       s/err = wq__redis_release(e, e->session, false, known, n);/(void)known, (void)n;/
 redis-script   backends/redis/scripts.c   redis_server     s/const bool missing = wq__reply_is_error(reply, "NOSCRIPT");/const bool missing = false;/
-redis-timeout  backends/redis/wire.c      redis_server     s/if (!wq__wire_await(w->fd, POLLIN, deadline_ns))/if (!wq__wire_await(w->fd, POLLIN, deadline_ns + WQ_SECONDS(100)))/
+redis-timeout  backends/redis/wire.c      redis_link       s/if (!wq__wire_await(w->fd, POLLIN, deadline_ns))/if (!wq__wire_await(w->fd, POLLIN, deadline_ns + WQ_SECONDS(100)))/
 redis-trust    backends/redis/tls.c       redis_access     s/SSL_VERIFY_PEER/SSL_VERIFY_NONE/
 redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->at.host)) {/(void)set_name; if (!bio) {/
 redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/

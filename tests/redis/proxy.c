@@ -93,6 +93,15 @@ pass(int from, int to, bool split)
     return true;
 }
 
+static bool
+names_key(int client)
+{
+    char          bytes[65536];
+    const ssize_t n = recv(client, bytes, sizeof bytes, MSG_PEEK);
+
+    return n > 0 && memmem(bytes, (size_t)n, PROXY_KEY, strlen(PROXY_KEY));
+}
+
 /* A side of connection `i` is readable. */
 static void
 serve(struct proxy *p, int i, bool from_client)
@@ -108,18 +117,19 @@ serve(struct proxy *p, int i, bool from_client)
             atomic_store(&p->mode, PROXY_PASS);
         return;
     }
+    const bool holds =
+        from_client &&
+        (mode == PROXY_HALF || (mode == PROXY_HOLD_ONE && names_key(from)));
     if (mode == PROXY_DELAY && !from_client)
         (void)poll(NULL, 0, PROXY_DELAY_MS);
     if (!pass(from, to, mode == PROXY_SPLIT)) {
         end(p, i);
-        return;
+    } else if (holds) {
+        p->held[i] = true;
+        if (mode == PROXY_HALF)
+            (void)shutdown(from, SHUT_WR);
+        atomic_store(&p->mode, PROXY_PASS);
     }
-    if (!from_client || (mode != PROXY_HOLD_ONE && mode != PROXY_HALF))
-        return;
-    p->held[i] = true;
-    if (mode == PROXY_HALF)
-        (void)shutdown(from, SHUT_WR);
-    atomic_store(&p->mode, PROXY_PASS);
 }
 
 /* Which sides of the connections are read? */
