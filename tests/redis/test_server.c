@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include <hiredis/hiredis.h>
+
 /* ---- the server is gone --------------------------------------------------- */
 
 TEST(killed_server_that_kept_all_goes_on_where_it_was)
@@ -125,6 +127,26 @@ TEST(handle_knows_whether_its_server_answers)
     wq_destroy(memory);
 }
 
+/* All connections stay; only the data is gone. */
+TEST(flushed_server_loses_all_holds_and_fences_grow)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item       *item = take_key(f.a, "k");
+    const uint64_t fence = item->fence;
+    assert_string_equal(redis_server_say(&f.server, "FLUSHALL"), "OK");
+    assert_err(wq_renew(f.a), WQ_ELOST);
+    assert_int_equal(wq_hold_left(f.a, item), 0);
+    assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+    wq_item *again = take_key(f.b, "k");
+    assert_true(again->fence > fence);
+    assert_err(wq_done(f.a, item), WQ_ELOST);
+    assert_err(wq_done(f.b, again), WQ_OK);
+    check(f.a);
+    assert_err(wq_renew(f.a), WQ_OK); /* the sessions are new ones */
+    assert_err(wq_renew(f.b), WQ_OK);
+}
+
 /* ---- the server forgets, or refuses --------------------------------------- */
 
 TEST(flushed_scripts_are_loaded_again)
@@ -240,6 +262,87 @@ TEST(server_that_evicts_keys_is_refused)
     wq_destroy(q);
 }
 
+/* Nothing can be done, now, by an open handle or a new one. */
+static void
+all_is_refused(wq_item *item, const char *words)
+{
+    wq_queue *q = NULL;
+
+    assert_err(wq_add(f.a, wq_str("other")), WQ_EAWAY);
+    last_error_has(words);
+    assert_err(wq_done(f.a, item), WQ_EAWAY);
+    assert_err(wq_renew(f.a), WQ_EAWAY);
+    assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q), WQ_EAWAY);
+    last_error_has(words);
+}
+
+/* It answers while it loads, and nothing but that it loads. */
+TEST(loading_server_is_away)
+{
+    static const char *const slow[] = {"--appendonly",
+                                       "no",
+                                       "--key-load-delay",
+                                       "1000",
+                                       "--loading-process-events-interval-"
+                                       "bytes",
+                                       "1024",
+                                       NULL};
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(f.a, "k");
+    (void)redis_server_say(&f.server, "DEBUG POPULATE 20000");
+    assert_string_equal(redis_server_say(&f.server, "SAVE"), "OK");
+    redis_server_kill(&f.server);
+    redis_server_launch(&f.server, slow);
+    redis_server_await(&f.server, "PING", "-LOADING");
+    all_is_refused(item, "loading its data into memory");
+    (void)redis_server_say(&f.server, "CONFIG SET key-load-delay 0");
+    assert_true(redis_server_gets_ready(&f.server));
+    assert_err(add_until_answered(f.a, "later"), WQ_OK);
+    assert_err(wq_done(f.a, item), WQ_OK);
+    assert_int_equal(stats_of(f.a).ready, 1);
+    check(f.a);
+}
+
+/* A script of somebody else that does not end. */
+TEST(busy_server_is_away)
+{
+    int done = 0;
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(f.a, "k");
+    (void)redis_server_say(&f.server, "CONFIG SET busy-reply-threshold 1");
+    redisContext *c = redisConnectUnix(f.server.socket);
+    assert_non_null(c);
+    (void)redisAppendCommand(c, "EVAL %s 0", "while true do end");
+    while (!done)
+        assert_int_equal(redisBufferWrite(c, &done), REDIS_OK);
+    redis_server_await(&f.server, "PING", "-BUSY");
+    all_is_refused(item, "busy with a script");
+    assert_string_equal(redis_server_say(&f.server, "SCRIPT KILL"), "OK");
+    redis_server_await(&f.server, "PING", "PONG");
+    assert_err(add_until_answered(f.a, "later"), WQ_OK);
+    assert_err(wq_done(f.a, item), WQ_OK);
+    redisFree(c);
+    check(f.a);
+}
+
+/* A handle that loses its connection then does not believe that its URL is
+ * wrong. */
+TEST(server_with_too_many_clients_is_away)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxclients 1"),
+                        "OK");
+    assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q), WQ_EAWAY);
+    last_error_has("max number of clients reached");
+}
+
 static void
 keep_warning(void *ctx, const char *text)
 {
@@ -286,11 +389,14 @@ WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(empty_server_loses_all_holds_and_fences_grow),
          with_server(key_that_a_restarted_server_still_holds_is_given_back),
          with_server(handle_knows_whether_its_server_answers),
+         with_server(flushed_server_loses_all_holds_and_fences_grow),
          with_server(flushed_scripts_are_loaded_again),
          with_server(full_server_refuses_adds_and_lets_keys_be_finished),
          with_server(full_server_lets_sessions_begin_and_end),
          with_server(look_at_one_key_does_not_read_the_others),
          with_server(replica_refuses_with_what_to_do),
+         with_server(loading_server_is_away), with_server(busy_server_is_away),
+         with_server(server_with_too_many_clients_is_away),
          with_server(server_that_evicts_keys_is_refused),
          with_server(server_without_a_log_is_warned_of),
          with_server(password_is_asked_for_and_never_shown));
