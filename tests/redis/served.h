@@ -21,7 +21,7 @@ static struct {
     wq_queue           *a, *b;
 } f;
 
-static int
+static inline int
 set_up(void **state)
 {
     (void)state;
@@ -32,7 +32,7 @@ set_up(void **state)
     return 0;
 }
 
-static int
+static inline int
 tear_down(void **state)
 {
     (void)state;
