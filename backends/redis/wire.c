@@ -230,12 +230,16 @@ is_temporary(int cause)
     return cause == EAGAIN || cause == EINTR;
 }
 
-/* The connection is of no use any more. */
+/* The connection is of no use any more. `what` may be the reader's, which ends
+ * with it. */
 static wq_err
 give_up(struct wq__wire *w, wq_err err, const char *what)
 {
+    (void)wq_fail(err, "redis: %s: %s", w->target->name, what);
+    const struct wq__sentence said = wq__fail_save();
     wq__wire_close(w, false);
-    return wq_fail(err, "redis: %s: %s", w->target->name, what);
+    wq__fail_restore(&said);
+    return err;
 }
 
 static char *

@@ -117,6 +117,12 @@ serve(struct proxy *p, int i, bool from_client)
             atomic_store(&p->mode, PROXY_PASS);
         return;
     }
+    if (mode == PROXY_NOISE) {
+        static const char noise[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+        (void)send(p->client[i], noise, strlen(noise), MSG_NOSIGNAL);
+        end(p, i);
+        return;
+    }
     const bool holds =
         from_client &&
         (mode == PROXY_HALF || (mode == PROXY_HOLD_ONE && names_key(from)));

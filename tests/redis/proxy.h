@@ -19,6 +19,7 @@ enum proxy_mode {
     PROXY_HOLD_ONE, /* all, but the connection of the first request with the
                        key PROXY_KEY: its replies wait for the next mode */
     PROXY_DELAY,    /* all, replies PROXY_DELAY_MS late */
+    PROXY_NOISE,    /* nothing; the answer is not of Redis */
     PROXY_HALF, /* all, but the first request is passed on and its connection
                    half closed: the client reads an end, not a reply */
 };

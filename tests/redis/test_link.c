@@ -166,6 +166,17 @@ TEST(replies_that_come_late_are_waited_for)
     assert_int_equal(stats_of(f.b).known, 0);
 }
 
+TEST(answer_of_another_protocol_is_shown)
+{
+    (void)state;
+    put_proxy();
+    proxy_set(f.proxy, PROXY_NOISE);
+    assert_err(wq_add(f.a, wq_str("k")), WQ_EIO);
+    last_error_has("Protocol error, got \"H\"");
+    proxy_set(f.proxy, PROXY_PASS);
+    assert_err(add_until_answered(f.a, "k"), WQ_OK);
+}
+
 /* As long as SIGPIPE has its default action, it ends the program. */
 TEST(connection_that_is_cut_while_a_batch_is_sent_raises_no_SIGPIPE)
 {
