@@ -115,10 +115,15 @@ __wrap_recv(int fd, void *data, size_t len, int flags)
         errno = EAGAIN;
         return -1;
     }
-    if (!len || (!*own && redis_net.at == redis_net.end))
-        return 0;
-    *(char *)data = *own ? *own++ : (char)*redis_net.at++;
-    return 1;
+    if (*own) {
+        *(char *)data = *own++;
+        return 1;
+    }
+    size_t n = 0;
+    while (n < len && redis_net.at < redis_net.end &&
+           (!n || redis_net.at[-1] != '\n'))
+        ((uint8_t *)data)[n++] = *redis_net.at++;
+    return (ssize_t)n;
 }
 
 int

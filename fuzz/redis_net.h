@@ -4,8 +4,8 @@
  * The linker lets the backend call these instead of socket(), connect(), poll(),
  * send() and recv() (--wrap in CMakeLists.txt): no byte leaves the process. All
  * connections succeed. What the server answers is a stream of bytes, of which
- * each recv() has one; when it ends, the server closes the connection. So the
- * backend itself finds where a reply ends, and reads it in the smallest pieces.
+ * each recv() has a line; when it ends, the server closes the connection. A reply
+ * ends with a line: so the backend itself finds where.
  * The greeting of a connection (CLIENT SETNAME) is answered as it should be.
  *
  * With WQ_FUZZ_SERVER=SOCKET in the environment the calls are real ones, to a

@@ -178,21 +178,25 @@ read_adds(struct wq__op *op, const char *results, struct wq__did *did)
 }
 
 /* The i-th key that was handed out; its record is as it was before. */
-static struct wq__handed
-read_handed(struct wq__redis *e, const redisReply *reply, size_t i)
+static wq_err
+read_handed(struct wq__redis *e, const redisReply *reply, size_t i,
+            struct wq__handed *out)
 {
     const redisReply *list = wq__reply_at(reply, 7);
     const wq_key      record = wq__reply_bytes(list, 2 * i + 1);
     struct wq__row    row;
 
-    (void)wq__record_unpack(record.data, record.len, &row);
-    return (struct wq__handed){
+    if (!wq__reply_bytes(list, 2 * i).len || !record.len ||
+        !wq__record_unpack(record.data, record.len, &row))
+        return wq__redis_fail_reply(e);
+    *out = (struct wq__handed){
         .key = wq__reply_bytes(list, 2 * i),
         .priority = row.image.priority,
         .fence = (uint64_t)wq__reply_int(reply, 8) + i,
         .requeues = wq__row_requeues(&e->rows, &row),
         .waited_ns = wq__span_between(row.image.since_ns, e->rows.now_ns),
     };
+    return WQ_OK;
 }
 
 /* Divide the keys among the gets, in order. */
@@ -212,8 +216,10 @@ read_gets(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
             continue;
         size_t mine = n - at < op->as.get.max ? n - at : op->as.get.max;
         for (; mine; mine--, at++) {
-            const struct wq__handed handed = read_handed(e, reply, at);
-            const wq_err            err = wq__redis_hand_over(op, &handed);
+            struct wq__handed handed;
+            wq_err            err = read_handed(e, reply, at, &handed);
+            if (!err)
+                err = wq__redis_hand_over(op, &handed);
             if (err)
                 return err;
         }
@@ -241,7 +247,7 @@ read_results(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
 
     count(ops, end, n);
     if (!is_as_expected(reply, n))
-        return WQ_EIO;
+        return wq__redis_fail_reply(e);
     for (struct wq__op *op = ops; op != end; op = op->next) {
         if (op->kind == WQ__OP_FINISH) {
             op->err = *finished++ == 'o' ? WQ_OK : WQ_ELOST;

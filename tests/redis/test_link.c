@@ -381,6 +381,7 @@ WQ_TESTS(
     with_server(add_whose_reply_is_lost_can_be_repeated),
     with_server(finish_whose_request_is_lost_can_be_repeated),
     with_server(connection_that_is_half_closed_comes_back),
+    with_server(answer_of_another_protocol_is_shown),
     with_server(replies_that_come_late_are_waited_for),
     with_server(connection_that_is_cut_while_a_batch_is_sent_raises_no_SIGPIPE),
     with_server(connection_that_is_cut_comes_back),

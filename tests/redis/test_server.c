@@ -330,7 +330,7 @@ TEST(busy_server_is_away)
 }
 
 /* A handle that loses its connection then does not believe that its URL is
- * wrong. */
+ * wrong. The server may have hung up before its reason is read. */
 TEST(server_with_too_many_clients_is_away)
 {
     wq_queue *q = NULL;
@@ -340,7 +340,6 @@ TEST(server_with_too_many_clients_is_away)
     assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxclients 1"),
                         "OK");
     assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q), WQ_EAWAY);
-    last_error_has("max number of clients reached");
 }
 
 static void
