@@ -7,6 +7,7 @@
  *
  * Every verb may fail; none may crash, leak, or use what it does not own.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -134,13 +135,26 @@ call(uint8_t verb)
     }
 }
 
+/* Old releases of hiredis allocate as many elements as a list says it has. */
+static bool
+has_huge_list(const uint8_t *data, size_t len)
+{
+    size_t digits = 0;
+
+    for (size_t i = 0; i < len && digits < 8; i++)
+        digits = data[i] == '*'                               ? 1
+                 : digits && data[i] >= '0' && data[i] <= '9' ? digits + 1
+                                                              : 0;
+    return digits == 8;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     const size_t verbs = len ? data[0] % (VERBS_MAX + 1) : 0;
     char         url[200];
 
-    if (len < 1 + verbs)
+    if (len < 1 + verbs || has_huge_list(data, len))
         return 0;
     redis_net = (struct redis_net){
         .at = data + 1 + verbs, .end = data + len, .info = data[0] & 128};

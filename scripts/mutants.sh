@@ -390,6 +390,15 @@ redis-look     backends/redis/wait.c      redis_watch      s/^    if (timerfd_se
 redis-watch    backends/redis/engine.c    redis_watch      s/^        wq__redis_session_changed(e);/        (void)0;/
 redis-numeric  backends/redis/resolve.c   redis_resolve    s/numeric, out) == 0)/numeric, out) == 99)/
 redis-wipe     backends/redis/wire.c      redis_access     s/^    wipe_sent(w);/    (void)wipe_sent;/
+redis-sweep    backends/redis/lua/step.lua redis_lease     s/^if tonumber(ends.2.) <= us then return .*/local _ = ends/
+redis-fence    backends/redis/lua/step.lua redis_failover  s/ and sub(rec, 27, 33) == ARGV.i + 1. and sub(rec, 34, 41) == sid$//
+redis-valid    src/shared/lease.c         redis_link       s/const int64_t until = wq__span_add(sent_ns, e->lease_ns);/const int64_t until = wq__span_add(now, e->lease_ns);/
+redis-renewal  backends/redis/engine.c    redis_link       s/call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);/call(e, \&e->wire, \&e->side_args, WQ__SCRIPT_SESSION, \&reply);/
+redis-sigpipe  backends/redis/wire.c      redis_link       s/: send(w->fd, data, len, MSG_NOSIGNAL);/: send(w->fd, data, len, 0);/
+redis-reader   backends/redis/wire.c      redis_link       s/^        redisReaderFree(w->reader);/        (void)0;/
+redis-close    backends/redis/wire.c      redis_link       /^wq__wire_close(/,/^}/s/^        (void)close(w->fd);/        (void)0;/
+redis-busy     backends/redis/wire.c      redis_server     s/{"BUSY", "is busy with a script of somebody else; try again"},//
+redis-token    backends/redis/wait.c      redis_processes  s/^#define LOOK_NS WQ_SECONDS(1)/#define LOOK_NS WQ_SECONDS(1000)/
 redis-take     src/shared/row_ops.c       redis_lease      s/ || before.owner != from)/ || from == 99)/
 '
 
