@@ -54,14 +54,18 @@ put_proxy(void)
     f.a = open_at(proxy_socket(f.proxy), "q", LEASE, NULL);
 }
 
-/* After a failure the next attempt to connect may have to wait: at most 1 s. */
+/* After a failure the next attempt to connect may have to wait: at most 1 s. An
+ * add whose reply was lost can be repeated. */
 static inline wq_err
 add_until_answered(wq_queue *q, const char *key)
 {
-    wq_err err;
+    wq_err err = WQ_EAWAY;
 
-    for (int i = 0; (err = wq_add(q, wq_str(key))) == WQ_EAWAY && i < 3000; i++)
-        (void)poll(NULL, 0, 1);
+    for (int i = 0; (err == WQ_EAWAY || err == WQ_EIO) && i < 3000; i++) {
+        err = wq_add(q, wq_str(key));
+        if (err)
+            (void)poll(NULL, 0, 1);
+    }
     return err;
 }
 
