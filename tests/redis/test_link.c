@@ -220,7 +220,7 @@ TEST(server_that_says_nothing_is_left_in_time)
     (void)state;
     put_proxy();
     assert_err(wq_redis_open(url_of(proxy_socket(f.proxy), "q"),
-                             WQ_REDIS_OPTIONS(.timeout_ns = WQ_MS(100),
+                             WQ_REDIS_OPTIONS(.timeout_ns = WQ_MS(500),
                                               .manual_renew = true),
                              NULL, &q),
                WQ_OK);
