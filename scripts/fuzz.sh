@@ -31,6 +31,10 @@ for name; do
         echo "fuzz: there is no target '$name'" >&2
         exit 2
     }
+    [ -x "build/fuzz/fuzz/$program" ] || {
+        echo "fuzz: $name is not built: its backend is not"
+        continue
+    }
     new=build/fuzz/corpus/$name kept=fuzz/corpus/$name
     mkdir -p "$new"
     [ -d "$kept" ] || kept=

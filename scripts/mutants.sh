@@ -377,9 +377,9 @@ redis-guard    backends/redis/lua/session.lua redis_view    s/string.rep(.*, 80)
 redis-look     backends/redis/lua/session.lua redis_lease   s/tonumber(oldest\[2\]) <= us or/false or/
 redis-compare  backends/redis/lua/commit.lua redis_processes s/~= ARGV\[i + 1\] then return {.AGAIN.} end/== 0 then return {} end/
 redis-wake     backends/redis/lua/common.lua redis_processes s/^  if n <= 0 then return end/  if n then return end/
-redis-release  backends/redis/engine.c    redis_server     s/err = wq__redis_release(e, e->session, false, known, n);/(void)known, (void)n;/
+redis-release  backends/redis/engine.c    redis_link       s/err = wq__redis_release(e, e->session, false, known, n);/(void)known, (void)n;/
 redis-script   backends/redis/scripts.c   redis_server     s/const bool missing = wq__reply_is_error(reply, "NOSCRIPT");/const bool missing = false;/
-redis-timeout  backends/redis/wire.c      redis_server     s/if (!wq__wire_await(w->fd, POLLIN, deadline_ns))/if (!wq__wire_await(w->fd, POLLIN, deadline_ns + WQ_SECONDS(100)))/
+redis-timeout  backends/redis/wire.c      redis_link       s/if (!wq__wire_await(w->fd, POLLIN, deadline_ns))/if (!wq__wire_await(w->fd, POLLIN, deadline_ns + WQ_SECONDS(100)))/
 redis-trust    backends/redis/tls.c       redis_access     s/SSL_VERIFY_PEER/SSL_VERIFY_NONE/
 redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->at.host)) {/(void)set_name; if (!bio) {/
 redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/
@@ -398,6 +398,15 @@ redis-look     backends/redis/wait.c      redis_watch      s/^    if (timerfd_se
 redis-watch    backends/redis/engine.c    redis_watch      s/^        wq__redis_session_changed(e);/        (void)0;/
 redis-numeric  backends/redis/resolve.c   redis_resolve    s/numeric, out) == 0)/numeric, out) == 99)/
 redis-wipe     backends/redis/wire.c      redis_access     s/^    wipe_sent(w);/    (void)wipe_sent;/
+redis-sweep    backends/redis/lua/step.lua redis_lease     s/^if tonumber(ends.2.) <= us then return .*/local _ = ends/
+redis-fence    backends/redis/lua/step.lua redis_failover  s/ and sub(rec, 27, 33) == ARGV.i + 1. and sub(rec, 34, 41) == sid$//
+redis-valid    src/shared/lease.c         redis_link       s/const int64_t until = wq__span_add(sent_ns, e->lease_ns);/const int64_t until = wq__span_add(now, e->lease_ns);/
+redis-renewal  backends/redis/engine.c    redis_link       s/call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);/call(e, \&e->wire, \&e->side_args, WQ__SCRIPT_SESSION, \&reply);/
+redis-sigpipe  backends/redis/wire.c      redis_link       s/: send(w->fd, data, len, MSG_NOSIGNAL);/: send(w->fd, data, len, 0);/
+redis-reader   backends/redis/wire.c      redis_link       s/^        redisReaderFree(w->reader);/        (void)0;/
+redis-close    backends/redis/wire.c      redis_link       /^wq__wire_close(/,/^}/s/^        (void)close(w->fd);/        (void)0;/
+redis-busy     backends/redis/wire.c      redis_server     s/{"BUSY", "is busy with a script of somebody else; try again"},//
+redis-token    backends/redis/wait.c      redis_processes  s/^#define LOOK_NS WQ_SECONDS(1)/#define LOOK_NS WQ_SECONDS(1000)/
 redis-take     src/shared/row_ops.c       redis_lease      s/ || before.owner != from)/ || from == 99)/
 '
 

@@ -64,7 +64,22 @@ note_answer(struct wq__redis *e, wq_err err)
     return err;
 }
 
-/* The second element of a reply is the time. */
+/* Every script answers with a list of a word and the time, or AGAIN alone. */
+static bool
+is_of_script(const redisReply *reply)
+{
+    return wq__reply_bytes(reply, 1).len == 8 || wq__reply_is(reply, "AGAIN");
+}
+
+wq_err
+wq__redis_fail_reply(const struct wq__redis *e)
+{
+    return wq_fail(WQ_EIO,
+                   "redis: %s does not answer as the scripts of wq do: is it a "
+                   "Redis or Valkey server?",
+                   e->target.name);
+}
+
 static wq_err
 call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
      enum wq__script script, redisReply **reply)
@@ -74,6 +89,11 @@ call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
 
     if (err)
         return err;
+    if (!is_of_script(*reply)) {
+        freeReplyObject(*reply);
+        *reply = NULL;
+        return wq__redis_fail_reply(e);
+    }
     const wq_key now = wq__reply_bytes(*reply, 1);
     if (now.len == 8)
         wq__redis_clock_note(&e->clock, (int64_t)wq__get_be(now.data, 8),

@@ -12,7 +12,6 @@
  * again. A key that is added or taken meanwhile and that this batch does not
  * change is no conflict.
  */
-#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,8 +151,9 @@ find(struct wq__rows *r, wq_key key, struct wq__row *row)
 {
     const struct wq__entry *entry = find_entry(engine_of(r), key);
 
-    assert(entry); /* the keys of all operations were read */
-    *row = entry ? entry->row : (struct wq__row){.id = 0};
+    if (!entry) /* the keys of all operations were asked for */
+        return wq__redis_fail_reply(engine_of(r));
+    *row = entry->row;
     return WQ_OK;
 }
 
@@ -231,9 +231,8 @@ write_row(struct wq__rows *r, wq_key key, const struct wq__row *before,
     struct wq__entry *entry = find_entry(e, key);
 
     (void)before;
-    assert(entry);
     if (!entry)
-        return WQ_EAWAY;
+        return wq__redis_fail_reply(e);
     if (e->txn.save && entry->save != e->txn.save) {
         entry->saved = entry->row;
         entry->save = e->txn.save;
@@ -370,9 +369,8 @@ note_last_ready(struct wq__redis *e, const redisReply *ready)
     t->all_ready = ready->elements / 2 < t->wants_ready || !t->wants_ready;
     if (!ready->elements)
         return;
-    (void)wq__record_unpack(ready->element[ready->elements - 1]->str,
-                            (size_t)ready->element[ready->elements - 1]->len,
-                            &row);
+    const wq_key last = wq__reply_bytes(ready, ready->elements - 1);
+    (void)wq__record_unpack(last.data, last.len, &row);
     t->last_prio = row.image.priority;
     t->last_seq = row.seq;
 }
@@ -420,7 +418,10 @@ read_all(struct wq__redis *e, const struct wq__op *ops,
     const wq_err err = wq__redis_call(e, WQ__SCRIPT_READ, &e->txn.reply);
 
     *lost = !err && wq__reply_is(e->txn.reply, "LOST");
-    return err || *lost ? err : take_in(e);
+    if (err || *lost)
+        return err;
+    return wq__reply_is(e->txn.reply, "OK") ? take_in(e)
+                                            : wq__redis_fail_reply(e);
 }
 
 /* ---- writing -------------------------------------------------------------- */

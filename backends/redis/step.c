@@ -241,13 +241,13 @@ read_handed(struct hand_outs *h, struct wq__handed *out)
     struct wq__row             row = {.id = 1};
 
     if (member.len <= before)
-        return WQ_EIO;
+        return wq__redis_fail_reply(h->e);
     if (plain) {
         row.image.since_ns = (int64_t)wq__get_be(bytes + SEQ + 1, SINCE);
     } else {
         const wq_key record = wq__reply_bytes(h->reply, h->at++);
         if (!record.len || !wq__record_unpack(record.data, record.len, &row))
-            return WQ_EIO;
+            return wq__redis_fail_reply(h->e);
     }
     *out = (struct wq__handed){
         .key = {bytes + before, member.len - before},
@@ -314,7 +314,7 @@ read_results(struct wq__redis *e, const redisReply *reply, struct wq__op *ops,
     size_t       finishes = 0, adds = 0;
 
     if (!is_as_expected(reply, count(ops, end)))
-        return WQ_EIO;
+        return wq__redis_fail_reply(e);
     for (struct wq__op *op = ops; op != end; op = op->next) {
         if (op->kind == WQ__OP_FINISH) {
             const bool lost =

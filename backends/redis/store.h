@@ -224,6 +224,9 @@ void wq__redis_put_session(struct wq__args *a, int64_t session);
 wq_err wq__redis_call(struct wq__redis *e, enum wq__script script,
                       redisReply **reply);
 
+/* WQ_EIO: the server has sent what no script answers. */
+wq_err wq__redis_fail_reply(const struct wq__redis *e);
+
 /* ---- replicas.c ----------------------------------------------------------- */
 
 /* A batch begins: must its scripts be confirmed? */

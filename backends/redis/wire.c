@@ -230,12 +230,16 @@ is_temporary(int cause)
     return cause == EAGAIN || cause == EINTR;
 }
 
-/* The connection is of no use any more. */
+/* The connection is of no use any more. `what` may be the reader's, which ends
+ * with it. */
 static wq_err
 give_up(struct wq__wire *w, wq_err err, const char *what)
 {
+    (void)wq_fail(err, "redis: %s: %s", w->target->name, what);
+    const struct wq__sentence said = wq__fail_save();
     wq__wire_close(w, false);
-    return wq_fail(err, "redis: %s: %s", w->target->name, what);
+    wq__fail_restore(&said);
+    return err;
 }
 
 static char *
@@ -382,6 +386,28 @@ wq__wire_receive(struct wq__wire *w, int64_t deadline_ns, redisReply **out)
 
 /* ---- opening -------------------------------------------------------------- */
 
+/* What a server says that cannot serve anybody now: nothing is wrong with the
+ * login. NULL: something else. */
+static const char *
+passing_reason(const redisReply *reply)
+{
+    static const struct {
+        const char *word, *what;
+    } known[] = {
+        {"LOADING", "is loading its data into memory; try again"},
+        {"BUSY", "is busy with a script of somebody else; try again"},
+        {"MASTERDOWN", "is a replica without a primary"},
+        {"ERR max number of clients",
+         "takes no more clients: max number of clients reached; raise its "
+         "maxclients"},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (wq__reply_is_error(reply, known[i].word))
+            return known[i].what;
+    return NULL;
+}
+
 /* The reply to a command of logging in. */
 static wq_err
 expect_ok(struct wq__wire *w, int64_t deadline_ns, const char *what)
@@ -391,10 +417,9 @@ expect_ok(struct wq__wire *w, int64_t deadline_ns, const char *what)
 
     if (err || !reply)
         return WQ_EAWAY;
-    if (wq__reply_is_error(reply, "LOADING"))
-        err = wq_fail(WQ_EAWAY,
-                      "redis: %s is loading its data into memory; try again",
-                      w->target->name);
+    if (passing_reason(reply))
+        err = wq_fail(WQ_EAWAY, "redis: %s %s", w->target->name,
+                      passing_reason(reply));
     else if (wq__reply_is_error(reply, "NOAUTH"))
         err = wq_fail(WQ_EINVAL,
                       "redis: %s asks for a password: use password_file=PATH "

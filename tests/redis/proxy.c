@@ -25,6 +25,7 @@ struct proxy {
     atomic_uint                connections;
     pthread_t                  thread;
     int                        client[MOST], there[MOST];
+    bool                       held[MOST]; /* its replies wait */
 };
 
 static int
@@ -71,6 +72,7 @@ begin(struct proxy *p)
     atomic_fetch_add(&p->connections, 1);
     p->client[i] = client;
     p->there[i] = there;
+    p->held[i] = false;
 }
 
 static bool
@@ -91,6 +93,15 @@ pass(int from, int to, bool split)
     return true;
 }
 
+static bool
+names_key(int client)
+{
+    char          bytes[65536];
+    const ssize_t n = recv(client, bytes, sizeof bytes, MSG_PEEK);
+
+    return n > 0 && memmem(bytes, (size_t)n, PROXY_KEY, strlen(PROXY_KEY));
+}
+
 /* A side of connection `i` is readable. */
 static void
 serve(struct proxy *p, int i, bool from_client)
@@ -104,8 +115,43 @@ serve(struct proxy *p, int i, bool from_client)
         end(p, i);
         if (mode == PROXY_LOSE)
             atomic_store(&p->mode, PROXY_PASS);
-    } else if (!pass(from, to, mode == PROXY_SPLIT)) {
+        return;
+    }
+    if (mode == PROXY_NOISE) {
+        static const char noise[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+        (void)send(p->client[i], noise, strlen(noise), MSG_NOSIGNAL);
         end(p, i);
+        return;
+    }
+    const bool holds =
+        from_client &&
+        (mode == PROXY_HALF || (mode == PROXY_HOLD_ONE && names_key(from)));
+    if (mode == PROXY_DELAY && !from_client)
+        (void)poll(NULL, 0, PROXY_DELAY_MS);
+    if (!pass(from, to, mode == PROXY_SPLIT)) {
+        end(p, i);
+    } else if (holds) {
+        p->held[i] = true;
+        if (mode == PROXY_HALF)
+            (void)shutdown(from, SHUT_WR);
+        atomic_store(&p->mode, PROXY_PASS);
+    }
+}
+
+/* Which sides of the connections are read? */
+static void
+watch(const struct proxy *p, struct pollfd *fds)
+{
+    const int mode = atomic_load(&p->mode);
+
+    for (int i = 0; i < MOST; i++) {
+        const bool waits = mode == PROXY_HOLD || p->held[i];
+
+        fds[2 * i] = (struct pollfd){
+            .fd = mode == PROXY_HANG ? -1 : p->client[i], .events = POLLIN};
+        fds[2 * i + 1] = (struct pollfd){
+            .fd = mode == PROXY_HANG || waits ? -1 : p->there[i],
+            .events = POLLIN};
     }
 }
 
@@ -116,22 +162,17 @@ run(void *arg)
 
     for (;;) {
         struct pollfd fds[2 + 2 * MOST];
-        const bool    hangs = atomic_load(&p->mode) == PROXY_HANG;
 
         fds[0] = (struct pollfd){.fd = p->stop_fd, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = p->listener, .events = POLLIN};
-        for (int i = 0; i < MOST; i++) {
-            fds[2 + 2 * i] = (struct pollfd){.fd = hangs ? -1 : p->client[i],
-                                             .events = POLLIN};
-            fds[3 + 2 * i] = (struct pollfd){.fd = hangs ? -1 : p->there[i],
-                                             .events = POLLIN};
-        }
+        watch(p, fds + 2);
         if (poll(fds, 2 + 2 * MOST, -1) < 0)
             continue;
         if (fds[0].revents) {
             uint64_t count;
             if (read(p->stop_fd, &count, sizeof count) < 0 || count > 1000)
                 return NULL;
+            memset(p->held, 0, sizeof p->held);
             continue; /* the mode has changed */
         }
         for (int i = 0; i < MOST; i++) {

@@ -10,12 +10,22 @@
 #include "support/redis_server.h"
 
 enum proxy_mode {
-    PROXY_PASS,  /* all */
-    PROXY_SPLIT, /* all, byte by byte */
-    PROXY_LOSE,  /* requests; the first reply is lost with its connection */
-    PROXY_CUT,   /* nothing: a request ends its connection */
-    PROXY_HANG,  /* nothing, and the connection stays: half open */
+    PROXY_PASS,     /* all */
+    PROXY_SPLIT,    /* all, byte by byte */
+    PROXY_LOSE,     /* requests; the first reply is lost with its connection */
+    PROXY_CUT,      /* nothing: a request ends its connection */
+    PROXY_HANG,     /* nothing, and the connection stays: half open */
+    PROXY_HOLD,     /* requests; replies wait for the next mode */
+    PROXY_HOLD_ONE, /* all, but the connection of the first request with the
+                       key PROXY_KEY: its replies wait for the next mode */
+    PROXY_DELAY,    /* all, replies PROXY_DELAY_MS late */
+    PROXY_NOISE,    /* nothing; the answer is not of Redis */
+    PROXY_HALF, /* all, but the first request is passed on and its connection
+                   half closed: the client reads an end, not a reply */
 };
+
+enum { PROXY_DELAY_MS = 100 };
+#define PROXY_KEY "held-by-proxy"
 
 struct proxy;
 

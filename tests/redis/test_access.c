@@ -155,7 +155,9 @@ TEST(server_is_known_by_its_certificate)
     (void)snprintf(port, sizeof port, "%u", redis_server_free_port());
     (void)snprintf(cert, sizeof cert, "%s/cert.pem", server.dir);
     (void)snprintf(key, sizeof key, "%s/key.pem", server.dir);
-    redis_server_restart(&server, args);
+    redis_server_launch(&server, args);
+    if (!redis_server_gets_ready(&server))
+        wq_test_skip("the server ends: was it built without TLS?");
 
     (void)snprintf(url, sizeof url, "rediss://localhost:%s?queue=q&ca_file=%s",
                    port, cert);

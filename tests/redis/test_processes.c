@@ -7,12 +7,15 @@
 #define _GNU_SOURCE
 #include "redis/fixture.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "redis/proxy.h"
 
 #define LEASE WQ_MS(700)
 
@@ -160,6 +163,54 @@ TEST(thread_renews_the_lease_of_a_long_handler)
     wq_destroy(q);
 }
 
+/* ---- inside a call -------------------------------------------------------- */
+
+/* Get a key of a server behind a proxy, which keeps the reply: this never ends. */
+static int
+get_in_vain(int out, int in)
+{
+    char      path[sizeof "/proxy" + 160], byte = 'x';
+    wq_queue *q = NULL;
+    wq_item  *item = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/proxy",
+                   redis_server_of_process()->dir);
+    if (read(in, &byte, 1) != 1 ||
+        wq_redis_open(
+            url_of(path, "inside"),
+            WQ_REDIS_OPTIONS(.lease_ns = LEASE, .timeout_ns = WQ_SECONDS(60)),
+            NULL, &q) ||
+        write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1)
+        return 100;
+    return (int)wq_get_within(q, WQ_SECONDS(60), &item);
+}
+
+TEST(key_that_a_killed_process_never_heard_of_comes_back)
+{
+    wq_item *item = NULL;
+
+    (void)state;
+    need_server();
+    const struct child c = start(get_in_vain);
+    struct proxy      *proxy = proxy_start(redis_server_of_process());
+    wq_queue          *q = open_leased("inside", WQ_SECONDS(60));
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    assert_int_equal(write(c.to, "x", 1), 1);
+    await(&c);
+    proxy_set(proxy, PROXY_HOLD);
+    assert_int_equal(write(c.to, "x", 1), 1);
+    while (!stats_of(q).held) /* the server has handed it out */
+        (void)poll(NULL, 0, 1);
+    assert_int_equal(kill(c.pid, SIGKILL), 0);
+    (void)end(&c);
+    assert_err(wq_get_within(q, WQ_SECONDS(60), &item), WQ_OK);
+    assert_int_equal(stats_of(q).expired, 1);
+    assert_err(wq_done(q, item), WQ_OK);
+    check(q);
+    wq_destroy(q);
+    proxy_stop(proxy);
+}
+
 /* ---- waking --------------------------------------------------------------- */
 
 enum { ROUNDS = 6 };
@@ -208,6 +259,89 @@ TEST(sleeping_get_of_another_process_is_woken)
     if (took_ns > ROUNDS * (WQ_SECONDS(1) - idle_ns) / 2)
         fail_msg("%d wake-ups took %lld ms", ROUNDS,
                  (long long)(took_ns / 1000000));
+}
+
+/* The queue of this test, and of its children. Sessions live long in it. */
+static const char *tokens;
+
+static int
+consume_one(int out, int in)
+{
+    wq_queue *q = open_leased(tokens, WQ_SECONDS(600));
+    wq_item  *item = NULL;
+
+    (void)out, (void)in;
+    const int64_t begin_ns = now_ns();
+    const wq_err  err = wq_get_within(q, WQ_SECONDS(60), &item);
+    if (err)
+        return (int)err;
+    return now_ns() - begin_ns < WQ_SECONDS(30) ? 0 : 100; /* the last look */
+}
+
+/* So many sessions of the queue are asleep, says the server. */
+static void
+await_sleepers(int n)
+{
+    char words[80];
+
+    (void)snprintf(words, sizeof words, "ZCARD wq:{%s}:idle", tokens);
+    for (int i = 0; i < 60000; i++) {
+        if (atoi(redis_server_say(redis_server_of_process(), words)) == n)
+            return;
+        (void)poll(NULL, 0, 1);
+    }
+    fail_msg("there are not %d sleepers", n);
+}
+
+/* The process that sleeps longest has the token, and does nothing. */
+static void
+swallow_token(int signal)
+{
+    const struct child first = start(consume_one);
+    await_sleepers(1);
+    const struct child second = start(consume_one);
+    await_sleepers(2);
+    wq_queue *q = open_leased(tokens, WQ_SECONDS(600));
+    assert_int_equal(kill(first.pid, signal), 0);
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    assert_int_equal(WEXITSTATUS(end(&second)), WQ_OK);
+    (void)kill(first.pid, SIGKILL);
+    (void)end(&first);
+    check(q);
+    wq_destroy(q);
+}
+
+TEST(token_of_a_stopped_process_does_not_lose_the_key)
+{
+    (void)state;
+    need_server();
+    tokens = "stopped";
+    swallow_token(SIGSTOP);
+}
+
+TEST(token_of_a_killed_process_does_not_lose_the_key)
+{
+    (void)state;
+    need_server();
+    tokens = "killed";
+    swallow_token(SIGKILL);
+}
+
+/* The server has forgotten who sleeps. */
+TEST(sleeper_of_a_flushed_server_gets_the_next_key)
+{
+    (void)state;
+    need_server();
+    tokens = "flushed";
+    const struct child c = start(consume_one);
+    await_sleepers(1);
+    assert_string_equal(redis_server_say(redis_server_of_process(), "FLUSHALL"),
+                        "OK");
+    wq_queue *q = open_leased(tokens, WQ_SECONDS(600));
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    assert_int_equal(WEXITSTATUS(end(&c)), WQ_OK);
+    check(q);
+    wq_destroy(q);
 }
 
 /* ---- conflicts ------------------------------------------------------------ */
@@ -277,5 +411,9 @@ TEST(handles_that_change_the_same_keys_agree)
 WQ_TESTS(test(key_of_a_killed_process_comes_back_after_the_lease),
          test(process_that_is_stopped_for_too_long_has_lost_its_key),
          test(thread_renews_the_lease_of_a_long_handler),
+         test(key_that_a_killed_process_never_heard_of_comes_back),
+         test(token_of_a_stopped_process_does_not_lose_the_key),
+         test(token_of_a_killed_process_does_not_lose_the_key),
+         test(sleeper_of_a_flushed_server_gets_the_next_key),
          test(sleeping_get_of_another_process_is_woken),
          test(handles_that_change_the_same_keys_agree));

@@ -3,67 +3,11 @@
  *
  * Each test has a server of its own.
  */
-#include "redis/fixture.h"
+#include "redis/served.h"
 
-#include <poll.h>
 #include <stdlib.h>
 
-#include "redis/proxy.h"
-
-#define LEASE WQ_SECONDS(60)
-
-static const char *const aof[] = {"--appendonly", "yes", "--appendfsync",
-                                  "always", NULL};
-
-static struct {
-    struct redis_server server;
-    struct proxy       *proxy; /* if the test has one */
-    wq_queue           *a, *b;
-} f;
-
-static int
-set_up(void **state)
-{
-    (void)state;
-    need_server();
-    redis_server_start(&f.server, aof);
-    f.a = open_at(f.server.socket, "q", LEASE, NULL);
-    f.b = open_at(f.server.socket, "q", LEASE, NULL);
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    wq_destroy(f.a);
-    wq_destroy(f.b);
-    if (f.proxy)
-        proxy_stop(f.proxy);
-    f.proxy = NULL;
-    redis_server_stop(&f.server);
-    return 0;
-}
-
-/* Handle a is behind a proxy from now on. */
-static void
-put_proxy(void)
-{
-    wq_destroy(f.a);
-    f.proxy = proxy_start(&f.server);
-    f.a = open_at(proxy_socket(f.proxy), "q", LEASE, NULL);
-}
-
-/* After a failure the next attempt to connect may have to wait: at most 1 s. */
-static wq_err
-add_until_answered(wq_queue *q, const char *key)
-{
-    wq_err err;
-
-    for (int i = 0; (err = wq_add(q, wq_str(key))) == WQ_EAWAY && i < 3000; i++)
-        (void)poll(NULL, 0, 1);
-    return err;
-}
+#include <hiredis/hiredis.h>
 
 /* ---- the server is gone --------------------------------------------------- */
 
@@ -183,6 +127,26 @@ TEST(handle_knows_whether_its_server_answers)
     wq_destroy(memory);
 }
 
+/* All connections stay; only the data is gone. */
+TEST(flushed_server_loses_all_holds_and_fences_grow)
+{
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item       *item = take_key(f.a, "k");
+    const uint64_t fence = item->fence;
+    assert_string_equal(redis_server_say(&f.server, "FLUSHALL"), "OK");
+    assert_err(wq_renew(f.a), WQ_ELOST);
+    assert_int_equal(wq_hold_left(f.a, item), 0);
+    assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+    wq_item *again = take_key(f.b, "k");
+    assert_true(again->fence > fence);
+    assert_err(wq_done(f.a, item), WQ_ELOST);
+    assert_err(wq_done(f.b, again), WQ_OK);
+    check(f.a);
+    assert_err(wq_renew(f.a), WQ_OK); /* the sessions are new ones */
+    assert_err(wq_renew(f.b), WQ_OK);
+}
+
 /* ---- the server forgets, or refuses --------------------------------------- */
 
 TEST(flushed_scripts_are_loaded_again)
@@ -298,6 +262,86 @@ TEST(server_that_evicts_keys_is_refused)
     wq_destroy(q);
 }
 
+/* Nothing can be done, now, by an open handle or a new one. */
+static void
+all_is_refused(wq_item *item, const char *words)
+{
+    wq_queue *q = NULL;
+
+    assert_err(wq_add(f.a, wq_str("other")), WQ_EAWAY);
+    last_error_has(words);
+    assert_err(wq_done(f.a, item), WQ_EAWAY);
+    assert_err(wq_renew(f.a), WQ_EAWAY);
+    assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q), WQ_EAWAY);
+    last_error_has(words);
+}
+
+/* It answers while it loads, and nothing but that it loads. */
+TEST(loading_server_is_away)
+{
+    static const char *const slow[] = {"--appendonly",
+                                       "no",
+                                       "--key-load-delay",
+                                       "1000",
+                                       "--loading-process-events-interval-"
+                                       "bytes",
+                                       "1024",
+                                       NULL};
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(f.a, "k");
+    (void)redis_server_say(&f.server, "DEBUG POPULATE 20000");
+    assert_string_equal(redis_server_say(&f.server, "SAVE"), "OK");
+    redis_server_kill(&f.server);
+    redis_server_launch(&f.server, slow);
+    redis_server_await(&f.server, "PING", "-LOADING");
+    all_is_refused(item, "loading its data into memory");
+    (void)redis_server_say(&f.server, "CONFIG SET key-load-delay 0");
+    assert_true(redis_server_gets_ready(&f.server));
+    assert_err(add_until_answered(f.a, "later"), WQ_OK);
+    assert_err(wq_done(f.a, item), WQ_OK);
+    assert_int_equal(stats_of(f.a).ready, 1);
+    check(f.a);
+}
+
+/* A script of somebody else that does not end. */
+TEST(busy_server_is_away)
+{
+    int done = 0;
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(f.a, "k");
+    (void)redis_server_say(&f.server, "CONFIG SET busy-reply-threshold 1");
+    redisContext *c = redisConnectUnix(f.server.socket);
+    assert_non_null(c);
+    (void)redisAppendCommand(c, "EVAL %s 0", "while true do end");
+    while (!done)
+        assert_int_equal(redisBufferWrite(c, &done), REDIS_OK);
+    redis_server_await(&f.server, "PING", "-BUSY");
+    all_is_refused(item, "busy with a script");
+    assert_string_equal(redis_server_say(&f.server, "SCRIPT KILL"), "OK");
+    redis_server_await(&f.server, "PING", "PONG");
+    assert_err(add_until_answered(f.a, "later"), WQ_OK);
+    assert_err(wq_done(f.a, item), WQ_OK);
+    redisFree(c);
+    check(f.a);
+}
+
+/* A handle that loses its connection then does not believe that its URL is
+ * wrong. The server may have hung up before its reason is read. */
+TEST(server_with_too_many_clients_is_away)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    assert_string_equal(redis_server_say(&f.server, "CONFIG SET maxclients 1"),
+                        "OK");
+    assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q), WQ_EAWAY);
+}
+
 static void
 keep_warning(void *ctx, const char *text)
 {
@@ -339,157 +383,19 @@ TEST(password_is_asked_for_and_never_shown)
     wq_destroy(q);
 }
 
-/* ---- the connection is damaged -------------------------------------------- */
-
-TEST(replies_in_pieces_are_put_together)
-{
-    (void)state;
-    put_proxy();
-    proxy_set(f.proxy, PROXY_SPLIT);
-    for (int i = 0; i < 3; i++) {
-        assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-        assert_err(wq_done(f.a, take_key(f.a, "k")), WQ_OK);
-    }
-    check(f.a);
-}
-
-/* The key was handed out, and nobody knows: the next call gives it back. */
-TEST(key_whose_reply_is_lost_is_given_back)
-{
-    wq_item *item = NULL;
-
-    (void)state;
-    put_proxy();
-    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    proxy_set(f.proxy, PROXY_LOSE);
-    assert_err(wq_get_within(f.a, 0, &item), WQ_EIO);
-    assert_err(wq_add(f.a, wq_str("other")), WQ_OK); /* reconciles first */
-    assert_int_equal(stats_of(f.b).held, 0);
-    assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
-    assert_err(wq_done(f.b, take_key(f.b, "other")), WQ_OK);
-    check(f.b);
-}
-
-static wq_item *
-get_through_proxy(void)
-{
-    put_proxy();
-    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    return take_key(f.a, "k");
-}
-
-TEST(finish_whose_reply_is_lost_has_happened_once)
-{
-    (void)state;
-    wq_item *item = get_through_proxy();
-    proxy_set(f.proxy, PROXY_LOSE);
-    const wq_err err = wq_finish(f.a, item, wq_result_retry());
-    assert_true(err == WQ_EIO || err == WQ_OK);
-    if (err)
-        (void)wq_finish(f.a, item, wq_result_retry());
-    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 1);
-    assert_int_equal(stats_of(f.b).held, 0);
-    check(f.b);
-}
-
-/* The finish is one step of the server, and a throttled key is handed out by the
- * long way, in two more: then not all of the batch has happened. */
-TEST(lost_reply_of_a_get_by_the_long_way_is_in_doubt)
-{
-    (void)state;
-    wq_item *item = get_through_proxy();
-    assert_err(
-        wq_add_one(f.a, wq_str("next"), WQ_ADD(.throttle_ns = WQ_SECONDS(100))),
-        WQ_OK);
-    proxy_lose_after(f.proxy, 1);
-    assert_err(wq_next_with(f.a, wq_result_done(), 0, &item), WQ_EIO);
-    assert_int_equal(stats_of(f.b).known, 1); /* the finish has happened */
-    assert_err(wq_finish(f.a, item, wq_result_done()), WQ_OK);
-    assert_err(wq_done(f.a, take_key(f.a, "next")), WQ_OK);
-    check(f.b);
-}
-
-/* The retry goes the long way, and the get the short one. */
-TEST(batch_that_is_half_done_is_in_doubt)
-{
-    (void)state;
-    wq_item *item = get_through_proxy();
-    assert_err(wq_add(f.a, wq_str("next")), WQ_OK);
-    proxy_lose_after(f.proxy, 2);
-    assert_err(wq_next_with(f.a, wq_result_retry(), 0, &item), WQ_EIO);
-    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 1);
-    assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_OK);
-    assert_int_equal(wq_num_requeues(f.b, wq_str("k")), 1); /* once */
-    assert_int_equal(stats_of(f.b).held, 0);
-    assert_int_equal(stats_of(f.b).known, 2); /* both run, or run again */
-    check(f.b);
-}
-
-TEST(add_whose_reply_is_lost_can_be_repeated)
-{
-    (void)state;
-    put_proxy();
-    proxy_set(f.proxy, PROXY_LOSE);
-    assert_err(wq_add(f.a, wq_str("k")), WQ_EIO);
-    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
-    assert_int_equal(stats_of(f.b).ready, 1);
-}
-
-TEST(connection_that_is_cut_comes_back)
-{
-    (void)state;
-    wq_item *item = get_through_proxy();
-    proxy_set(f.proxy, PROXY_CUT);
-    const wq_err err = wq_add(f.a, wq_str("other"));
-    assert_true(err == WQ_EIO || err == WQ_EAWAY);
-    proxy_set(f.proxy, PROXY_PASS);
-    assert_err(add_until_answered(f.a, "other"), WQ_OK);
-    assert_err(wq_done(f.a, item), WQ_OK);
-    check(f.a);
-}
-
-/* Nothing comes, and nothing ends: the call ends by its own time. */
-TEST(server_that_says_nothing_is_left_in_time)
-{
-    wq_queue *q = NULL;
-
-    (void)state;
-    put_proxy();
-    assert_err(wq_redis_open(url_of(proxy_socket(f.proxy), "q"),
-                             WQ_REDIS_OPTIONS(.timeout_ns = WQ_MS(500),
-                                              .manual_renew = true),
-                             NULL, &q),
-               WQ_OK);
-    proxy_set(f.proxy, PROXY_HANG);
-    assert_err(wq_add(q, wq_str("k")), WQ_EIO);
-    last_error_has("no reply in time");
-    proxy_set(f.proxy, PROXY_PASS);
-    assert_err(add_until_answered(q, "k"), WQ_OK);
-    wq_destroy(q);
-    assert_int_equal(stats_of(f.b).ready, 1);
-}
-
-#define with_server(name)                                                      \
-    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(call_while_the_server_is_away_changes_nothing),
          with_server(empty_server_loses_all_holds_and_fences_grow),
          with_server(key_that_a_restarted_server_still_holds_is_given_back),
          with_server(handle_knows_whether_its_server_answers),
+         with_server(flushed_server_loses_all_holds_and_fences_grow),
          with_server(flushed_scripts_are_loaded_again),
          with_server(full_server_refuses_adds_and_lets_keys_be_finished),
          with_server(full_server_lets_sessions_begin_and_end),
          with_server(look_at_one_key_does_not_read_the_others),
          with_server(replica_refuses_with_what_to_do),
+         with_server(loading_server_is_away), with_server(busy_server_is_away),
+         with_server(server_with_too_many_clients_is_away),
          with_server(server_that_evicts_keys_is_refused),
          with_server(server_without_a_log_is_warned_of),
-         with_server(password_is_asked_for_and_never_shown),
-         with_server(replies_in_pieces_are_put_together),
-         with_server(key_whose_reply_is_lost_is_given_back),
-         with_server(finish_whose_reply_is_lost_has_happened_once),
-         with_server(lost_reply_of_a_get_by_the_long_way_is_in_doubt),
-         with_server(batch_that_is_half_done_is_in_doubt),
-         with_server(add_whose_reply_is_lost_can_be_repeated),
-         with_server(connection_that_is_cut_comes_back),
-         with_server(server_that_says_nothing_is_left_in_time));
+         with_server(password_is_asked_for_and_never_shown));

@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* place.c: files of a test; see place.h. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "sqlite/place.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-void
-place_die(const char *file, int line, const char *what)
-{
-    (void)fprintf(stderr, "%s:%d: process %ld: not true: %s (%s)\n", file, line,
-                  (long)getpid(), what, strerror(errno));
-    (void)fflush(NULL);
-    _exit(1);
-}
 
 struct place
 place_make(void)
@@ -186,14 +174,4 @@ const char *
 place_integrity(const char *db)
 {
     return place_sql(db, "PRAGMA integrity_check");
-}
-
-void *
-place_share(unsigned long size)
-{
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-    MUST(p != MAP_FAILED);
-    return p;
 }

@@ -14,17 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "support/must.h"
+
 enum { PLACE_PATH = 256 };
 
 struct place {
     char dir[PLACE_PATH - 32]; /* of its own */
     char db[PLACE_PATH];       /* a path in it, where no file is yet */
 };
-
-/* Ends the process: status 1. */
-_Noreturn void place_die(const char *file, int line, const char *what);
-#define MUST(condition)                                                        \
-    ((condition) ? (void)0 : place_die(__FILE__, __LINE__, #condition))
 
 struct place place_make(void);
 /* Makes `dir`, below the directory of another place. */
@@ -42,10 +39,6 @@ bool place_has(const char *path);
 /* Of the file's bytes; 0: there is no file. */
 uint64_t place_checksum(const char *path);
 void     place_write(const char *path, const void *bytes, unsigned long n);
-
-/* `size` bytes of zeroes that this process shares with its later children, until
- * it ends. */
-void *place_share(unsigned long size);
 
 /* Run SQL in the file, by SQLite's own library; the first column of the first
  * row, as text, is in a static buffer. "" if there is no row; what SQLite says

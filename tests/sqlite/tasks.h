@@ -25,8 +25,8 @@
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
 
-#include "sqlite/actor.h"
-#include "sqlite/audit.h"
+#include "support/actor.h"
+#include "support/audit.h"
 #include "sqlite/place.h"
 /* The bounds of the promises, with what a loaded machine adds to them. */
 #define KNOWN_WITHIN WQ_SECONDS(2) /* the death of a holder */

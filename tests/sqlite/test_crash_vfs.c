@@ -116,7 +116,7 @@ lose_often(int losses, struct mode mode)
     const struct place parent = place_make();
     struct place       at = place_make_below(&parent, "0");
 
-    shared = place_share(sizeof *shared);
+    shared = must_share(sizeof *shared);
     for (int i = 1; i <= losses; i++) {
         char name[32];
 

@@ -21,7 +21,7 @@
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
 
-#include "sqlite/audit.h"
+#include "support/audit.h"
 #include "sqlite/crash_vfs.h"
 #include "sqlite/place.h"
 #include "support/look.h"

@@ -21,8 +21,8 @@
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
 
-#include "sqlite/actor.h"
-#include "sqlite/audit.h"
+#include "support/actor.h"
+#include "support/audit.h"
 #include "sqlite/crash_vfs.h"
 #include "sqlite/place.h"
 

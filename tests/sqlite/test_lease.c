@@ -12,7 +12,7 @@
 #include <wq/inspect.h>
 #include <wq/sqlite.h>
 
-#include "sqlite/audit.h"
+#include "support/audit.h"
 #include "sqlite/place.h"
 #include "support/worker.h"
 

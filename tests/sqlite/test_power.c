@@ -29,9 +29,9 @@
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
 
-#include "sqlite/audit.h"
+#include "support/audit.h"
 #include "sqlite/crash_vfs.h"
-#include "sqlite/ledger.h"
+#include "support/ledger.h"
 #include "sqlite/place.h"
 
 /* Without WQ_POWER_LOSSES; fewer in a build that is slow already. */
@@ -614,7 +614,7 @@ losses_wanted(void)
 static void
 begin(wq_sqlite_sync sync, const struct place *parent)
 {
-    shared = place_share(sizeof *shared);
+    shared = must_share(sizeof *shared);
     r = (struct round){.sync = sync};
     r.at = place_make_below(parent, "0");
 }

@@ -29,10 +29,21 @@ die(const char *what)
     exit(1);
 }
 
+/* NULL: none is named. */
+static const char *
+named_program(void)
+{
+    const char *program = getenv("WQ_REDIS_SERVER");
+
+    return program && *program ? program : NULL;
+}
+
 bool
 redis_server_is_installed(void)
 {
-    return access("/usr/bin/redis-server", X_OK) == 0 ||
+    if (named_program() && access(named_program(), X_OK) != 0)
+        die(named_program());
+    return named_program() || access("/usr/bin/redis-server", X_OK) == 0 ||
            access("/usr/local/bin/redis-server", X_OK) == 0;
 }
 
@@ -81,7 +92,8 @@ become(const struct redis_server *s, const char *const *args, pid_t parent)
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)execvp(argv[0], (char *const *)(void *)argv);
+    (void)execvp(named_program() ? named_program() : argv[0],
+                 (char *const *)(void *)argv);
     _exit(127);
 }
 
@@ -102,10 +114,9 @@ answers(const struct redis_server *s)
 }
 
 void
-redis_server_restart(struct redis_server *s, const char *const *args)
+redis_server_launch(struct redis_server *s, const char *const *args)
 {
-    const pid_t           parent = getpid();
-    const struct timespec moment = {.tv_nsec = 1000000};
+    const pid_t parent = getpid();
 
     (void)remove(s->socket);
     s->pid = fork();
@@ -113,11 +124,29 @@ redis_server_restart(struct redis_server *s, const char *const *args)
         die("fork");
     if (s->pid == 0)
         become(s, args, parent);
+}
+
+bool
+redis_server_gets_ready(struct redis_server *s)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
     for (int i = 0; i < 30000 && !answers(s); i++) {
-        if (waitpid(s->pid, NULL, WNOHANG) == s->pid)
-            die("redis-server has ended");
+        if (waitpid(s->pid, NULL, WNOHANG) == s->pid) {
+            s->pid = 0;
+            return false;
+        }
         (void)nanosleep(&moment, NULL);
     }
+    return true;
+}
+
+void
+redis_server_restart(struct redis_server *s, const char *const *args)
+{
+    redis_server_launch(s, args);
+    if (!redis_server_gets_ready(s))
+        die("the server has ended");
 }
 
 void

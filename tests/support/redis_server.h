@@ -5,6 +5,9 @@
  * has no port, and is killed when the thread that started it, or the process,
  * ends, however it ends. Functions that fail end the process with a message:
  * they are for children of a test, too.
+ *
+ * WQ_REDIS_SERVER in the environment names another program than redis-server,
+ * for example a valkey-server.
  */
 #ifndef WQ_TEST_REDIS_SERVER_H
 #define WQ_TEST_REDIS_SERVER_H
@@ -18,7 +21,7 @@ struct redis_server {
     pid_t pid; /* 0: it does not run */
 };
 
-/* Is redis-server installed? */
+/* Is redis-server installed, or another one named? */
 bool redis_server_is_installed(void);
 
 /* Make a directory, and start a server in it with further arguments, up to a
@@ -28,6 +31,11 @@ void redis_server_start(struct redis_server *s, const char *const *args);
 
 /* Start it again, in the same directory. */
 void redis_server_restart(struct redis_server *s, const char *const *args);
+
+/* The two halves of it: it may still load its data after the first. False: it
+ * has ended. */
+void redis_server_launch(struct redis_server *s, const char *const *args);
+bool redis_server_gets_ready(struct redis_server *s);
 
 /* kill -9. */
 void redis_server_kill(struct redis_server *s);

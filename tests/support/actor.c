@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* actor.c: children that do as they are told; see actor.h. */
-#include "sqlite/actor.h"
+#include "support/actor.h"
 
 #include <errno.h>
 #include <poll.h>

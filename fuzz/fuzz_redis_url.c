@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_redis_url.c: is there a URL that harms the program, or whose password is
+ * shown? All servers refuse connections (redis_net.h). */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <wq/redis.h>
+
+#include "fuzz.h"
+#include "redis_net.h"
+
+/* As a password it is in no message; elsewhere in a URL it may be. */
+#define SECRET "s3cr3t"
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+
+/* password_file=PATH, which the backend opens with this mode: no file of this
+ * machine. */
+FILE *
+__wrap_fopen(const char *path, const char *mode)
+{
+    return strcmp(mode, "re") == 0 ? NULL : __real_fopen(path, mode);
+}
+
+/* "SCHEME://USER:SECRET@...", and the rest does not have it. */
+static bool
+is_password(const char *url)
+{
+    const char *user = strstr(url, "://");
+    const char *colon = user ? user + 3 + strcspn(user + 3, "/?#@:") : "";
+
+    return strncmp(colon, ":" SECRET "@", strlen(SECRET) + 2) == 0 &&
+           strstr(url, SECRET) == colon + 1 && !strstr(colon + 2, SECRET);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    char     *url = fuzz_text(data, len);
+    wq_queue *q = NULL;
+
+    redis_net = (struct redis_net){.refuses = true};
+    if (wq_redis_open(url, WQ_REDIS_OPTIONS(.manual_renew = true), NULL, &q) ==
+        WQ_OK)
+        fuzz_fail("opened, but nobody answers");
+    if (is_password(url) && strstr(wq_last_error(), SECRET))
+        fuzz_fail("the password is shown: %s", wq_last_error());
+    free(url);
+    return 0;
+}
