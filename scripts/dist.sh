@@ -71,6 +71,7 @@ mv "$work"/*.tar.xz "$out"
     echo
     awk -v version="$version" '/^## / { on = $2 == version; next } on' \
         "$work/wq-$version/CHANGELOG.md" | sed 1d
+    echo
     echo "Checksums (SHA-256):"
     echo
     sed 's/^/    /' "$out/SHA256SUMS"
