@@ -47,6 +47,9 @@ shows '^  valgrind +for make, make test$'
 shows '^deps: please install: .*gcc'
 grep -q '^install --yes .*libcmocka-dev' "$work/calls"
 
+run 0 musl
+shows '^  musl-tools +for make test-musl$'
+
 run 0 protocol # optional: goes on without
 shows '^  spin +for make protocol$'
 shows '^deps: continuing without spin$'
