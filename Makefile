@@ -133,7 +133,7 @@ docs: ## make the site of the documentation in build/docs
 	$(Q)scripts/deps.sh docs
 	$(Q)python3 -B scripts/docs/site.py build/docs
 
-cov: test-cov ## print which share of the lines the tests reach
+cov: test-cov ## print which share of lines and branches the tests reach
 	$(Q)scripts/cov.sh
 
 lint: ## check layout, analyse C and scripts, run the house tests

@@ -20,7 +20,7 @@
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tComman" \
     "d\n"
 
-static char *const commands[COMMANDS][4] = {
+static char *commands[COMMANDS][4] = {
     {(char[]){"echo"}},
     {(char[]){"echo"}, (char[]){"x{}y"}},
     {(char[]){"{}"}, (char[]){"it's {#}"}, (char[]){"{}"}},
@@ -54,12 +54,12 @@ resume(struct joblog *log, struct options *options, size_t command)
                       (char[]){"--joblog"}, file.path, (char[]){"--"}};
     int   argc = 5;
 
-    for (char *const *arg = commands[command]; *arg; arg++)
+    for (char **arg = commands[command]; *arg; arg++)
         argv[argc++] = *arg;
     if (options_parse(options, VERB_RUN, argc, argv) != ACTION_RUN)
         fuzz_fail("the command line is refused");
     /* The arguments of COMMAND outlive argv. */
-    options->command = (char **)(uintptr_t)commands[command];
+    options->command = commands[command];
     if (!joblog_open(log, options))
         fuzz_fail("the log cannot be resumed");
 }

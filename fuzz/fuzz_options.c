@@ -99,7 +99,8 @@ replace_words(const struct options *o, const char *key)
             const wq_key value = word_value(o, &word, &run, buffer);
             must(word.len > 0 && value.len <= run.key.len + WORD_MAX,
                  "a word of COMMAND");
-            must(memchr(value.data, 0, value.len) == NULL, "a NUL in a word");
+            must(!value.len || !memchr(value.data, 0, value.len),
+                 "a NUL in a word");
         }
 }
 

@@ -146,7 +146,11 @@ names() {
 reasons() {
     echo "$lacking" | awk '
         !($2 in groups) { order[++n] = $2 }
-        { groups[$2] = groups[$2] " " ($3 == "build" ? "make" : "make " $3) ","
+        { target = " " $3
+          if ($3 == "build") target = ""
+          if ($3 == "e2e") target = " e2e-kubernetes"
+          if ($3 ~ /^(clang|musl|qemu|quick)$/) target = " test-" $3
+          groups[$2] = groups[$2] " make" target ","
           if ($1 == "required") required[$2] = " (required)" }
         END {
             for (i = 1; i <= n; i++) {

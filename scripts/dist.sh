@@ -6,6 +6,7 @@
 #                                   manual pages that are made from it
 #   wq-VERSION-amalgamation.tar.xz  wq.c and wq.h, made from that source
 #   SHA256SUMS                      their checksums, for sha256sum -c
+#   NOTES.md                        the section of the changelog, and the checksums
 #   conan/, vcpkg/                  recipes that download the first
 #
 #     dist.sh [DIR]
@@ -65,6 +66,16 @@ render() {
 mkdir -p "$out"
 mv "$work"/*.tar.xz "$out"
 (cd "$out" && sha256sum "wq-$version.tar.xz" "$single.tar.xz" >SHA256SUMS)
+{
+    echo "# wq $version"
+    echo
+    awk -v version="$version" '/^## / { on = $2 == version; next } on' \
+        "$work/wq-$version/CHANGELOG.md" | sed 1d
+    echo
+    echo "Checksums (SHA-256):"
+    echo
+    sed 's/^/    /' "$out/SHA256SUMS"
+} >"$out/NOTES.md"
 for recipe in "$work/wq-$version"/packaging/conan/* \
     "$work/wq-$version"/packaging/vcpkg/*; do
     name=${recipe#"$work/wq-$version/packaging/"}

@@ -15,9 +15,11 @@ set -eu
 
 # ---- in the chroot, as the user ---------------------------------------------
 
-# The README's program: its block of C.
+# The README's program, its block of C, in a directory of its own.
 write_hello() {
-    awk '/^```$/ { on = 0 } on { print } /^```c$/ { on = 1 }' README.md >hello.c
+    mkdir ~/hello && cd ~/hello
+    awk '/^```$/ { on = 0 } on { print } /^```c$/ { on = 1 }' \
+        ~/wq/README.md >hello.c
 }
 
 install_it() {
@@ -49,7 +51,8 @@ with_prefix() {
     cd ~/wq
     xargs sudo rm <build/release/install_manifest.txt
     sudo ldconfig
-    mkdir ~/other && cd ~/other && cp ~/wq/hello.c program.c && cd ~/wq
+    mkdir ~/other
+    cp ~/hello/hello.c ~/other/program.c
     # begin: prefix
     make install PREFIX="$HOME/wq-installed"
     # end: prefix
@@ -82,6 +85,7 @@ if [ "${1:-}" = --inside ]; then
     step "the README's program" compile
     [ "$(./hello | tr '\n' ' ')" = "default/nginx default/redis default/nginx " ]
     step "the manual" read_manual
+    cd ~/wq
     step "make run" make run
     step "a PREFIX, and a program with it" with_prefix
     cd ~/wq

@@ -44,6 +44,12 @@ class BadSite(Exception):
     """What is wrong with the documents, a line each."""
 
 
+# Code within a sentence that fits a line, such as -P4: it is not broken at its
+# hyphens.
+SHORT_CODE = re.compile(
+    r'(?<!<pre>)<code(?: class="([^"]*)")?>([^<]{1,24})</code>')
+
+
 def output_name(path):
     """Where the page of a source file is: docs/guide/README.md is
     guide/index.html."""
@@ -269,7 +275,8 @@ class Site:
         parser = Body(page, self)
         parser.feed(body)
         parser.close()
-        page.body = "".join(parser.out)
+        page.body = SHORT_CODE.sub(r'<code class="\1 short">\2</code>',
+                                   "".join(parser.out))
         return page
 
     def read(self, name):

@@ -10,8 +10,11 @@ import signal
 import subprocess
 import tempfile
 import time
+import unittest
 import urllib.error
 import urllib.request
+
+from program import need_localhost
 
 FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic",
@@ -29,10 +32,15 @@ LEFT, RIGHT, SHIFT = "\ue012", "\ue014", "\ue008"
 
 
 def missing():
-    """The name of a program that is not installed; None: all are."""
+    """Why there is no browser; None: there is one. chromedriver finds the
+    browser by the name localhost."""
     for name in ("chromium", "chromedriver"):
         if not shutil.which(name):
-            return name
+            return name + " is not installed"
+    try:
+        need_localhost()
+    except unittest.SkipTest as why:
+        return str(why)
     return None
 
 

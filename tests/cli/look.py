@@ -121,5 +121,5 @@ def main():
 
 if __name__ == "__main__":
     if missing():
-        sys.exit(missing() + " is not installed")
+        sys.exit(missing())
     main()

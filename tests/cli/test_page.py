@@ -577,5 +577,5 @@ def contrast(one, other):
 
 if __name__ == "__main__":
     if browser.missing():
-        exit_skipped(browser.missing() + " is not installed")
+        exit_skipped(browser.missing())
     main()

@@ -14,7 +14,7 @@ class InABrowser(Made):
     @classmethod
     def setUpClass(cls):
         if browser.missing():
-            raise unittest.SkipTest(browser.missing() + " is not installed")
+            raise unittest.SkipTest(browser.missing())
         super().setUpClass()
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.close)

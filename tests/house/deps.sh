@@ -8,6 +8,7 @@ set -eu
 . "$(dirname "$0")/../support/script.sh"
 cd "$(dirname "$0")/../.."
 make_work
+unset DEPS # of a make that runs this test
 mkdir "$work/bin"
 for tool in sh awk cat env mktemp rm sort; do
     ln -s "$(command -v $tool)" "$work/bin/$tool"
@@ -46,6 +47,9 @@ shows '^  gcc +for make \(required\)$'
 shows '^  valgrind +for make, make test$'
 shows '^deps: please install: .*gcc'
 grep -q '^install --yes .*libcmocka-dev' "$work/calls"
+
+run 0 musl
+shows '^  musl-tools +for make test-musl$'
 
 run 0 protocol # optional: goes on without
 shows '^  spin +for make protocol$'

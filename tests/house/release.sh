@@ -22,6 +22,12 @@ grep -q "^## $version (" CHANGELOG.md ||
     wrong "CHANGELOG.md has no section '## $version (...)'"
 grep -q "^WQ_PRIVATE_$version {" src/wq.map ||
     wrong "src/wq.map has no node WQ_PRIVATE_$version"
+for map in src/wq.map backends/*/*.map; do
+    grep -q "^WQ[A-Z_]*_$so {" "$map" ||
+        wrong "$map has no node WQ..._$so"
+done
+grep -q "^Version $version;" README.md ||
+    wrong "README.md does not say 'Version $version'"
 # Names of the libraries with another number, wherever they are written.
 found=$(scripts/files.sh '*.md' '*.h' '*.c' '*.sh' '*.1' '*.3' |
     xargs grep -nE 'libwq[a-zA-Z-]*\.so\.[0-9]' |

@@ -407,7 +407,7 @@ TEST(segment_that_cannot_split_serves_until_its_last_slot)
 {
     size_t n = 0;
 
-    while (!f.index.depth || n < 4 * (size_t)WQ__SEGMENT_MAX)
+    while (!f.index.depth)
         insert(n++);
     counting_fail(&recs.mem, 1, COUNTING_FROM_NOW);
     while (try_to_insert(n) == WQ_OK)
