@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# How are clean chroots of Debian made and entered? For scripts that source it,
-# with $out, where logs go, and $work, which they remove at their end. They need
-# root rights and mmdebstrap.
+# How are clean chroots of Debian made and entered? For scripts that source it
+# from the top of the tree, with their $name. It sets $out, where logs go, and
+# $work, which goes away at the end, and say(). Chroots need root rights and
+# mmdebstrap.
 #
 #   SUITE=bookworm    which Debian; default: this one
 #   MIRROR=URL        where from
 
-: "${out:?}" "${work:?}"
+out=$PWD/build/${name:?}
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+
+say() {
+    echo "$name: $*"
+}
+
 # shellcheck source=/dev/null
 : "${SUITE:=$(. /etc/os-release && echo "$VERSION_CODENAME")}"
 : "${MIRROR:=http://deb.debian.org/debian}"

@@ -16,15 +16,7 @@
 # tests, and says so; with CI=true that is an error.
 set -eu
 cd "$(dirname "$0")/.."
-out=$PWD/build/deb
-mkdir -p "$out"
-work=$(mktemp -d)
-trap 'rm -rf --one-file-system "$work"' EXIT
-
-say() {
-    echo "deb: $*"
-}
-
+name=deb
 # shellcheck source=scripts/chroot.sh
 . scripts/chroot.sh
 

@@ -317,7 +317,7 @@ finish-prio    src/core/result.h     scenario_finish        s/result.prioritized
 finish-forget  src/memory/finish.c   scenario_finish        s/if (!err || err == WQ_ESHUTDOWN)/if (0)/
 shared-next    src/shared/finish.c   conformance_shared_finish s/^    s->drops += ended .*/    (void)ended;/
 shared-retry   src/shared/finish.c   conformance_shared_finish /^is_retry(/,/^}/s/^    default:/    default: return false;/
-shared-nul     src/shared/adds.c     conformance_shared_behaviour_keys s/^    copy->bytes\[key.len\] = .*/    (void)0;/
+shared-nul-end src/shared/adds.c     conformance_shared_behaviour_keys s/^    copy->bytes\[key.len\] = .*/    (void)0;/
 shared-ages    src/shared/create.c   conformance_shared_behaviour_metrics s/\.ages = config->ages || metrics,/.ages = config->name || metrics,/
 shared-stats   src/shared/combine.c  conformance_shared_behaviour_threads s/= put_stats_last(s->posts);/= put_stats_last(NULL) ? NULL : s->posts;/
 listen-stop    src/shared/sleep.c    shared_races           s/if (s->interrupts != interrupts) .*/if (0 * interrupts)/
@@ -374,7 +374,7 @@ redis-asleep   backends/redis/lua/plain.lua redis_processes s/(na == 0 or call(.
 redis-ended    backends/redis/lua/plain.lua redis_lease     s/tonumber(ends\[2\]) > us and/true and/
 redis-plain    backends/redis/lua/plain.lua model_differential s/if byte(members\[i\], 8) ~= 0 then usual = false break end/local _ = i/
 redis-guard    backends/redis/lua/session.lua redis_view    s/string.rep(.*, 80)/sid/
-redis-look     backends/redis/lua/session.lua redis_lease   s/tonumber(oldest\[2\]) <= us or/false or/
+redis-oldest   backends/redis/lua/session.lua redis_lease   s/tonumber(oldest\[2\]) <= us or/false or/
 redis-compare  backends/redis/lua/commit.lua redis_processes s/~= ARGV\[i + 1\] then return {.AGAIN.} end/== 0 then return {} end/
 redis-wake     backends/redis/lua/common.lua redis_processes s/^  if n <= 0 then return end/  if n then return end/
 redis-release  backends/redis/engine.c    redis_link       s/err = wq__redis_release(e, e->session, false, known, n);/(void)known, (void)n;/
@@ -399,7 +399,7 @@ redis-watch    backends/redis/engine.c    redis_watch      s/^        wq__redis_
 redis-numeric  backends/redis/resolve.c   redis_resolve    s/numeric, out) == 0)/numeric, out) == 99)/
 redis-wipe     backends/redis/wire.c      redis_access     s/^    wipe_sent(w);/    (void)wipe_sent;/
 redis-sweep    backends/redis/lua/step.lua redis_lease     s/^if tonumber(ends.2.) <= us then return .*/local _ = ends/
-redis-fence    backends/redis/lua/step.lua redis_failover  s/ and sub(rec, 27, 33) == ARGV.i + 1. and sub(rec, 34, 41) == sid$//
+redis-holder   backends/redis/lua/step.lua redis_failover  s/ and sub(rec, 27, 41) == ARGV.9 + nf + na + i.$//
 redis-valid    src/shared/lease.c         redis_link       s/const int64_t until = wq__span_add(sent_ns, e->lease_ns);/const int64_t until = wq__span_add(now, e->lease_ns);/
 redis-renewal  backends/redis/engine.c    redis_link       s/call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);/call(e, \&e->wire, \&e->side_args, WQ__SCRIPT_SESSION, \&reply);/
 redis-sigpipe  backends/redis/wire.c      redis_link       s/: send(w->fd, data, len, MSG_NOSIGNAL);/: send(w->fd, data, len, 0);/

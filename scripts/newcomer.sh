@@ -96,15 +96,7 @@ fi
 # ---- here -------------------------------------------------------------------
 
 cd "$(dirname "$0")/.."
-out=$PWD/build/newcomer
-mkdir -p "$out"
-work=$(mktemp -d)
-trap 'rm -rf --one-file-system "$work"' EXIT
-
-say() {
-    echo "newcomer: $*"
-}
-
+name=newcomer
 # shellcheck source=scripts/chroot.sh
 . scripts/chroot.sh
 

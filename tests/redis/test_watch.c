@@ -4,43 +4,19 @@
  * Handle a is the one that sleeps; b changes the queue. Each test has a server
  * of its own.
  */
-#include "redis/fixture.h"
+#include "redis/served.h"
 
-#include <poll.h>
-
-#define LEASE WQ_SECONDS(60)
 enum { LONG_MS = 30000 }; /* far more than a slow machine needs */
 
-static const char *const aof[] = {"--appendonly", "yes", "--appendfsync",
-                                  "always", NULL};
-
-static struct {
-    struct redis_server server;
-    wq_queue           *a, *b;
-    int                 fd; /* of a */
-} f;
+static int fd; /* of handle a */
 
 static int
-set_up(void **state)
+set_up_watched(void **state)
 {
-    (void)state;
-    need_server();
-    redis_server_start(&f.server, aof);
-    f.a = open_at(f.server.socket, "q", LEASE, NULL);
-    f.b = open_at(f.server.socket, "q", LEASE, NULL);
-    f.fd = wq_fd(f.a);
-    assert_true(f.fd >= 0);
+    (void)set_up(state);
+    fd = wq_fd(f.a);
+    assert_true(fd >= 0);
     get_nothing(f.a);
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    wq_destroy(f.a);
-    wq_destroy(f.b);
-    redis_server_stop(&f.server);
     return 0;
 }
 
@@ -48,7 +24,7 @@ tear_down(void **state)
 static void
 sleep_on_descriptor(void)
 {
-    struct pollfd p = {.fd = f.fd, .events = POLLIN};
+    struct pollfd p = {.fd = fd, .events = POLLIN};
 
     assert_int_equal(poll(&p, 1, LONG_MS), 1);
 }
@@ -116,10 +92,10 @@ TEST(new_session_of_a_watched_handle_counts_as_asleep)
         "1");
 }
 
-#define with_server(name)                                                      \
-    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define watched(name)                                                          \
+    cmocka_unit_test_setup_teardown(name, set_up_watched, tear_down)
 
-WQ_TESTS(with_server(idle_descriptor_is_readable_at_most_twice_a_second),
-         with_server(key_whose_wake_up_was_lost_is_found),
-         with_server(server_that_was_away_while_idle_is_found_again),
-         with_server(new_session_of_a_watched_handle_counts_as_asleep));
+WQ_TESTS(watched(idle_descriptor_is_readable_at_most_twice_a_second),
+         watched(key_whose_wake_up_was_lost_is_found),
+         watched(server_that_was_away_while_idle_is_found_again),
+         watched(new_session_of_a_watched_handle_counts_as_asleep));
