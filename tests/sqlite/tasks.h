@@ -25,9 +25,9 @@
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
 
+#include "sqlite/place.h"
 #include "support/actor.h"
 #include "support/audit.h"
-#include "sqlite/place.h"
 /* The bounds of the promises, with what a loaded machine adds to them. */
 #define KNOWN_WITHIN WQ_SECONDS(2) /* the death of a holder */
 #define WOKEN_WITHIN WQ_MS(1500)   /* by the add of another process */

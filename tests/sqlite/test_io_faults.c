@@ -21,9 +21,9 @@
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
 
-#include "support/audit.h"
 #include "sqlite/crash_vfs.h"
 #include "sqlite/place.h"
+#include "support/audit.h"
 #include "support/look.h"
 
 static struct place template, at;

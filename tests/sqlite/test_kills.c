@@ -21,10 +21,10 @@
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
 
-#include "support/actor.h"
-#include "support/audit.h"
 #include "sqlite/crash_vfs.h"
 #include "sqlite/place.h"
+#include "support/actor.h"
+#include "support/audit.h"
 
 static struct place at;
 

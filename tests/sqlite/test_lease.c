@@ -12,8 +12,8 @@
 #include <wq/inspect.h>
 #include <wq/sqlite.h>
 
-#include "support/audit.h"
 #include "sqlite/place.h"
+#include "support/audit.h"
 #include "support/worker.h"
 
 static struct {

@@ -29,10 +29,10 @@
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
 
-#include "support/audit.h"
 #include "sqlite/crash_vfs.h"
-#include "support/ledger.h"
 #include "sqlite/place.h"
+#include "support/audit.h"
+#include "support/ledger.h"
 
 /* Without WQ_POWER_LOSSES; fewer in a build that is slow already. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
