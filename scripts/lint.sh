@@ -20,16 +20,30 @@ lint() {
     "$@" || status=1
 }
 
-# One file at a time, since each takes seconds (and with several the analyser
-# wrongly reports an uninitialised va_list). Unless it fails, clang-tidy prints
+# once_each: how each file is compiled; the first way, if there are several: the
+# fuzz targets compile files of the command, too.
+# shellcheck disable=SC2317 # called by tidy
+once_each() {
+    python3 -c 'import json, sys
+ways = {}
+for way in json.load(sys.stdin):
+    ways.setdefault(way["file"], way)
+json.dump(list(ways.values()), sys.stdout, indent=0)'
+}
+
+# One file at a time, since each takes seconds (and with several, or one twice, the
+# analyser wrongly reports an uninitialised va_list). Unless it fails, clang-tidy prints
 # to stderr only how many warnings it suppressed.
 # shellcheck disable=SC2317 # called by lint
 tidy() {
+    mkdir -p build/tidy
+    once_each <build/dev/compile_commands.json \
+        >build/tidy/compile_commands.json || return 1
     scripts/files.sh '*.c' | grep -E '^(src|tools|backends)/' |
         while read -r file; do # only files that are built can be analysed
-            ! grep -qF "/$file\"" build/dev/compile_commands.json || echo "$file"
+            ! grep -qF "/$file\"" build/tidy/compile_commands.json || echo "$file"
         done |
-        xargs -P "${JOBS:-$(nproc)}" -n 1 clang-tidy -p build/dev --quiet \
+        xargs -P "${JOBS:-$(nproc)}" -n 1 clang-tidy -p build/tidy --quiet \
             2>"$log" || {
         cat "$log"
         return 1
