@@ -221,6 +221,25 @@ end_of_run(const struct wq__redis *e, struct wq__op *op)
     return op;
 }
 
+/* What deadlines and other sessions have to do, as far as it is known now: the
+ * long way ends one session each time. */
+static wq_err
+catch_up(struct wq__redis *e, struct wq__pulse *pulse, bool *lost)
+{
+    enum { SESSIONS = 1000 };
+    enum wq__way way = WQ__WAY_LONG;
+    wq_err       err = WQ_OK;
+
+    for (int i = 0; i < SESSIONS && way == WQ__WAY_LONG && !err && !*lost;
+         i++) {
+        err = wq__step_run(e, NULL, NULL, pulse, &way);
+        *lost = !err && way == WQ__WAY_LOST;
+        if (!err && way == WQ__WAY_LONG)
+            err = wq__redis_long_way(e, NULL, NULL, pulse, lost);
+    }
+    return err;
+}
+
 static wq_err
 run_some(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
          enum kind kind, struct wq__pulse *pulse, bool *lost)
@@ -229,8 +248,7 @@ run_some(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
     wq_err       err = WQ_OK;
 
     if (kind == VIEW) {
-        /* what other sessions and deadlines have to do comes first */
-        err = run_some(e, NULL, NULL, SHORT, pulse, lost);
+        err = catch_up(e, pulse, lost);
         return err || *lost ? err : wq__view_run(e, ops);
     }
     if (kind == SHORT)

@@ -188,6 +188,11 @@ fill_in_target(struct wq__target *t, const wq_redis_options *o)
         err = read_password_file(t, o->password_file);
     if (!err && !t->password)
         err = copy_if(&t->password, getenv("WQ_REDIS_PASSWORD"));
+    if (!err && t->user && *t->user && !t->password)
+        err = wq_fail(WQ_EINVAL,
+                      "redis: the user '%.80s' is given without a password: use "
+                      "password_file, or WQ_REDIS_PASSWORD",
+                      t->user);
     if (!err)
         err = copy_if(&t->ca_file, o->ca_file);
     if (!err)

@@ -558,12 +558,14 @@ wq__wire_open(struct wq__wire *w)
     const wq_err err = connect_somewhere(w);
     if (!err) {
         w->failures = 0;
+        w->target->was_reached = true;
         if (w->connects++)
             atomic_fetch_add(&w->target->reconnects, 1);
         return WQ_OK;
     }
     wq__wire_back_off(w);
-    return err;
+    /* A login that was right may be so again: the handle goes on. */
+    return err == WQ_EINVAL && w->target->was_reached ? WQ_EAWAY : err;
 }
 
 wq_err

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ enum { SESSION = 'S', TAKE = 'T', FORGET = 'F' };
 enum {
     HEAD = 1 + sizeof(uint64_t), /* bytes of a request before the key */
     ANSWER = 400,                /* of an answer, at most */
+    ANSWER_S = 30,               /* seconds until it must be there */
     CLIENTS = 32,                /* at the same time */
     IDLE_MS = 5000,              /* a keeper without keys ends after this */
     LOOK_MS = 1000,              /* is the holder there? */
@@ -120,12 +122,14 @@ is_ours(int fd)
 static int
 connect_to(const struct name *name)
 {
-    const int fd = open_socket();
+    const struct timeval limit = {.tv_sec = ANSWER_S};
+    const int            fd = open_socket();
 
     if (fd < 0)
         return -1;
     if (connect(fd, (const struct sockaddr *)&name->addr, name->len) == 0 &&
-        is_ours(fd))
+        is_ours(fd) &&
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0)
         return fd;
     (void)close(fd);
     return -1;
@@ -419,7 +423,7 @@ keeper_take(int fd, uint64_t session, wq_key key, const char **why)
     const ssize_t n = ask(fd, TAKE, session, key, text, sizeof text);
 
     text[sizeof text - 1] = '\0';
-    *why = n < 0 ? "the process that holds keys for scripts has ended" : text;
+    *why = n < 0 ? "the process that holds keys for scripts does not answer" : text;
     return n > 0 && !*text;
 }
 

@@ -46,7 +46,9 @@ queue_error(wq_err err)
 {
     const char *why = wq_last_error();
 
-    return (err == WQ_EIO || err == WQ_EAWAY) && *why ? why : wq_strerror(err);
+    return (err == WQ_EIO || err == WQ_EAWAY || err == WQ_EINVAL) && *why
+               ? why
+               : wq_strerror(err);
 }
 
 void
