@@ -114,7 +114,7 @@ wq__redis_call(struct wq__redis *e, enum wq__script script, redisReply **reply)
         e->rows.now_ns =
             (int64_t)wq__get_be(wq__reply_bytes(*reply, 1).data, 8);
     if (!err && confirms && wq__reply_is(*reply, "OK")) {
-        err = wq__replicas_judge(e);
+        err = wq__replicas_judge(e, &e->confirm);
         if (err) {
             freeReplyObject(*reply);
             *reply = NULL;
@@ -386,12 +386,22 @@ renew(struct wq__redis *e)
     if (!session || atomic_load(&e->unreported))
         return WQ_ELOST;
     put_session_call(e, &e->side_args, session, "renew");
-    const wq_err err =
+    /* The first one, at open, protects no hold. What comes after it confirms it,
+     * too: replicas receive all in one order. */
+    const bool confirms = e->side_confirm.replicas && e->was_renewed;
+    e->side_wire.confirm = confirms ? &e->side_confirm : NULL;
+    wq_err err =
         call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);
+    e->side_wire.confirm = NULL;
     if (err)
         return err;
     const bool lost = !wq__reply_is(reply, "OK");
     freeReplyObject(reply);
+    if (!lost && confirms)
+        err = wq__replicas_judge(e, &e->side_confirm);
+    if (err)
+        return err;
+    e->was_renewed = true;
     /* Else it may be one that the shell has not heard of. */
     return lost || atomic_load(&e->unreported) ||
                    atomic_load(&e->session) != session

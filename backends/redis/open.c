@@ -189,10 +189,7 @@ fill_in_target(struct wq__target *t, const wq_redis_options *o)
     if (!err && !t->password)
         err = copy_if(&t->password, getenv("WQ_REDIS_PASSWORD"));
     if (!err && t->user && *t->user && !t->password)
-        err = wq_fail(WQ_EINVAL,
-                      "redis: the user '%.80s' is given without a password: use "
-                      "password_file, or WQ_REDIS_PASSWORD",
-                      t->user);
+        err = copy_if(&t->password, ""); /* the server decides */
     if (!err)
         err = copy_if(&t->ca_file, o->ca_file);
     if (!err)
@@ -347,6 +344,7 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
     e->confirm = (struct wq__confirm){.replicas = o->replicas,
                                       .timeout_ns = o->replicas_timeout_ns,
                                       .touched = e->names.name[WQ__NAME_META]};
+    e->side_confirm = e->confirm;
     wq__wire_init(&e->wire, &e->target);
     wq__wire_init(&e->side_wire, &e->target);
     wq__wire_init(&e->wait_wire, &e->target);

@@ -13,7 +13,8 @@
  * server whose memory is full refuses that: then adds are not confirmed.
  *
  * A get is confirmed if it has handed out a key, else two could hold it after a
- * failover. Renewals and looks are not.
+ * failover; and so is a renewal, on its own connection: a holder that is cut off
+ * with a primary that others have replaced loses its certainty. Looks are not.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,10 +90,8 @@ wq__replicas_begin(struct wq__redis *e, const struct wq__op *batch)
 }
 
 wq_err
-wq__replicas_judge(const struct wq__redis *e)
+wq__replicas_judge(const struct wq__redis *e, const struct wq__confirm *c)
 {
-    const struct wq__confirm *c = &e->confirm;
-
     if (*c->problem)
         return wq_fail(WQ_EIO,
                        "redis: it may have happened: %s does not wait for "
@@ -129,5 +128,5 @@ wq__replicas_end(struct wq__redis *e, const struct wq__op *batch)
     e->wire.confirm = NULL;
     if (err) /* the keys are handed out */
         return WQ_EIO;
-    return wq__replicas_judge(e);
+    return wq__replicas_judge(e, &e->confirm);
 }

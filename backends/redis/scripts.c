@@ -178,8 +178,9 @@ refuse(const struct wq__wire *w, const redisReply *reply)
         {"MISCONF", "cannot write to its disk, and refuses changes"},
         {"NOREPLICAS", "has fewer replicas than min-replicas-to-write"},
         {"MASTERDOWN", "is a replica without a primary"},
-        {"NOPERM", "does not let this user run the scripts of wq, or use the keys of "
-                   "this queue"},
+        {"NOPERM",
+         "does not let this user run the scripts of wq, or use the keys of "
+         "this queue"},
         {"NOAUTH", "asks for a user and a password"},
         {"ASK", "is moving the queue to another node of its cluster"},
         {"TRYAGAIN", "is moving the queue to another node of its cluster"},

@@ -184,10 +184,12 @@ struct wq__redis {
     char        role[16];
 
     /* ---- beside batches ---- */
-    struct wq__lock side_lock; /* guards the next two */
+    struct wq__lock side_lock; /* guards the next four */
     struct wq__wire
         side_wire; /* of renew(), and to enter the set of sleepers */
-    struct wq__args side_args;
+    struct wq__args    side_args;
+    struct wq__confirm side_confirm; /* of renew() */
+    bool               was_renewed;  /* once */
 
     /* ---- wait(), kick(), fd() ---- */
     struct wq__lock wait_lock; /* guards what follows, but for what is atomic */
@@ -237,7 +239,8 @@ void wq__replicas_begin(struct wq__redis *e, const struct wq__op *batch);
 wq_err wq__replicas_end(struct wq__redis *e, const struct wq__op *batch);
 
 /* What the server has answered last. */
-wq_err wq__replicas_judge(const struct wq__redis *e);
+wq_err wq__replicas_judge(const struct wq__redis   *e,
+                          const struct wq__confirm *c);
 
 /* ---- step.c --------------------------------------------------------------- */
 

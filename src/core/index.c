@@ -273,6 +273,11 @@ static void
 merge(struct wq__index *ix, uint32_t hash)
 {
     struct wq__segment *s = wq__index_segment(ix, hash);
+
+    if (!s->depth) { /* the only one: the directory could not be halved */
+        halve_directory(ix);
+        return;
+    }
     struct wq__segment *other =
         wq__index_segment(ix, hash ^ (UINT32_C(1) << (32 - s->depth)));
 

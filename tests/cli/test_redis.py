@@ -121,6 +121,11 @@ class Password(WithServer):
         self.assertIn("use password_file=PATH in the URL, or WQ_REDIS_PASSWORD",
                       self.refused("status", "--queue=" + self.plain))
 
+    def test_user_needs_a_password(self):
+        self.assertIn("refuses the user or the password",
+                      self.refused("status", "--queue=" +
+                                   self.plain.replace("//", "//agent@")))
+
     def test_password_may_be_in_the_environment_or_a_file(self):
         env = {"WQ_REDIS_PASSWORD": SECRET, "WQ_QUEUE": self.plain}
         self.done("add", "a", env=env)
@@ -247,6 +252,31 @@ class Keeper(WithServer):
         self.assertEqual(self.counts(), (0, 8, 0, 0))
         self.done("done", *keys)
         self.assertEqual(self.counts(), (0, 0, 0, 0))
+
+    def test_keeper_ends_with_a_script_that_nobody_waits_for(self):
+        """A zombie is a process that has ended."""
+        self.install()
+        self.set_lease("1s")
+        self.done("add", "a")
+        script = subprocess.Popen(["sh", "-c", "wq get; :"], cwd=self.dir,
+                                  env=self.environment(),
+                                  stdout=subprocess.PIPE)
+        self.addCleanup(script.wait)
+        with script.stdout as out:
+            self.assertEqual(out.read(), b"a\n")
+        until(lambda: self.counts() == (1, 0, 0, 0), "the end of the lease")
+        self.assertFalse(self.keepers())
+
+    def test_closed_descriptors_are_no_sockets(self):
+        self.install()
+        self.done("add", *"abc")
+        for closed in ("<&-", "2>&-", "<&- 2>&-"):
+            with self.subTest(closed):
+                answer = subprocess.run(
+                    ["sh", "-c", "wq get %s; :" % closed], cwd=self.dir,
+                    env=self.environment(), capture_output=True,
+                    timeout=TIMEOUT, check=True)
+                self.assertIn(answer.stdout, (b"a\n", b"b\n", b"c\n"))
 
     def test_keys_of_a_killed_keeper_come_back(self):
         self.set_lease("1s")

@@ -79,7 +79,7 @@ TEST(user_with_the_documented_rights_can_do_all)
     (void)snprintf(url, sizeof url, "redis+unix://agent:s3cret@%s?queue=others",
                    server.socket);
     assert_err(wq_open_redis(url, NULL, &other), WQ_EAWAY);
-    last_error_has("lets this user not");
+    last_error_has("does not let this user run");
 }
 
 static long

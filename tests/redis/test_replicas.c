@@ -208,6 +208,20 @@ TEST(key_whose_get_is_not_confirmed_is_given_back)
     check(f.q);
 }
 
+/* The next primary would not know of it. */
+TEST(renewal_that_is_not_confirmed_does_not_count)
+{
+    (void)state;
+    assert_err(add_in_the_end(f.q, "k"), WQ_OK);
+    wq_item *item = take_in_the_end("k");
+    cut_link();
+    const int64_t left_ns = wq_hold_left(f.q, item);
+    assert_err(wq_renew(f.q), WQ_EIO);
+    assert_true(wq_hold_left(f.q, item) <= left_ns);
+    join_link();
+    finish_in_the_end(item, wq_result_done());
+}
+
 TEST(hold_that_is_taken_over_is_confirmed)
 {
     wq_item *item = NULL;
@@ -305,6 +319,7 @@ WQ_TESTS(with_replica(acknowledged_add_survives_the_primary),
          with_replica(add_that_a_stopped_replica_lacks_can_be_repeated),
          with_replica(add_that_only_merges_is_confirmed),
          with_replica(key_whose_get_is_not_confirmed_is_given_back),
+         with_replica(renewal_that_is_not_confirmed_does_not_count),
          with_replica(hold_that_is_taken_over_is_confirmed),
          with_replica(finish_that_is_not_confirmed_can_be_repeated),
          with_replica(full_server_with_replicas_lets_keys_be_finished),

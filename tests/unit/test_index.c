@@ -346,6 +346,30 @@ TEST(drained_index_gives_its_segments_back)
     }
 }
 
+/* The directory stays as it is while there is no memory for a smaller one, also
+ * when only one segment is left. */
+TEST(directory_that_cannot_shrink_stays_and_works)
+{
+    size_t n = 0;
+
+    for (; n < MANY; n++)
+        insert(n);
+    const uint32_t depth = f.index.depth;
+    counting_fail(&recs.mem, 1, COUNTING_FROM_NOW);
+    while (n > 1)
+        take_out(--n);
+    assert_int_equal(f.index.depth, depth);
+    assert_int_equal(f.index.directory[0]->depth, 0);
+    expect_exactly_those_inside_of(MANY);
+    counting_heal(&recs.mem);
+    for (int i = 0; i < 40 && f.index.depth; i++) {
+        insert(1);
+        take_out(1);
+        expect_exactly_those_inside_of(MANY);
+    }
+    assert_int_equal(f.index.depth, 0);
+}
+
 /* It would be full again soon, and split. */
 TEST(empty_segment_does_not_join_a_full_one)
 {
@@ -482,6 +506,7 @@ WQ_TESTS(test(all_keys_are_found_however_hashes_collide),
          test(table_that_cannot_shrink_stays_and_works),
          index_test(large_index_grows_by_a_segment_at_a_time),
          index_test(drained_index_gives_its_segments_back),
+         index_test(directory_that_cannot_shrink_stays_and_works),
          index_test(empty_segment_does_not_join_a_full_one),
          index_test(walk_meets_every_key_once),
          index_test(random_life_of_many_keys_agrees_with_a_plain_list),

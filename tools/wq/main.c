@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: which verb does the command line name? */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,9 +83,24 @@ help(const char *word)
     return print_status();
 }
 
+/* Without them, files and sockets would have their numbers, and messages would go
+ * there. */
+static void
+open_standard_descriptors(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 int
 main(int argc, char **argv)
 {
+    open_standard_descriptors();
     const char     *word = argc > 1 ? argv[1] : "";
     const enum verb verb = verb_named(word);
 

@@ -94,7 +94,11 @@ do
       call('ZADD', H, unpack(held))
     end
     if at > 0 then call('HSET', K, unpack(hset)) end
-    if last ~= saved then call('HSET', M, 'n', last) end
+    if last ~= saved then
+      call('HSET', M, 'n', last)
+    elseif na > 0 and nf == 0 then
+      call('ZREM', I, '')
+    end
     out[5], out[6] = call('ZCARD', R) - 1, call('ZCARD', H) - 1
     local other = ends[1] == sid and ends[4] or ends[1] ~= sid and ends[2]
     if other then out[10] = tonumber(other) end

@@ -124,6 +124,7 @@ for key, rec in pairs(after) do
   if rec ~= before[key] then change(key, before[key], rec) end
 end
 flush()
+if na > 0 then insist() end -- a replica must refuse an add that only merges, too
 
 -- Hand out: all gets together; the client divides the keys among them.
 local out = {'OK', now8, promoted, merged, 0, 0, 0, 0, 0, 0, 0, 0,

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ enum {
     HEAD = 1 + sizeof(uint64_t), /* bytes of a request before the key */
     ANSWER = 400,                /* of an answer, at most */
     ANSWER_S = 30,               /* seconds until it must be there */
-    CLIENTS = 32,                /* at the same time */
+    CLIENTS = 256,               /* at the same time */
     IDLE_MS = 5000,              /* a keeper without keys ends after this */
     LOOK_MS = 1000,              /* is the holder there? */
     START_MS = 30000             /* of a keeper, on a slow machine */
@@ -64,6 +65,8 @@ start_of(int pid)
     (void)fclose(file);
     text[len] = '\0';
     at = strrchr(text, ')'); /* the name may contain anything */
+    if (at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0))
+        return 0; /* it has ended, and nobody has waited for it yet */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     if (at)
@@ -145,6 +148,12 @@ keeper_connect(const struct options *options, int holder)
 
 /* ------------------------------------------------------------- the keeper -- */
 
+/* A key that it holds. */
+struct held {
+    wq_item *item;
+    bool     unwanted; /* to be given back, as soon as the server answers */
+};
+
 struct keeper {
     wq_queue          *q;
     int                holder;
@@ -152,7 +161,7 @@ struct keeper {
     int                holder_fd; /* a pidfd; -1: the system has none */
     int                listener;
     int                clients[CLIENTS]; /* -1: none */
-    wq_item          **items;            /* that it holds */
+    struct held       *held;
     size_t             n, cap;
 };
 
@@ -163,22 +172,25 @@ answer(int client, const char *text)
 }
 
 /* A hold that another session has taken over, or that was lost, changes nothing
- * by that. */
+ * by that. If the server does not answer, it is tried again later. */
 static void
 give_back(struct keeper *k, size_t i)
 {
-    if (wq_finish(k->q, k->items[i], wq_result_back()) == WQ_EAWAY)
-        (void)wq_finish(k->q, k->items[i], wq_result_back());
-    k->items[i] = k->items[--k->n];
+    const wq_err err = wq_finish(k->q, k->held[i].item, wq_result_back());
+
+    k->held[i].unwanted = true;
+    if (err != WQ_EAWAY && err != WQ_EIO)
+        k->held[i] = k->held[--k->n];
 }
 
 static void
 drop(struct keeper *k, wq_key key)
 {
-    for (size_t i = k->n; i-- > 0;)
-        if (k->items[i]->key.len == key.len &&
-            memcmp(k->items[i]->key.data, key.data, key.len) == 0)
+    for (size_t i = k->n; i-- > 0;) {
+        const wq_key it = k->held[i].item->key;
+        if (it.len == key.len && memcmp(it.data, key.data, key.len) == 0)
             give_back(k, i);
+    }
 }
 
 static void
@@ -189,17 +201,17 @@ take(struct keeper *k, int client, uint64_t session, wq_key key)
     drop(k, key); /* one that it has lost, or somebody else could not have it */
     if (k->n == k->cap) {
         const size_t cap = k->cap ? 2 * k->cap : 16;
-        wq_item    **items = realloc(k->items, cap * sizeof(wq_item *));
-        if (!items) {
+        struct held *held = realloc(k->held, cap * sizeof *held);
+        if (!held) {
             answer(client, "out of memory");
             return;
         }
-        k->items = items;
+        k->held = held;
         k->cap = cap;
     }
     const wq_err err = wq_redis_take_over(k->q, session, key, &item);
     if (!err)
-        k->items[k->n++] = item;
+        k->held[k->n++] = (struct held){.item = item};
     answer(client, err ? queue_error(err) : "");
 }
 
@@ -207,7 +219,7 @@ static void
 forget_lost(struct keeper *k)
 {
     for (size_t i = k->n; i-- > 0;)
-        if (wq_hold_left(k->q, k->items[i]) == 0)
+        if (k->held[i].unwanted || wq_hold_left(k->q, k->held[i].item) == 0)
             give_back(k, i);
 }
 
@@ -282,7 +294,7 @@ wait_and_serve(struct keeper *k)
     if (ready > 0 && fds[0].revents)
         accept_client(k);
     forget_lost(k);
-    return start_of(k->holder) == k->start;
+    return !(ready > 0 && fds[1].revents) && start_of(k->holder) == k->start;
 }
 
 /* ------------------------------------------------------------ starting it -- */
@@ -318,8 +330,7 @@ be_keeper(const struct options *options, int holder, int ready)
     k.listener = open_socket();
     if (k.listener < 0 ||
         bind(k.listener, (const struct sockaddr *)&name.addr, name.len) != 0)
-        _exit(write(ready, "y", 1) == 1 ? 0
-                                        : 1); /* another one has just begun */
+        _exit(write(ready, "n", 1) != 1); /* another one has just begun */
     if (!queue_open(options, WQ_CONFIG(.ages = true), &k.q))
         _exit(1); /* reported */
     k.holder_fd = (int)syscall(SYS_pidfd_open, holder, 0);
@@ -331,6 +342,7 @@ be_keeper(const struct options *options, int holder, int ready)
     (void)close(ready);
     while (wait_and_serve(&k))
         ;
+    (void)close(k.listener); /* the next one may begin */
     if (k.n == 0)
         wq_destroy(k.q);
     _exit(0);
@@ -355,9 +367,11 @@ start(const struct options *options, int holder)
     (void)close(ready[1]);
     if (child < 0)
         report_errno("get: cannot start");
-    const bool started = child > 0 && read(ready[0], &byte, 1) == 1;
+    const bool answered = child > 0 && read(ready[0], &byte, 1) == 1;
     (void)close(ready[0]);
-    return started;
+    if (child > 0 && (!answered || byte == 'n'))
+        (void)waitpid(child, NULL, 0);
+    return answered;
 }
 
 int
@@ -371,8 +385,10 @@ keeper_start(const struct options *options, int holder)
     }
     for (int ms = 0; ms < START_MS; ms += 5) {
         const int fd = keeper_connect(options, holder);
-        if (fd >= 0)
+        if (fd >= 0 && keeper_session(fd)) /* it has accepted us: it stays */
             return fd;
+        if (fd >= 0)
+            (void)close(fd);
         if (!start(options, holder))
             return -1;
         if (ms > 0) /* another one has begun, and is not ready */
@@ -423,7 +439,8 @@ keeper_take(int fd, uint64_t session, wq_key key, const char **why)
     const ssize_t n = ask(fd, TAKE, session, key, text, sizeof text);
 
     text[sizeof text - 1] = '\0';
-    *why = n < 0 ? "the process that holds keys for scripts does not answer" : text;
+    *why = n < 0 ? "the process that holds keys for scripts does not answer"
+                 : text;
     return n > 0 && !*text;
 }
 

@@ -133,7 +133,8 @@ WQ_API uint64_t wq_redis_session(wq_queue *q);
 /* Take over a hold: the key that the session `from` of another handle holds, in
  * this process or in another one, is on loan from this handle then. Its fence is
  * the same, so what it protects goes on. For the other handle the hold is lost:
- * a finish of it is WQ_ELOST, and changes nothing.
+ * a finish of it is WQ_ELOST (WQ_OK, if it repeats one that was WQ_EIO), and
+ * changes nothing.
  *
  * Returns WQ_OK; WQ_ENOTFOUND: that session does not hold the key; WQ_EINVAL: a
  * NULL, or no queue in Redis; WQ_ESTATE: the key is on loan from this handle;
