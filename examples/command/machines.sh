@@ -30,12 +30,14 @@ export WQ_QUEUE="redis+unix://$PWD/redis.sock?queue=photos&lease=5s"
 until wq status >/dev/null 2>&1; do sleep 0.1; done
 # end: server
 
+# begin: handler
 cat >thumbnail <<'HANDLER'
 #!/bin/sh
 [ "$1" != slow.jpg ] || [ -e go ] || sleep 60
 echo "$1 $WQ_FENCE" >>made
 HANDLER
 chmod +x thumbnail
+# end: handler
 
 # begin: add
 wq add cat.jpg dog.jpg slow.jpg
@@ -77,8 +79,8 @@ wq work -q --until-empty -- ./thumbnail {}
 [ "$(wc -l <made)" -eq 3 ]
 
 wq add bird.jpg
-handle() { echo "$1" >>handled; }
 # begin: script
+handle() { echo "$1" >>handled; }
 while key=$(wq get --timeout=1s); do
     if handle "$key"; then
         wq done -- "$key"
