@@ -19,7 +19,8 @@
 /* Shared by the thread that looks up and the one that waits. */
 struct wq__lookup {
     atomic_int       users;    /* the last one frees it */
-    int              ended_fd; /* an eventfd: the next two are set */
+    int              ended_fd; /* an eventfd: it has ended */
+    atomic_bool      ended;    /* the next two are set: released, acquired */
     int              code;
     struct addrinfo *list;
     char            *port; /* behind the host */
@@ -52,6 +53,7 @@ look_up(void *arg)
     const uint64_t     one = 1;
 
     l->code = getaddrinfo(l->host, l->port, &hints, &l->list);
+    atomic_store(&l->ended, true);
     if (write(l->ended_fd, &one, sizeof one) != sizeof one)
         errno = 0; /* cannot be: the counter was 0 */
     leave(l);
@@ -126,7 +128,8 @@ wq__resolve(struct wq__lookup **pending, const char *host, const char *port,
         *pending = start(host, port);
     if (!*pending)
         return EAI_MEMORY;
-    if (!wq__wire_await((*pending)->ended_fd, POLLIN, deadline_ns))
+    if (!wq__wire_await((*pending)->ended_fd, POLLIN, deadline_ns) ||
+        !atomic_load(&(*pending)->ended))
         return EAI_AGAIN;
     const int code = (*pending)->code;
     if (!code) {
