@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_redis_url.c: is there a URL that harms the program, or whose password is
  * shown? All servers refuse connections (redis_net.h). */
+#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +14,23 @@
 /* As a password it is in no message; elsewhere in a URL it may be. */
 #define SECRET "s3cr3t"
 
-FILE *__real_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen(const char *path, const char *mode);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
 
-/* password_file=PATH, which the backend opens with this mode: no file of this
- * machine. */
-FILE *
-__wrap_fopen(const char *path, const char *mode)
+/* password_file=PATH: no file of this machine. */
+int
+__wrap_open(const char *path, int flags, ...)
 {
-    return strcmp(mode, "re") == 0 ? NULL : __real_fopen(path, mode);
+    (void)path, (void)flags;
+    errno = ENOENT;
+    return -1;
+}
+
+/* Its name where offsets have 64 bits. */
+int
+__wrap_open64(const char *path, int flags, ...)
+{
+    return __wrap_open(path, flags);
 }
 
 /* "SCHEME://USER:SECRET@...", and the rest does not have it. */
