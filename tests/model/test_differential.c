@@ -24,8 +24,8 @@ enum {
 
 static struct diff_report report;
 
-/* Fewer for a server, and for a store on a disk, which is slow when other
- * programs use it; fewer still in a build that is slow already. */
+/* Fewer for a server, and for a store on a disk in a build that is slow already.
+ */
 static size_t
 steps_by_default(void)
 {
@@ -35,8 +35,6 @@ steps_by_default(void)
     if (backend.on_disk)
         return STEPS / 20;
 #endif
-    if (backend.on_disk)
-        return STEPS / 2;
     return STEPS;
 }
 
