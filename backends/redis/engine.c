@@ -221,42 +221,38 @@ end_of_run(const struct wq__redis *e, struct wq__op *op)
     return op;
 }
 
-/* What deadlines and other sessions have to do, as far as it is known now: the
+/* The short way if it is `kind`, and the long one where that does not do; *way is
+ * the last one. */
+static wq_err
+run_way(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
+        enum kind kind, struct wq__pulse *pulse, enum wq__way *way, bool *lost)
+{
+    wq_err err = WQ_OK;
+
+    *way = WQ__WAY_LONG;
+    if (kind == SHORT)
+        err = wq__step_run(e, ops, end, pulse, way);
+    *lost = !err && *way == WQ__WAY_LOST;
+    if (err || *way != WQ__WAY_LONG)
+        return err;
+    return wq__redis_long_way(e, ops, end, pulse, lost);
+}
+
+/* A look comes after what deadlines and sessions that have ended have to do: the
  * long way ends one session each time. */
 static wq_err
-catch_up(struct wq__redis *e, struct wq__pulse *pulse, bool *lost)
+run_some(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
+         enum kind kind, struct wq__pulse *pulse, bool *lost)
 {
     enum { SESSIONS = 1000 };
     enum wq__way way = WQ__WAY_LONG;
     wq_err       err = WQ_OK;
 
-    for (int i = 0; i < SESSIONS && way == WQ__WAY_LONG && !err && !*lost;
-         i++) {
-        err = wq__step_run(e, NULL, NULL, pulse, &way);
-        *lost = !err && way == WQ__WAY_LOST;
-        if (!err && way == WQ__WAY_LONG)
-            err = wq__redis_long_way(e, NULL, NULL, pulse, lost);
-    }
-    return err;
-}
-
-static wq_err
-run_some(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
-         enum kind kind, struct wq__pulse *pulse, bool *lost)
-{
-    enum wq__way way = WQ__WAY_LONG;
-    wq_err       err = WQ_OK;
-
-    if (kind == VIEW) {
-        err = catch_up(e, pulse, lost);
-        return err || *lost ? err : wq__view_run(e, ops);
-    }
-    if (kind == SHORT)
-        err = wq__step_run(e, ops, end, pulse, &way);
-    *lost = !err && way == WQ__WAY_LOST;
-    if (err || way != WQ__WAY_LONG)
-        return err;
-    return wq__redis_long_way(e, ops, end, pulse, lost);
+    if (kind != VIEW)
+        return run_way(e, ops, end, kind, pulse, &way, lost);
+    for (int i = 0; i < SESSIONS && way == WQ__WAY_LONG && !err && !*lost; i++)
+        err = run_way(e, NULL, NULL, SHORT, pulse, &way, lost);
+    return err || *lost ? err : wq__view_run(e, ops);
 }
 
 /* Carry out from *at on. *lost: the session has ended, and *at has not

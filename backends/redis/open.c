@@ -241,16 +241,14 @@ static wq_err
 check_info(const struct wq__target *t, const wq_redis_options *o,
            const char *info)
 {
-    char version[32], role[16], policy[32], most[32], aof[8], host[128],
-        saves[32], replicas[16], cluster[8];
+    char version[32], role[16], policy[32], aof[8], host[128], replicas[16],
+        cluster[8];
 
     find_info(info, "redis_version", version, sizeof version);
     find_info(info, "role", role, sizeof role);
     find_info(info, "master_host", host, sizeof host);
     find_info(info, "maxmemory_policy", policy, sizeof policy);
-    find_info(info, "maxmemory", most, sizeof most);
     find_info(info, "aof_enabled", aof, sizeof aof);
-    find_info(info, "rdb_last_save_time", saves, sizeof saves);
     find_info(info, "cluster_enabled", cluster, sizeof cluster);
     find_info(info, "connected_slaves", replicas, sizeof replicas);
     if (*version && atoi(version) < OLDEST)

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -80,6 +81,34 @@ TEST(user_with_the_documented_rights_can_do_all)
                    server.socket);
     assert_err(wq_open_redis(url, NULL, &other), WQ_EAWAY);
     last_error_has("does not let this user run");
+}
+
+/* Its password may be right again later: the handle goes on. */
+TEST(login_that_is_refused_later_is_tried_again)
+{
+    wq_queue *q = NULL;
+    char      url[400];
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, NULL);
+    tell(&server, "ACL SETUSER agent on >s3cret ~* &* +@all");
+    (void)snprintf(url, sizeof url, "redis+unix://agent:s3cret@%s",
+                   server.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    tell(&server, "ACL SETUSER agent resetpass >other");
+    (void)redis_server_say(&server, "CLIENT KILL USER agent");
+    assert_err(wq_add(q, wq_str("k")), WQ_EAWAY);
+    last_error_has("refuses the user or the password");
+    tell(&server, "ACL SETUSER agent resetpass >s3cret");
+    wq_err err = WQ_EAWAY;
+    for (int i = 0; err == WQ_EAWAY && i < 3000; i++) {
+        err = wq_add(q, wq_str("k"));
+        if (err)
+            (void)poll(NULL, 0, 1);
+    }
+    assert_err(err, WQ_OK);
+    wq_destroy(q);
 }
 
 static long
@@ -276,6 +305,7 @@ TEST(password_is_in_memory_only_once)
 #define with_server(name) cmocka_unit_test_teardown(name, stop)
 
 WQ_TESTS(with_server(user_with_the_documented_rights_can_do_all),
+         with_server(login_that_is_refused_later_is_tried_again),
          with_server(user_who_may_not_sleep_on_the_server_looks),
          with_server(password_of_the_environment_is_used),
          with_server(password_that_is_refused_does_not_stay_in_memory),

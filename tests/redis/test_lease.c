@@ -177,6 +177,28 @@ TEST(many_keys_of_an_ended_session_come_back)
     get_nothing(f.b);
 }
 
+TEST(look_comes_after_the_end_of_all_sessions)
+{
+    enum { HANDLES = 4 };
+    wq_queue *q[HANDLES];
+
+    (void)state;
+    for (int i = 0; i < HANDLES; i++) {
+        char key[16];
+
+        (void)snprintf(key, sizeof key, "k%d", i);
+        q[i] = open_number(f.number - 1);
+        assert_err(wq_add(q[i], wq_str(key)), WQ_OK);
+        (void)take_key(q[i], key);
+    }
+    outlive();
+    const wq_stats stats = stats_of(f.b);
+    assert_int_equal(stats.held, 0);
+    assert_int_equal(stats.ready, HANDLES);
+    for (int i = 0; i < HANDLES; i++)
+        wq_destroy(q[i]);
+}
+
 TEST(key_that_outlives_its_holders_is_dead)
 {
     wq_key_info info = {.size = sizeof info};
@@ -322,6 +344,7 @@ WQ_TESTS(with_handles(finish_after_the_lease_is_lost_and_changes_nothing),
          with_handles(lease_ends_exactly_at_its_end),
          with_handles(keys_of_an_ended_session_come_back_in_order),
          with_handles(many_keys_of_an_ended_session_come_back),
+         with_handles(look_comes_after_the_end_of_all_sessions),
          with_handles(key_that_outlives_its_holders_is_dead),
          with_handles(destroyed_handle_gives_its_keys_back_without_an_expiry),
          with_handles(hold_that_is_taken_over_is_lost_for_its_first_holder),
