@@ -30,6 +30,10 @@ musl     musl-gcc
 '
 # Tests with other labels test the source, or tools of this machine.
 labels='^(unit|behaviour|model|fault|conformance|stress|consumer)$'
+# The kernel writes the owner of a mutex with priority inheritance into it, in the
+# byte order of this machine: such mutexes of a big-endian program, of which two
+# threads want one, do not work in qemu.
+inheritance='real_time_queue_hands_no_key_over|hog_does_not_delay_a_real_time_call'
 
 cmocka=$PWD/build/cmocka
 mkdir -p "$cmocka"
@@ -145,11 +149,13 @@ try() {
     # shellcheck disable=SC2086 # flags are words
     scripts/build.sh "$1" -DWQ_TESTS=ON $flags || return 1
 
+    left_out='^$'
+    [ "$1" != s390x ] || left_out=$inheritance
     report=build/$1/platform.log
     start=$(date +%s)
     status=0
     # shellcheck disable=SC2086 # arguments are words
-    ctest --preset "$1" -j"$JOBS" -L "$labels" ${CTEST_ARGS:-} \
+    ctest --preset "$1" -j"$JOBS" -L "$labels" -E "$left_out" ${CTEST_ARGS:-} \
         >"$report" 2>&1 || status=1
     # Leave out the lines of tests that passed.
     grep -vE '^ +Start +[0-9]+:| Passed +[0-9.]+ sec$' "$report" || true
