@@ -91,6 +91,14 @@ hash-end       src/core/hash.c       unit_hash              s/return sum + pair(
 give-back      src/core/slab.c       unit_slab              s/if (c->spare \&\& c->spare->live == 0) {/if (0) {/
 spare          src/core/slab.c       unit_slab              s/if (c->spare \&\& c->spare->live == 0) {/if (c->blocks > 1) {/
 walk           src/core/slab.c       unit_slab              s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
+nap-begin      src/memory/gate.c     unit_patience          s/^            begin_nap(m);/            (void)0;/
+nap-watched    src/memory/gate.c     unit_patience          s/return next < m->patience.nap_ends_ns ? next : m->patience.nap_ends_ns;/return next;/
+nap-end        src/memory/patience.h unit_patience          s/p->fast = p->fast \&\& n >= p->expected;/(void)n;/
+nap-idle       src/memory/patience.h unit_patience          s/return p->fast \&\& n > p->before;/return p->fast;/
+nap-awake      src/memory/gate.c     unit_patience          s/^           (m->spinner || m->woken_getters || m->core.loans.live);/           true;/
+nap-deadline   src/memory/gate.c     unit_patience          s/^           now < wq__core_next_deadline(&m->core);/           true;/
+nap-shutdown   src/memory/gate.c     unit_patience          s/return m->patience.fast \&\& !m->core.shutting_down \&\&/return m->patience.fast \&\&/
+nap-fake       src/memory/create.c   unit_patience          s/wq__clock_is_real(m->clock) \&\& !config->real_time/!config->real_time/
 wake           src/memory/gate.c     unit_memory            s/^        wq__wake(wake);/        (void)wake;/
 last-look      src/memory/gate.c     unit_falling_asleep    s/^    return wq__core_offers(&m->core) + (pending < most ? pending : most);/    return wq__core_offers(\&m->core) + 0 * pending * most;/
 publish        src/memory/gate.c     unit_falling_asleep    /^release_and_wake(/,/^}/{/^    publish_wake_from(m);/d;}

@@ -44,6 +44,13 @@ struct wq_clock {
     void (*destroy)(wq_clock *clock);
 };
 
+/* Does it go on by itself? Not so a fake one. */
+static inline bool
+wq__clock_is_real(const wq_clock *clock)
+{
+    return !clock->destroy;
+}
+
 /* End the watch and its beacon. */
 static inline void
 wq__clock_unwatch(wq_clock *clock, struct wq__watch *w)

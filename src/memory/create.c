@@ -133,6 +133,8 @@ fill_in(struct wq__memory *m, const wq_config *config,
     m->real_time = config->real_time;
     m->may_spin = wq__thread_processors() > 1 && !config->real_time;
     wq__spin_init(&m->spin);
+    wq__patience_init(&m->patience,
+                      wq__clock_is_real(m->clock) && !config->real_time);
     atomic_init(&m->spin_ends_ns, 0);
     atomic_init(&m->getter, NULL);
     wq__core_init(&m->core, secret, config->order, &m->mem);

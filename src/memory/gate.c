@@ -31,13 +31,22 @@ getters_needed(struct wq__memory *m)
     return wq__core_offers(&m->core) + (pending < most ? pending : most);
 }
 
-/* Does a getter sleep until the earliest deadline, or is one woken that will
- * see to it? A spinning getter does not count: it may have lost its processor.
- */
+/* When a sleeping getter must look: at the earliest deadline, or at the end of a
+ * nap. */
+static int64_t
+next_look(const struct wq__memory *m)
+{
+    const int64_t next = wq__core_next_deadline(&m->core);
+
+    return next < m->patience.nap_ends_ns ? next : m->patience.nap_ends_ns;
+}
+
+/* Does a getter sleep until then, or is one woken that will see to it? A
+ * spinning getter does not count: it may have lost its processor. */
 static bool
 deadline_is_watched(struct wq__memory *m)
 {
-    const int64_t next = wq__core_next_deadline(&m->core);
+    const int64_t next = next_look(m);
 
     return next == WQ_FOREVER || m->woken_getters ||
            (m->timekeeper && m->timekeeper_until_ns <= next);
@@ -63,13 +72,37 @@ has_ended(struct wq__memory *m)
            !wq__inbox_holds(&m->inbox);
 }
 
+/* Are keys left to the getters that are awake (patience.h)? At least one is: it
+ * spins, was woken, or works on a key. If it does not come back, because it
+ * gave its key to another thread or has ended, the nap ends all the same. */
+static bool
+is_patient(const struct wq__memory *m)
+{
+    return m->patience.fast && !m->core.shutting_down &&
+           (m->spinner || m->woken_getters || m->core.loans.live);
+}
+
+static void
+begin_nap(struct wq__memory *m)
+{
+    wq__patience_nap(&m->patience, m->core.fence,
+                     wq__core_offers(&m->core) + wq__inbox_len(&m->inbox),
+                     m->clock->now(m->clock));
+}
+
 static struct wq__sleeper *
 take_getters(struct wq__memory *m, struct wq__sleeper *wake)
 {
     const size_t n = has_ended(m) ? SIZE_MAX : getters_needed(m);
 
-    while (m->getters.len && n > m->woken_getters + (m->spinner != 0))
-        wake = take_getter(m, m->getters.first, wake);
+    if (m->getters.len && n > m->woken_getters + (m->spinner != 0) &&
+        is_patient(m)) {
+        if (!wq__patience_naps(&m->patience))
+            begin_nap(m);
+    } else {
+        while (m->getters.len && n > m->woken_getters + (m->spinner != 0))
+            wake = take_getter(m, m->getters.first, wake);
+    }
     if (m->getters.len && !deadline_is_watched(m))
         wake = take_new_timekeeper(m, wake);
     return wake;
@@ -191,8 +224,8 @@ wq__gate_is_drained(struct wq__memory *m)
 
 /* ---- entering and leaving ----------------------------------------------- */
 
-/* From which position of the inbox on must a producer wake a getter? A spinning
- * getter sees the first key within a fraction of a microsecond, and wakes
+/* From which position of the inbox on must a producer wake a getter? During a
+ * nap from none: the nap ends without a producer. A spinning getter sees the first key within a fraction of a microsecond, and wakes
  * others when it leaves and there are more keys. So WQ__SPARED keys, READY ones
  * included, are left to it: about as many as a producer adds in that time. A
  * key beyond that wakes a sleeping getter. An event loop and a sink with a
@@ -204,7 +237,7 @@ compute_wake_from(struct wq__memory *m)
 
     if ((m->watched && !m->lit) || wq__gate_reports_changes(m))
         return 0;
-    if (!m->getters.len)
+    if (!m->getters.len || (wq__patience_naps(&m->patience) && is_patient(m)))
         return WQ__WAKE_NOBODY;
     if (!m->spinner)
         return 0;
@@ -442,12 +475,12 @@ sleep_on(struct wq__memory *m, struct wq__sleepers *list,
     return wq__sleeper_leave(list, self);
 }
 
-/* One getter sleeps until the earliest deadline on behalf of all. */
+/* One getter sleeps until the next look on behalf of all. */
 static enum wq__wake
 sleep_and_keep_time(struct wq__memory *m, struct wq__sleeper *self,
                     int64_t deadline_ns)
 {
-    const int64_t next = wq__core_next_deadline(&m->core);
+    const int64_t next = next_look(m);
 
     if (next != WQ_FOREVER && !m->timekeeper) {
         m->timekeeper = self;
@@ -472,6 +505,23 @@ sleep_as_getter(struct wq__memory *m, int64_t deadline_ns)
     return sleep_and_keep_time(m, &self, deadline_ns);
 }
 
+/* A getter has slept, and was perhaps woken: does it sleep on, because the keys
+ * are left to others? */
+static bool
+sleeps_on(struct wq__memory *m, int64_t deadline_ns)
+{
+    if (!wq__patience_naps(&m->patience))
+        return false;
+    const int64_t now = m->clock->now(m->clock);
+    const bool    over = now >= m->patience.nap_ends_ns;
+
+    if (over && wq__patience_wake(&m->patience, m->core.fence))
+        begin_nap(m);
+    return wq__patience_naps(&m->patience) && is_patient(m) &&
+           !m->interrupted && now < deadline_ns &&
+           now < wq__core_next_deadline(&m->core);
+}
+
 wq_err
 wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
 {
@@ -482,10 +532,15 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
     if (wq__gate_report_inside(m))
         return WQ_OK; /* look again */
     wq__spin_note_sleep(&m->spin);
-    const enum wq__wake why = sleep_as_getter(m, deadline_ns);
-    if (why == WQ__WAKE_LOOK)
-        m->woken_getters--;
-    return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
+    do {
+        const enum wq__wake why = sleep_as_getter(m, deadline_ns);
+
+        if (why == WQ__WAKE_LOOK)
+            m->woken_getters--;
+        if (why == WQ__WAKE_INTERRUPT)
+            return WQ_EINTERRUPTED;
+    } while (sleeps_on(m, deadline_ns));
+    return WQ_OK;
 }
 
 /* Where a producer with this ticket is inserted. The list is sorted by ticket,

@@ -56,6 +56,15 @@ note_hand_out(struct wq__memory *m, struct batch *b)
     b->n++;
 }
 
+/* Are keys handed out fast? Only of interest if there are several threads. */
+static inline void
+note_pace(struct wq__memory *m)
+{
+    if (m->inbox.cells && wq__patience_counts(&m->patience, m->core.fence))
+        wq__patience_count(&m->patience, m->core.fence,
+                           m->clock->stopwatch(m->clock));
+}
+
 /* The calling thread got a key: from now on producers use the inbox, and get
  * free cells while there are few READY keys. If several threads get keys,
  * `getter` is updated only now and then: any of them will do, and producers
@@ -71,6 +80,7 @@ note_getter(struct wq__memory *m)
         atomic_store_explicit(&m->getter, me, memory_order_relaxed);
     if (!wq__gate_has_plenty(m))
         wq__inbox_grant(&m->inbox);
+    note_pace(m);
 }
 
 /* Hand out 1 .. max keys. WQ_ENOTFOUND: none can be handed out now. */

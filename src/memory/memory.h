@@ -25,6 +25,7 @@
 #include "limit/locked_mem.h"
 #include "limit/retry.h"
 #include "memory/inbox.h"
+#include "memory/patience.h"
 #include "memory/spin.h"
 #include "metrics/sinks.h"
 #include "port/beacon.h"
@@ -120,6 +121,8 @@ struct wq__memory {
      * and it will look for keys. */
     uint64_t spinner;
     uint64_t spins; /* spins so far; the first has number 1 */
+
+    struct wq__patience patience;
 
     bool plain_gets;  /* gets need not check for pause, groups or ageing */
     bool interrupted; /* an interrupt is remembered */

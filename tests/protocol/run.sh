@@ -46,6 +46,15 @@ sleep-timekeeper           quick  sleep  holds         DELAYED=2 PRODUCERS=0 TIM
 sleep-timekeeper-spin      full   sleep  holds         SPIN DELAYED=2 PRODUCERS=1
 sleep-timekeeper-stuck     quick  sleep  holds         SPIN STUCK DELAYED=2 PRODUCERS=0
 sleep-timekeeper-interrupt full   sleep  holds         SPIN DELAYED=1 PRODUCERS=1 INTERRUPTS=1
+sleep-nap              quick  sleep  holds         PATIENCE PRODUCERS=1 KEYS=2
+sleep-nap-once         quick  sleep  holds         PATIENCE ONE_SHOT
+sleep-nap-spin         full   sleep  holds         PATIENCE SPIN
+sleep-nap-stuck        full   sleep  holds         PATIENCE SPIN STUCK
+sleep-nap-3-getters    full   sleep  holds         PATIENCE ONE_SHOT GETTERS=3
+sleep-nap-timeout      full   sleep  holds         PATIENCE TIMEOUTS
+sleep-nap-interrupt    full   sleep  holds         PATIENCE INTERRUPTS=1
+sleep-nap-timekeeper   full   sleep  holds         PATIENCE DELAYED=2 PRODUCERS=1
+sleep-nap-loop         quick  sleep  holds         PATIENCE LOOP GETTERS=1 ONE_SHOT
 sleep-loop             quick  sleep  holds         LOOP GETTERS=0 DELAYED=1
 sleep-loop-getter      quick  sleep  holds         LOOP GETTERS=1 SPIN
 sleep-loop-ends        quick  sleep  holds         LOOP GETTERS=1 SPIN ONE_SHOT LOOP_KEYS=1
@@ -59,6 +68,8 @@ sleep-spinner-all      quick  sleep  fails:assert  SPIN STUCK SPINNER_TAKES_ALL
 sleep-spinner-ready    quick  sleep  fails:assert  SPIN STUCK SPINNER_IGNORES_READY
 sleep-spinner-watches  quick  sleep  fails:assert  SPIN STUCK DELAYED=2 PRODUCERS=0 SPINNER_WATCHES
 sleep-no-timekeeper-check  quick  sleep  fails:assert  GETTERS=1 PRODUCERS=0 DELAYED=2 NO_TIMEKEEPER_CHECK
+sleep-no-nap           quick  sleep  fails:assert  PATIENCE ONE_SHOT NO_NAP
+sleep-nap-unwatched    quick  sleep  fails:assert  PATIENCE ONE_SHOT NAP_UNWATCHED
 sleep-no-beacon        quick  sleep  fails:assert  LOOP GETTERS=0 NO_BEACON_PUBLISH
 '
 

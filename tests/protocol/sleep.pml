@@ -31,6 +31,10 @@
  *   TIMEOUTS   the get of the first getter may time out
  *   REAL_TIME  getters are woken before the lock is released
  *   LOOP       an event loop watches wq_fd(). LOOP_KEYS: it ends after so many
+ *   PATIENCE   keys may be left to getters that are awake, while a timekeeper
+ *              takes a nap (patience.h). Whether keys are handed out fast is
+ *              any guess. With ONE_SHOT a getter never comes back, and holds
+ *              its key for ever
  * The other names, in #ifdef, are mutants: each breaks one step.
  */
 #ifndef GETTERS
@@ -89,6 +93,13 @@ byte timekeeper_until;
 bool watched;
 bool lit;
 
+/* patience.h; guarded by the lock. */
+byte held;    /* keys on loan */
+bool fast;
+bool napping; /* a nap has begun, and ends at any time */
+byte owed;    /* keys that were there then, and were not handed out yet */
+bool busy;    /* a key was handed out since */
+
 byte now;             /* the clock */
 byte timer = FOREVER; /* when the clock makes the descriptor readable */
 
@@ -100,6 +111,14 @@ bool loop_waiting; /* the event loop waits for its descriptor */
 
 #define company (blocked + watched)
 #define next_deadline (due1 < due2 -> due1 : due2)
+
+/* A nap may end at once. */
+#ifdef NAP_UNWATCHED
+#define next_look next_deadline
+#else
+#define next_look (napping -> 0 : next_deadline)
+#endif
+#define patient (fast && (spinning || coming > 0 || held > 0))
 
 /* Variables of each thread. */
 #define REGISTERS                                                              \
@@ -150,8 +169,8 @@ inline take_getter(getter)
 #endif
 
 #define deadline_is_watched                                                    \
-    (next_deadline == FOREVER || coming > 0 || spinner_watches ||              \
-     (timekeeper != NOBODY && timekeeper_until <= next_deadline))
+    (next_look == FOREVER || coming > 0 || spinner_watches ||                  \
+     (timekeeper != NOBODY && timekeeper_until <= next_look))
 
 inline take_new_timekeeper()
 {
@@ -162,11 +181,27 @@ inline take_new_timekeeper()
     fi
 }
 
+inline begin_nap()
+{
+    napping = true;
+    owed = ready + pending;
+    busy = false
+}
+
 inline take_getters()
 {
     n = work;
     do
-    :: getters > 0 && n > coming + spinning -> pick_any(); take_getter(x)
+    :: getters > 0 && n > coming + spinning && !patient ->
+       pick_any(); take_getter(x)
+    :: getters > 0 && n > coming + spinning && patient ->
+#ifndef NO_NAP
+       if
+       :: !napping -> begin_nap()
+       :: else
+       fi;
+#endif
+       break
     :: else -> break
     od;
 #ifndef NO_TIMEKEEPER_CHECK
@@ -199,7 +234,8 @@ inline enter()
 #define new_wake_from                                                         \
     ((watched && !lit) ->                                                      \
          0 :                                                                   \
-         (getters == 0 -> WAKE_NOBODY : (spinning -> first_to_wake_for : 0)))
+         (getters == 0 || (napping && patient) ->                              \
+              WAKE_NOBODY : (spinning -> first_to_wake_for : 0)))
 
 /* One sequentially consistent store. A relaxed one may stay in the store buffer
  * until the lock is released. */
@@ -435,10 +471,10 @@ inline sleep_as_getter()
         why[me] = WAKE_NOT;
         woken[me] = false;
         if
-        :: next_deadline != FOREVER && timekeeper == NOBODY ->
+        :: next_look != FOREVER && timekeeper == NOBODY ->
            timekeeper = me;
-           timekeeper_until = next_deadline;
-           until = next_deadline
+           timekeeper_until = next_look;
+           until = next_look
         :: else -> until = FOREVER
         fi
     };
@@ -469,18 +505,55 @@ inline sleep_as_getter()
     }
 }
 
+/* The caller gets a key. */
+inline hand_out()
+{
+    ready--;
+#ifdef PATIENCE
+    held++;
+    busy = true;
+    owed = (owed > 0 -> owed - 1 : 0);
+    if
+    :: fast = true
+    :: true
+    fi
+#endif
+}
+
+/* The nap ends, or goes on. */
+inline review_nap()
+{
+    if
+    :: napping ->
+       napping = false;
+       fast = fast && owed == 0;
+       if
+       :: fast && busy -> begin_nap()
+       :: else
+       fi
+    :: true
+    fi
+}
+
+#define sleeps_on (napping && patient && !interrupted && !times_out)
+
 proctype Getter(byte me)
 {
     REGISTERS;
     byte until;    /* how long it sleeps at most */
     bool is_woken; /* a waker ended the sleep */
+    bool has_key;  /* until its next get */
 
 again:
     atomic {
         enter();
         catch_up();
+#ifdef PATIENCE
+        held = held - has_key; /* done, and the next get */
+        has_key = false;
+#endif
         if
-        :: ready > 0 -> ready--; goto have_key
+        :: ready > 0 -> hand_out(); goto have_key
         :: else -> blocked++ /* wq__gate_begin_blocking() */
         fi
     };
@@ -494,7 +567,7 @@ look:
     atomic {
         catch_up();
         if
-        :: ready > 0 -> ready--; blocked--; goto have_key
+        :: ready > 0 -> hand_out(); blocked--; goto have_key
         :: ready == 0 && times_out -> blocked--; goto no_key
         :: ready == 0 && !times_out && interrupted ->
            interrupted = false;
@@ -503,13 +576,23 @@ look:
         :: else
         fi
     };
+sleep:
     sleep_as_getter();
-    if
-    :: why[me] == WAKE_INTERRUPT -> blocked--; goto no_key
-    :: else -> goto look
-    fi;
+    atomic {
+        if
+        :: why[me] == WAKE_INTERRUPT -> blocked--; goto no_key
+        :: else -> review_nap()
+        fi;
+        if
+        :: sleeps_on -> goto sleep
+        :: else -> goto look
+        fi
+    };
 
 have_key:
+#ifdef PATIENCE
+    has_key = true;
+#endif
     leave();
 #ifdef ONE_SHOT
     goto over;
