@@ -362,6 +362,7 @@ bind_extra(sqlite3_stmt *s, const struct wq__row *row)
 static wq_err
 judge(struct wq__sqlite *e, int code)
 {
+    e->locked = (code & 0xff) == SQLITE_BUSY;
     if (code != SQLITE_DONE)
         return wq__db_error(&e->db, "write to");
     e->wrote = true;

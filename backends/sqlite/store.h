@@ -47,6 +47,7 @@ enum { WQ__SQLITE_APPLICATION = 0x77710001, WQ__SQLITE_SCHEMA = 2 };
 /* Statements that are prepared once. */
 #define WQ__STATEMENTS(X)                                                      \
     X(BEGIN, "BEGIN IMMEDIATE")                                                \
+    X(BEGIN_TO_LOOK, "BEGIN")                                                  \
     X(COMMIT, "COMMIT")                                                        \
     X(ROLLBACK, "ROLLBACK")                                                    \
     X(SAVEPOINT, "SAVEPOINT op")                                               \
@@ -170,6 +171,7 @@ struct wq__sqlite {
     /* ---- the transaction under way, beside what `rows` has of it ---- */
     bool    counted; /* rows.counts are known */
     bool    wrote;
+    bool    locked;  /* ... nothing, because another program has the lock */
     int64_t ceiling; /* numbers up to here are reserved */
     int64_t buries;  /* a session that holds nothing any more; 0: none */
 
