@@ -38,7 +38,7 @@ enum { OLDEST_SQLITE = 3037000 };
  * With 16 MB an add takes a quarter more there. */
 #define CACHE "PRAGMA cache_size=-4096"
 
-/* The pages of a new file. A transaction that moves one key writes three or four
+/* The pages of a new file. A transaction that moves one key writes two or three
  * pages, each as a whole, however little has changed in it. Half of SQLite's
  * usual 4 KB is half as much to sum up, to copy and to sync. With 1 KB a small
  * queue needs another tenth less, but one of a million keys twice as much: then

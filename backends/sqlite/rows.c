@@ -48,7 +48,8 @@ enum extra_column {
 /* ---- the id of a key ------------------------------------------------------ */
 
 /* How many keys may have the same hash. The hash has 59 bits and a secret: that
- * two keys have the same one is not to be expected. */
+ * two keys have the same one is not to be expected. A number of the file format:
+ * view.c relies on it, too. */
 enum { PLACES = 16 };
 
 /* The first id that a row of `key` may have; the others follow. A row may have
