@@ -110,30 +110,29 @@ add_until_second_fails(const struct wq__terms *terms, struct wq__op *op)
     }
 }
 
-/* S-14 */
-TEST(add_that_runs_out_of_memory_halfway_ends_the_transaction)
+static void
+expect_end(const struct wq__terms *terms, wq_err end, size_t undone)
 {
     static const wq_add_options how = {.size = sizeof how};
-    const struct wq__terms      terms = {.max_len = 0};
     struct wq__op               op = add_two(&how);
 
-    assert_int_equal(add_until_second_fails(&terms, &op), WQ_ENOMEM);
-    assert_int_equal(f.saves, 0);
+    assert_int_equal(add_until_second_fails(terms, &op), end);
+    assert_int_equal(f.saves, undone);
+    assert_int_equal(f.undone, undone);
     assert_int_equal(f.rows.counts.ready, 0);
     tear_down_rows();
 }
 
 /* S-14 */
+TEST(add_that_runs_out_of_memory_halfway_ends_the_transaction)
+{
+    expect_end(&(struct wq__terms){.max_len = 0}, WQ_ENOMEM, 0);
+}
+
+/* S-14 */
 TEST(add_with_a_savepoint_that_runs_out_of_memory_is_taken_back)
 {
-    static const wq_add_options how = {.size = sizeof how};
-    const struct wq__terms      terms = {.max_len = 10};
-    struct wq__op               op = add_two(&how);
-
-    assert_int_equal(add_until_second_fails(&terms, &op), WQ_OK);
-    assert_int_equal(f.undone, 1);
-    assert_int_equal(f.rows.counts.ready, 0);
-    tear_down_rows();
+    expect_end(&(struct wq__terms){.max_len = 10}, WQ_OK, 1);
 }
 
 WQ_TESTS(

@@ -18,6 +18,15 @@ static struct {
 } f;
 
 static int
+tear_down(void **unused)
+{
+    wq_destroy(f.q);
+    place_remove(&f.at);
+    (void)unused;
+    return 0;
+}
+
+static int
 set_up(void **state)
 {
     (void)state;
@@ -26,15 +35,6 @@ set_up(void **state)
     assert_int_equal(wq_add_str(f.q, "k"), WQ_OK);
     f.first = atoll(place_sql(f.at.db, "SELECT id FROM key"));
     assert_int_equal(wq_remove(f.q, wq_str("k")), WQ_OK);
-    return 0;
-}
-
-static int
-tear_down(void **state)
-{
-    (void)state;
-    wq_destroy(f.q);
-    place_remove(&f.at);
     return 0;
 }
 
