@@ -372,6 +372,10 @@ sqlite-success src/shared/row_ops.c      sqlite_deaths    /^forget(/,/^}/s/x->ro
 sqlite-fence   src/shared/row_ops.c      sqlite_io_faults s/^           row->image.fence == fence;/           fence;/
 sqlite-scratch src/shared/row_ops.c      sqlite_io_faults s/^    r->scratch.tally = m->tally;/    (void)0;/
 sqlite-made    backends/sqlite/database.c sqlite_kills     s/\*empty = !application \&\& !version \&\& !tables;/*empty = !application \&\& !version \&\& !tables; int64_t n = 0; (void)read_number(db, "PRAGMA page_count", \&n); *empty = n == 0;/
+sqlite-places  backends/sqlite/rows.c     sqlite_places    s/place + PLACES - 1);/place);/
+sqlite-extra   backends/sqlite/rows.c     sqlite_deaths    /^write_row(/,/^}/s/return !err \&\& has_extra(before)/return !err \&\& !before/
+sqlite-again   backends/sqlite/engine.c   sqlite_files     s/^        if (!e->locked)$/        if (e)/
+rows-torn      src/shared/row_ops.c      fault_rows       s/ \&\& !r->torn//
 redis-revive   backends/redis/lua/session.lua redis_lease   s/^if ARGV.3. == .renew. and not lives(sid) then return .*/local _ = sid/
 redis-oom      backends/redis/lua/common.lua redis_server   s/^  call(.ZREM., I, ..)$/  local _ = I/
 redis-fences   backends/redis/lua/head.lua redis_server    s/if last < us and us < 4503599627370496 then last = us end/last = last/

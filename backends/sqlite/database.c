@@ -2,7 +2,13 @@
 /* database.c: what is in the file, and what do errors of SQLite mean?
  *
  * Tables: `meta` has one row, `queue` one per queue, `key` one per key that has a
- * state, a cooldown, or failures. docs/backends.md describes them for people.
+ * state, a cooldown, or failures, and `extra` one per key that has a deadline, a
+ * cooldown, failures or a bucket. docs/backends.md describes them for people.
+ *
+ * Most keys go through the queue without a row in `extra`. Each write of a row
+ * costs for every tree that it may be in, and each tree has a page of its own to
+ * write: so `key` has one index, for READY, HELD and DEAD keys, and is found by a
+ * hash that is its rowid.
  *
  * Errors before a commit leave the file as it was: WQ_EAWAY. Whether a commit
  * that failed will be there after a crash is not known: WQ_EIO (engine.c).
@@ -32,7 +38,7 @@ enum { OLDEST_SQLITE = 3037000 };
  * With 16 MB an add takes a quarter more there. */
 #define CACHE "PRAGMA cache_size=-4096"
 
-/* The pages of a new file. A transaction that moves one key writes three or four
+/* The pages of a new file. A transaction that moves one key writes two or three
  * pages, each as a whole, however little has changed in it. Half of SQLite's
  * usual 4 KB is half as much to sum up, to copy and to sync. With 1 KB a small
  * queue needs another tenth less, but one of a million keys twice as much: then
@@ -42,7 +48,7 @@ enum { OLDEST_SQLITE = 3037000 };
 static const char schema[] =
     "CREATE TABLE meta("
     "  one INTEGER PRIMARY KEY CHECK(one=1)," /* there is one row */
-    "  secret BLOB NOT NULL,"                 /* for key.hash */
+    "  secret BLOB NOT NULL,"                 /* for key.id */
     "  number INTEGER NOT NULL,"   /* seq, fence and arrival are below it */
     "  boot TEXT NOT NULL,"        /* of epoch_ns */
     "  epoch_ns INTEGER NOT NULL," /* the store's time minus CLOCK_BOOTTIME */
@@ -54,27 +60,33 @@ static const char schema[] =
     "  tokens REAL, tokens_ns INTEGER" /* the bucket of its limiter */
     ") STRICT;"
     "CREATE TABLE key("
-    "  id INTEGER PRIMARY KEY,"
+    "  id INTEGER PRIMARY KEY," /* SipHash-1-3 of `queue` and `key` */
     "  queue INTEGER NOT NULL,"
-    "  hash INTEGER NOT NULL," /* SipHash-1-3 of `key` */
     "  key BLOB NOT NULL,"
-    "  st INTEGER NOT NULL,"    /* 1 READY 2 HELD 3 neither 4 DEAD */
-    "  flags INTEGER NOT NULL," /* 1 DIRTY 2 BACKOFF 4 covers an add
-                                   8 debounced */
-    "  prio INTEGER, seq INTEGER, since INTEGER," /* READY, DIRTY, DEAD */
-    "  hprio INTEGER, fence INTEGER, owner INTEGER, got INTEGER," /* HELD */
-    "  due INTEGER, arrival INTEGER, dprio INTEGER,"              /* WAITING */
+    "  st INTEGER NOT NULL,"       /* 1 READY 2 HELD 3 neither 4 DEAD */
+    "  flags INTEGER NOT NULL,"    /* 1 DIRTY 2 BACKOFF 4 covers an add
+                                   8 debounced 16 has a row in `extra` */
+    "  rank INTEGER, seq INTEGER," /* READY, DEAD: priority, place
+                                      HELD: session, fence */
+    "  prio INTEGER,"              /* DIRTY: of the next run */
+    "  since INTEGER,"             /* READY, DIRTY, DEAD */
+    "  hprio INTEGER, got INTEGER" /* HELD: of the hand-out */
+    ") STRICT;"
+    "CREATE INDEX key_order ON key(queue, st, rank DESC, seq)"
+    " WHERE rank IS NOT NULL;"
+    "CREATE TABLE extra("
+    "  id INTEGER PRIMARY KEY," /* of the key */
+    "  queue INTEGER NOT NULL,"
+    "  due INTEGER, arrival INTEGER, dprio INTEGER,"     /* WAITING */
     "  cool INTEGER, latest INTEGER, cool_next INTEGER," /* debounce and */
     "  cool_wait INTEGER, cool_until INTEGER,"           /* throttle */
     "  fails INTEGER, failed INTEGER, expiries INTEGER,"
     "  tokens REAL, tokens_ns INTEGER" /* the bucket of the key */
     ") STRICT;"
-    "CREATE INDEX key_by_hash ON key(hash);"
-    "CREATE INDEX key_ready ON key(queue, prio DESC, seq) WHERE st=1;"
-    "CREATE INDEX key_held ON key(queue, owner, fence) WHERE st=2;"
-    "CREATE INDEX key_due ON key(queue, due, arrival) WHERE due IS NOT NULL;"
-    "CREATE INDEX key_cool ON key(queue, cool) WHERE cool IS NOT NULL;"
-    "CREATE INDEX key_bucket ON key(queue, tokens_ns)"
+    "CREATE INDEX extra_due ON extra(queue, due, arrival)"
+    " WHERE due IS NOT NULL;"
+    "CREATE INDEX extra_cool ON extra(queue, cool) WHERE cool IS NOT NULL;"
+    "CREATE INDEX extra_bucket ON extra(queue, tokens_ns)"
     " WHERE tokens_ns IS NOT NULL;";
 
 /* ---- errors --------------------------------------------------------------- */
@@ -346,6 +358,13 @@ wq__db_check(struct wq__db *db, bool *empty)
         return wq_fail(WQ_EVERSION,
                        "sqlite: '%s' was written by a newer release of wq "
                        "(schema %" PRId64 ", this one knows %d); update wq",
+                       db->path, version, WQ__SQLITE_SCHEMA);
+    if (version < WQ__SQLITE_SCHEMA)
+        return wq_fail(WQ_EVERSION,
+                       "sqlite: '%s' was written before the first release of "
+                       "wq (schema %" PRId64 ", this one knows %d); process "
+                       "its keys with the wq that made it, or choose another "
+                       "file",
                        db->path, version, WQ__SQLITE_SCHEMA);
     return WQ_OK;
 }

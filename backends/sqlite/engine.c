@@ -76,12 +76,13 @@ reset(struct wq__sqlite *e)
                    *wq__side_last_number(e->side), &counts->keys);
     e->counted = counts->valid;
     e->wrote = false;
+    e->locked = false;
     e->buries = 0;
 }
 
-/* Takes the writer lock; an error releases it. */
+/* Takes the writer lock; an error releases it. `how` is one of the BEGINs. */
 static wq_err
-begin(struct wq__sqlite *e)
+begin_as(struct wq__sqlite *e, enum wq__statement how)
 {
     wq_err err = wq__side_lock(e->side);
 
@@ -89,13 +90,19 @@ begin(struct wq__sqlite *e)
         return err;
     err = check_file(e);
     if (!err)
-        err = wq__db_run(&e->db, WQ__SQL_BEGIN);
+        err = wq__db_run(&e->db, how);
     if (err) {
         wq__side_unlock(e->side);
         return err;
     }
     reset(e);
     return WQ_OK;
+}
+
+static wq_err
+begin(struct wq__sqlite *e)
+{
+    return begin_as(e, WQ__SQL_BEGIN);
 }
 
 static void
@@ -450,14 +457,14 @@ carry_out(struct wq__sqlite *e, struct wq__op *batch, struct wq__pulse *pulse)
 /* Begin a transaction of a session that lives: it may end by time while the
  * thread waits for the writer lock. */
 static wq_err
-begin_in_session(struct wq__sqlite *e, bool *lost)
+begin_in_session(struct wq__sqlite *e, enum wq__statement how, bool *lost)
 {
     enum { TRIES = 8 }; /* a lease is longer than most waits */
 
     for (int i = 0; i < TRIES; i++) {
         wq_err err = ensure_session(e, lost);
         if (!err)
-            err = begin(e);
+            err = begin_as(e, how);
         if (err || !wq__side_is_ended(e->side, e->rows.now_ns))
             return err;
         (void)abandon(e, WQ_OK);
@@ -467,13 +474,20 @@ begin_in_session(struct wq__sqlite *e, bool *lost)
                    e->path);
 }
 
-static wq_err
-sqlite_run(struct wq__engine *base, struct wq__op *batch,
-           struct wq__pulse *pulse)
+/* An add of one key, which may find it READY: then it only reads. */
+static bool
+may_only_look(const struct wq__op *batch)
 {
-    struct wq__sqlite *e = engine_of(base);
-    struct wq__pulse   out = {.ready = 0};
-    wq_err             err = begin_in_session(e, &out.session_lost);
+    return batch && batch->kind == WQ__OP_ADD && batch->as.add.n == 1 &&
+           !batch->next;
+}
+
+static wq_err
+run_as(struct wq__sqlite *e, enum wq__statement how, struct wq__op *batch,
+       struct wq__pulse *pulse)
+{
+    struct wq__pulse out = {.ready = 0};
+    wq_err           err = begin_in_session(e, how, &out.session_lost);
 
     if (!err)
         err = carry_out(e, batch, &out);
@@ -484,13 +498,31 @@ sqlite_run(struct wq__engine *base, struct wq__op *batch,
     return WQ_OK;
 }
 
+/* A transaction that begins as one that reads takes SQLite's lock when it
+ * writes: two calls of the kernel less if it does not. But it does not wait for
+ * that lock if another program has it: then the batch begins anew. */
+static wq_err
+sqlite_run(struct wq__engine *base, struct wq__op *batch,
+           struct wq__pulse *pulse)
+{
+    struct wq__sqlite *e = engine_of(base);
+
+    e->locked = false;
+    if (may_only_look(batch)) {
+        const wq_err err = run_as(e, WQ__SQL_BEGIN_TO_LOOK, batch, pulse);
+        if (!e->locked)
+            return err;
+    }
+    return run_as(e, WQ__SQL_BEGIN, batch, pulse);
+}
+
 static wq_err
 sqlite_reconcile(struct wq__engine *base, const struct wq__known *known,
                  size_t n, bool *lost)
 {
     struct wq__sqlite *e = engine_of(base);
     bool               replaced;
-    wq_err             err = begin_in_session(e, &replaced);
+    wq_err             err = begin_in_session(e, WQ__SQL_BEGIN, &replaced);
 
     if (err)
         return err;

@@ -17,13 +17,17 @@ enum column {
     KEY,
     ST,
     FLAGS,
-    PRIO,
+    RANK,
     SEQ,
+    PRIO,
     SINCE,
     HPRIO,
-    FENCE,
-    OWNER,
     GOT,
+    QUEUE, /* only of INSERT */
+};
+
+/* Likewise, of WQ__EXTRA_COLUMNS and SET_EXTRA. */
+enum extra_column {
     DUE,
     ARRIVAL,
     DPRIO,
@@ -37,23 +41,42 @@ enum column {
     EXPIRIES,
     TOKENS,
     TOKENS_NS,
-    COLUMNS,
-    QUEUE = COLUMNS, /* only of INSERT */
-    HASH,
+    EXTRA_ID, /* only of SET_EXTRA */
+    EXTRA_QUEUE,
 };
 
+/* ---- the id of a key ------------------------------------------------------ */
+
+/* How many keys may have the same hash. The hash has 59 bits and a secret: that
+ * two keys have the same one is not to be expected. A number of the file format:
+ * view.c relies on it, too. */
+enum { PLACES = 16 };
+
+/* The first id that a row of `key` may have; the others follow. A row may have
+ * any of them: who looks for a key looks at all, so a row that is deleted leaves
+ * no gap. */
 static int64_t
-hash_of(const struct wq__sqlite *e, wq_key key)
+first_place(const struct wq__sqlite *e, wq_key key)
 {
-    return (
-        int64_t)(wq__siphash13(e->secret[0], e->secret[1], key.data, key.len) >>
-                 1);
+    const uint64_t hash =
+        wq__siphash13(e->secret[0] ^ e->queue, e->secret[1], key.data, key.len);
+    const int64_t place = (int64_t)(hash >> 1 & ~(uint64_t)(PLACES - 1));
+
+    return place ? place : PLACES; /* 0 is no row */
+}
+
+bool
+wq__row_is_in_place(const struct wq__sqlite *e, wq_key key, int64_t id)
+{
+    const int64_t place = first_place(e, key);
+
+    return id >= place && id < place + PLACES;
 }
 
 /* ---- reading -------------------------------------------------------------- */
 
 static bool
-is_set(sqlite3_stmt *s, enum column column)
+is_set(sqlite3_stmt *s, enum extra_column column)
 {
     return sqlite3_column_type(s, (int)column) != SQLITE_NULL;
 }
@@ -81,49 +104,79 @@ read_states(sqlite3_stmt *s, struct wq__row *row)
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (set & flags[i].row)
             row->image.states |= flags[i].core;
-    if (is_set(s, DUE))
-        row->image.states |= WQ__WAITING;
-    if (is_set(s, COOL))
-        row->image.states |= WQ__COOLDOWN;
 }
 
 static void
-read_throttle(sqlite3_stmt *s, struct wq__image *image)
+read_holder(sqlite3_stmt *s, struct wq__row *row)
 {
+    struct wq__image *image = &row->image;
+
+    row->owner = sqlite3_column_int64(s, RANK);
+    image->fence = (uint64_t)sqlite3_column_int64(s, SEQ);
+    image->priority = sqlite3_column_int(s, PRIO);
+    image->held_priority = sqlite3_column_int(s, HPRIO);
+    image->held_ns = sqlite3_column_int64(s, GOT);
+}
+
+static void
+read_extra(sqlite3_stmt *s, struct wq__row *row)
+{
+    struct wq__image *image = &row->image;
+
+    if (is_set(s, DUE))
+        image->states |= WQ__WAITING;
+    if (is_set(s, COOL))
+        image->states |= WQ__COOLDOWN;
+    image->at_ns = sqlite3_column_int64(s, is_set(s, DUE) ? DUE : COOL);
+    image->arrival = (uint64_t)sqlite3_column_int64(s, ARRIVAL);
+    image->wait_priority = sqlite3_column_int(s, DPRIO);
     image->throttled = is_set(s, LATEST);
     image->latest_ns = sqlite3_column_int64(s, LATEST);
     image->next_cooldown_ns = sqlite3_column_int64(s, COOL_NEXT);
     image->wait_cooldown_ns = sqlite3_column_int64(s, COOL_WAIT);
     image->cooldown_until_ns = sqlite3_column_int64(s, COOL_UNTIL);
-}
-
-void
-wq__row_read(sqlite3_stmt *s, struct wq__row *row, wq_key *key)
-{
-    struct wq__image *image = &row->image;
-
-    *row = (struct wq__row){.id = sqlite3_column_int64(s, ID)};
-    if (key)
-        *key = (wq_key){sqlite3_column_blob(s, KEY),
-                        (size_t)sqlite3_column_bytes(s, KEY)};
-    read_states(s, row);
-    image->priority = sqlite3_column_int(s, PRIO);
-    row->seq = sqlite3_column_int64(s, SEQ);
-    image->since_ns = sqlite3_column_int64(s, SINCE);
-    image->held_priority = sqlite3_column_int(s, HPRIO);
-    image->fence = (uint64_t)sqlite3_column_int64(s, FENCE);
-    row->owner = sqlite3_column_int64(s, OWNER);
-    image->held_ns = sqlite3_column_int64(s, GOT);
-    image->at_ns = sqlite3_column_int64(s, is_set(s, DUE) ? DUE : COOL);
-    image->arrival = (uint64_t)sqlite3_column_int64(s, ARRIVAL);
-    image->wait_priority = sqlite3_column_int(s, DPRIO);
-    read_throttle(s, image);
     row->fails = (uint32_t)sqlite3_column_int64(s, FAILS);
     row->failed_ns = sqlite3_column_int64(s, FAILED);
     row->expiries = (uint32_t)sqlite3_column_int64(s, EXPIRIES);
     row->has_bucket = is_set(s, TOKENS);
     row->tokens = sqlite3_column_double(s, TOKENS);
     row->tokens_ns = sqlite3_column_int64(s, TOKENS_NS);
+}
+
+/* No row there: as if all columns were NULL; wq_check() complains. */
+static wq_err
+fetch_extra(struct wq__sqlite *e, struct wq__row *row)
+{
+    sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_EXTRA);
+
+    if (s)
+        (void)sqlite3_bind_int64(s, 1, row->id);
+    const int code = s ? wq__db_step(s) : SQLITE_ERROR;
+    if (code == SQLITE_ROW) {
+        read_extra(s, row);
+        (void)sqlite3_reset(s);
+        return WQ_OK;
+    }
+    return code == SQLITE_DONE ? WQ_OK : wq__db_error(&e->db, "read");
+}
+
+wq_err
+wq__row_read(struct wq__sqlite *e, sqlite3_stmt *s, struct wq__row *row,
+             wq_key *key)
+{
+    *row = (struct wq__row){.id = sqlite3_column_int64(s, ID)};
+    *key = (wq_key){sqlite3_column_blob(s, KEY),
+                    (size_t)sqlite3_column_bytes(s, KEY)};
+    read_states(s, row);
+    if (row->image.states & WQ__HELD) {
+        read_holder(s, row);
+    } else {
+        row->image.priority = sqlite3_column_int(s, RANK);
+        row->seq = sqlite3_column_int64(s, SEQ);
+    }
+    row->image.since_ns = sqlite3_column_int64(s, SINCE);
+    return sqlite3_column_int(s, FLAGS) & WQ__ROW_EXTRA ? fetch_extra(e, row)
+                                                        : WQ_OK;
 }
 
 wq_err
@@ -136,14 +189,14 @@ wq__row_fetch(struct wq__sqlite *e, sqlite3_stmt *s, struct wq__row *row,
     if (code != SQLITE_ROW)
         return code == SQLITE_DONE ? WQ_ENOTFOUND
                                    : wq__db_error(&e->db, "read");
-    wq__row_read(s, row, &found);
+    const wq_err err = wq__row_read(e, s, row, &found);
     *key = (wq_key){e->key, found.len};
     if (found.len > 0 && found.len <= sizeof e->key)
         memcpy(e->key, found.data, found.len);
     else
         key->len = 0; /* damaged: wq__row_check() says so */
     (void)sqlite3_reset(s);
-    return WQ_OK;
+    return err;
 }
 
 static wq_err
@@ -154,9 +207,12 @@ find(struct wq__rows *r, wq_key key, struct wq__row *row)
     wq_key             same;
 
     if (s) {
-        (void)sqlite3_bind_int64(s, 1, hash_of(e, key));
-        (void)sqlite3_bind_int64(s, 2, e->queue);
-        (void)sqlite3_bind_blob(s, 3, key.data, (int)key.len, SQLITE_STATIC);
+        const int64_t place = first_place(e, key);
+
+        (void)sqlite3_bind_int64(s, 1, place);
+        (void)sqlite3_bind_int64(s, 2, place + PLACES - 1);
+        (void)sqlite3_bind_int64(s, 3, e->queue);
+        (void)sqlite3_bind_blob(s, 4, key.data, (int)key.len, SQLITE_STATIC);
     }
     const wq_err err = wq__row_fetch(e, s, row, &same);
     if (err == WQ_ENOTFOUND)
@@ -226,19 +282,27 @@ damaged(struct wq__rows *r, wq_key key, const struct wq__row *row)
 /* ---- writing -------------------------------------------------------------- */
 
 static void
-bind(sqlite3_stmt *s, enum column column, int64_t value, bool set)
+bind(sqlite3_stmt *s, int column, int64_t value, bool set)
 {
     if (set)
-        (void)sqlite3_bind_int64(s, (int)column + 1, value);
+        (void)sqlite3_bind_int64(s, column + 1, value);
     else
-        (void)sqlite3_bind_null(s, (int)column + 1);
+        (void)sqlite3_bind_null(s, column + 1);
+}
+
+/* Has it anything that is in the table `extra`? */
+static bool
+has_extra(const struct wq__row *row)
+{
+    return row->image.states & (WQ__WAITING | WQ__COOLDOWN) || row->fails ||
+           row->expiries || row->has_bucket;
 }
 
 static void
 bind_states(sqlite3_stmt *s, const struct wq__row *row)
 {
     const unsigned states = row->image.states;
-    unsigned       set = 0;
+    unsigned       set = has_extra(row) ? WQ__ROW_EXTRA : 0;
 
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (states & flags[i].core)
@@ -257,18 +321,26 @@ bind_row(sqlite3_stmt *s, const struct wq__row *row)
 {
     const struct wq__image *image = &row->image;
     const bool              held = image->states & WQ__HELD;
-    const bool runs = row->dead || image->states & (WQ__READY | WQ__DIRTY);
-    const bool waits = image->states & WQ__WAITING;
-    const bool cools = image->states & WQ__COOLDOWN;
+    const bool              dirty = image->states & WQ__DIRTY;
+    const bool placed = row->dead || image->states & (WQ__READY | WQ__HELD);
 
     bind_states(s, row);
-    bind(s, PRIO, image->priority, runs);
-    bind(s, SEQ, row->seq, row->dead || image->states & WQ__READY);
-    bind(s, SINCE, image->since_ns, runs);
+    bind(s, RANK, held ? row->owner : image->priority, placed);
+    bind(s, SEQ, held ? (int64_t)image->fence : row->seq, placed);
+    bind(s, PRIO, image->priority, dirty);
+    bind(s, SINCE, image->since_ns,
+         row->dead || image->states & (WQ__READY | WQ__DIRTY));
     bind(s, HPRIO, image->held_priority, held);
-    bind(s, FENCE, (int64_t)image->fence, held);
-    bind(s, OWNER, row->owner, held);
     bind(s, GOT, image->held_ns, held);
+}
+
+static void
+bind_extra(sqlite3_stmt *s, const struct wq__row *row)
+{
+    const struct wq__image *image = &row->image;
+    const bool              waits = image->states & WQ__WAITING;
+    const bool              cools = image->states & WQ__COOLDOWN;
+
     bind(s, DUE, image->at_ns, waits);
     bind(s, ARRIVAL, (int64_t)image->arrival, waits || cools);
     bind(s, DPRIO, image->wait_priority, waits);
@@ -287,31 +359,43 @@ bind_row(sqlite3_stmt *s, const struct wq__row *row)
     bind(s, TOKENS_NS, row->tokens_ns, row->has_bucket);
 }
 
+/* `code` is the result of a statement that writes. */
 static wq_err
-execute(struct wq__sqlite *e, sqlite3_stmt *s)
+judge(struct wq__sqlite *e, int code)
 {
-    if (!s || wq__db_step(s) != SQLITE_DONE)
+    e->locked = (code & 0xff) == SQLITE_BUSY;
+    if (code != SQLITE_DONE)
         return wq__db_error(&e->db, "write to");
     e->wrote = true;
     return WQ_OK;
 }
 
 static wq_err
+execute(struct wq__sqlite *e, sqlite3_stmt *s)
+{
+    return judge(e, s ? wq__db_step(s) : SQLITE_ERROR);
+}
+
+/* At the first place that is free. */
+static wq_err
 insert(struct wq__sqlite *e, wq_key key, struct wq__row *row)
 {
     sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_INSERT);
+    const int64_t place = first_place(e, key);
+    int           code = s ? SQLITE_CONSTRAINT : SQLITE_ERROR;
 
     if (s) {
         bind_row(s, row);
         bind(s, QUEUE, e->queue, true);
-        bind(s, HASH, hash_of(e, key), true);
         (void)sqlite3_bind_blob(s, KEY + 1, key.data, (int)key.len,
                                 SQLITE_STATIC);
     }
-    const wq_err err = execute(e, s);
-    if (!err)
-        row->id = sqlite3_last_insert_rowid(e->db.sqlite);
-    return err;
+    for (int i = 0; i < PLACES && (code & 0xff) == SQLITE_CONSTRAINT; i++) {
+        row->id = place + i;
+        bind(s, ID, row->id, true);
+        code = wq__db_step(s);
+    }
+    return judge(e, code);
 }
 
 static wq_err
@@ -326,12 +410,26 @@ update(struct wq__sqlite *e, const struct wq__row *row)
     return execute(e, s);
 }
 
-static wq_err delete (struct wq__sqlite *e, const struct wq__row *row)
+static wq_err
+delete_from(struct wq__sqlite *e, enum wq__statement which, int64_t id)
 {
-    sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_DELETE);
+    sqlite3_stmt *s = wq__db_statement(&e->db, which);
 
     if (s)
-        (void)sqlite3_bind_int64(s, 1, row->id);
+        (void)sqlite3_bind_int64(s, 1, id);
+    return execute(e, s);
+}
+
+static wq_err
+set_extra(struct wq__sqlite *e, const struct wq__row *row)
+{
+    sqlite3_stmt *s = wq__db_statement(&e->db, WQ__SQL_SET_EXTRA);
+
+    if (s) {
+        bind_extra(s, row);
+        bind(s, EXTRA_ID, row->id, true);
+        bind(s, EXTRA_QUEUE, e->queue, true);
+    }
     return execute(e, s);
 }
 
@@ -340,11 +438,15 @@ write_row(struct wq__rows *r, wq_key key, const struct wq__row *before,
           struct wq__row *row, bool empty)
 {
     struct wq__sqlite *e = wq__sqlite_of(r);
+    const wq_err       err = empty     ? delete_from(e, WQ__SQL_DELETE, row->id)
+                             : row->id ? update(e, row)
+                                       : insert(e, key, row);
 
-    (void)before;
-    if (empty)
-        return delete (e, row);
-    return row->id ? update(e, row) : insert(e, key, row);
+    if (!err && !empty && has_extra(row))
+        return set_extra(e, row);
+    return !err && has_extra(before)
+               ? delete_from(e, WQ__SQL_DELETE_EXTRA, row->id)
+               : err;
 }
 
 /* ---- savepoints ----------------------------------------------------------- */

@@ -33,74 +33,82 @@
 /* ---- the file ------------------------------------------------------------- */
 
 /* `PRAGMA application_id`: "wq", and `PRAGMA user_version`. */
-enum { WQ__SQLITE_APPLICATION = 0x77710001, WQ__SQLITE_SCHEMA = 1 };
+enum { WQ__SQLITE_APPLICATION = 0x77710001, WQ__SQLITE_SCHEMA = 2 };
 
-/* The columns that a struct wq__row is read from, in this order. */
+/* What a struct wq__row is read from, in this order: the columns of a statement
+ * that finds keys `k`, and those of EXTRA. */
 #define WQ__ROW_COLUMNS                                                        \
-    "id, key, st, flags, prio, seq, since, hprio, fence, owner, got, due, "    \
-    "arrival, dprio, cool, latest, cool_next, cool_wait, cool_until, fails, "  \
-    "failed, expiries, tokens, tokens_ns"
+    "k.id, k.key, k.st, k.flags, k.rank, k.seq, k.prio, k.since, k.hprio, "    \
+    "k.got"
+#define WQ__EXTRA_COLUMNS                                                      \
+    "due, arrival, dprio, cool, latest, cool_next, cool_wait, cool_until, "    \
+    "fails, failed, expiries, tokens, tokens_ns"
 
 /* Statements that are prepared once. */
 #define WQ__STATEMENTS(X)                                                      \
     X(BEGIN, "BEGIN IMMEDIATE")                                                \
+    X(BEGIN_TO_LOOK, "BEGIN")                                                  \
     X(COMMIT, "COMMIT")                                                        \
     X(ROLLBACK, "ROLLBACK")                                                    \
     X(SAVEPOINT, "SAVEPOINT op")                                               \
     X(RELEASE, "RELEASE op")                                                   \
     X(ROLLBACK_TO, "ROLLBACK TO op")                                           \
-    X(BY_KEY, "SELECT " WQ__ROW_COLUMNS                                        \
-              " FROM key WHERE hash=?1 AND queue=?2 AND key=?3")               \
+    X(BY_KEY, "SELECT " WQ__ROW_COLUMNS " FROM key k NOT INDEXED"              \
+              " WHERE id BETWEEN ?1 AND ?2 AND queue=?3 AND key=?4")           \
+    X(EXTRA, "SELECT " WQ__EXTRA_COLUMNS " FROM extra WHERE id=?1")            \
     X(FIRST_READY,                                                             \
-      "SELECT " WQ__ROW_COLUMNS " FROM key WHERE queue=?1 AND st=1"            \
-      " ORDER BY prio DESC, seq LIMIT 1")                                      \
-    X(FIRST_DUE, "SELECT " WQ__ROW_COLUMNS                                     \
-                 " FROM key WHERE queue=?1 AND due<=?2 AND due IS NOT NULL"    \
-                 " ORDER BY due, arrival LIMIT 1")                             \
+      "SELECT " WQ__ROW_COLUMNS " FROM key k WHERE queue=?1 AND st=1"          \
+      " AND rank IS NOT NULL ORDER BY rank DESC, seq LIMIT 1")                 \
+    X(FIRST_DUE,                                                               \
+      "SELECT " WQ__ROW_COLUMNS " FROM extra x CROSS JOIN key k ON k.id=x.id"  \
+      " WHERE x.queue=?1 AND due<=?2 AND due IS NOT NULL"                      \
+      " ORDER BY due, arrival LIMIT 1")                                        \
     X(FIRST_COOL,                                                              \
-      "SELECT " WQ__ROW_COLUMNS " FROM key WHERE queue=?1 AND cool<=?2"        \
-      " AND cool IS NOT NULL ORDER BY cool LIMIT 1")                           \
-    X(FIRST_FULL, "SELECT " WQ__ROW_COLUMNS                                    \
-                  " FROM key WHERE queue=?1 AND tokens_ns IS NOT NULL"         \
-                  " AND tokens_ns>?2 ORDER BY tokens_ns LIMIT 1")              \
+      "SELECT " WQ__ROW_COLUMNS " FROM extra x CROSS JOIN key k ON k.id=x.id"  \
+      " WHERE x.queue=?1 AND cool<=?2 AND cool IS NOT NULL"                    \
+      " ORDER BY cool LIMIT 1")                                                \
+    X(FIRST_FULL,                                                              \
+      "SELECT " WQ__ROW_COLUMNS " FROM extra x CROSS JOIN key k ON k.id=x.id"  \
+      " WHERE x.queue=?1 AND tokens_ns IS NOT NULL"                            \
+      " AND tokens_ns>?2 ORDER BY tokens_ns LIMIT 1")                          \
     X(HELD_BY, "SELECT " WQ__ROW_COLUMNS                                       \
-               " FROM key WHERE queue=?1 AND st=2 AND owner=?2 AND fence>?3"   \
-               " ORDER BY fence LIMIT 1")                                      \
-    X(OWNER_AFTER, "SELECT owner FROM key WHERE queue=?1 AND st=2"             \
-                   " AND owner>?2 ORDER BY owner LIMIT 1")                     \
-    X(WALK, "SELECT " WQ__ROW_COLUMNS                                          \
-            " FROM key WHERE id>?1 AND queue=?2 ORDER BY id LIMIT ?3")         \
-    X(NEXT_DUE, "SELECT due FROM key WHERE queue=?1 AND due IS NOT NULL"       \
+               " FROM key k WHERE queue=?1 AND st=2 AND rank=?2 AND seq>?3"    \
+               " ORDER BY seq LIMIT 1")                                        \
+    X(OWNER_AFTER, "SELECT rank FROM key WHERE queue=?1 AND st=2"              \
+                   " AND rank>?2 ORDER BY rank LIMIT 1")                       \
+    X(WALK, "SELECT " WQ__ROW_COLUMNS " FROM key k NOT INDEXED"                \
+            " WHERE id>?1 AND queue=?2 ORDER BY id LIMIT ?3")                  \
+    X(NEXT_DUE, "SELECT due FROM extra WHERE queue=?1 AND due IS NOT NULL"     \
                 " ORDER BY due LIMIT 1")                                       \
-    X(NEXT_COOL, "SELECT cool FROM key WHERE queue=?1 AND cool IS NOT NULL"    \
+    X(NEXT_COOL, "SELECT cool FROM extra WHERE queue=?1 AND cool IS NOT NULL"  \
                  " ORDER BY cool LIMIT 1")                                     \
     X(INSERT,                                                                  \
-      "INSERT INTO key(key, st, flags, prio, seq, since, hprio, fence, owner," \
-      " got, due, arrival, dprio, cool, latest, cool_next, cool_wait,"         \
-      " cool_until, fails, failed, expiries, tokens, tokens_ns, queue, hash)"  \
-      " VALUES(?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,"   \
-      "?19,?20,?21,?22,?23,?24,?25,?26)")                                      \
-    X(UPDATE,                                                                  \
-      "UPDATE key SET st=?3, flags=?4, prio=?5, seq=?6, since=?7, hprio=?8,"   \
-      " fence=?9, owner=?10, got=?11, due=?12, arrival=?13, dprio=?14,"        \
-      " cool=?15, latest=?16, cool_next=?17, cool_wait=?18, cool_until=?19,"   \
-      " fails=?20, failed=?21, expiries=?22, tokens=?23, tokens_ns=?24"        \
-      " WHERE id=?1")                                                          \
+      "INSERT INTO key(id, key, st, flags, rank, seq, prio, since,"            \
+      " hprio, got, queue) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")        \
+    X(UPDATE, "UPDATE key SET st=?3, flags=?4, rank=?5, seq=?6, prio=?7,"      \
+              " since=?8, hprio=?9, got=?10 WHERE id=?1")                      \
     X(DELETE, "DELETE FROM key WHERE id=?1")                                   \
+    X(SET_EXTRA,                                                               \
+      "INSERT OR REPLACE INTO extra(" WQ__EXTRA_COLUMNS ", id, queue)"         \
+      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)")           \
+    X(DELETE_EXTRA, "DELETE FROM extra WHERE id=?1")                           \
     X(COUNT, "SELECT count(*) FILTER (WHERE st=1), count(*) FILTER (WHERE"     \
-             " st=2), count(*) FILTER (WHERE st=2 AND flags&1), count(due),"   \
-             " count(*) FILTER (WHERE st=4), count(*) FILTER (WHERE st IN"     \
-             " (1,2,4) OR due IS NOT NULL OR cool IS NOT NULL)"                \
-             " FROM key WHERE queue=?1")                                       \
+             " st=2), count(*) FILTER (WHERE st=2 AND flags&1),"               \
+             " (SELECT count(due) FROM extra WHERE queue=?1),"                 \
+             " count(*) FILTER (WHERE st=4), count(*) FILTER (WHERE st<>3)"    \
+             " + (SELECT count(*) FROM extra x CROSS JOIN key k ON k.id=x.id"  \
+             " WHERE x.queue=?1 AND st=3"                                      \
+             " AND (due IS NOT NULL OR cool IS NOT NULL))"                     \
+             " FROM key NOT INDEXED WHERE queue=?1")                           \
     X(HELD_TIMES, "SELECT count(*), min(got), total(got) FROM key"             \
-                  " WHERE queue=?1 AND st=2")                                  \
-    X(HOLDERS, "SELECT count(DISTINCT owner) FROM key"                         \
-               " WHERE queue=?1 AND st=2")                                     \
-    X(DEPTHS, "SELECT prio, count(*) FROM key WHERE queue=?1 AND st=1"         \
-              " GROUP BY prio"                                                 \
-              " UNION ALL SELECT prio, count(*) FROM key"                      \
-              " WHERE queue=?1 AND st=2 AND flags&1 GROUP BY prio"             \
-              " UNION ALL SELECT dprio, 0 FROM key"                            \
+                  " WHERE queue=?1 AND st=2 AND rank IS NOT NULL")             \
+    X(HOLDERS, "SELECT count(DISTINCT rank) FROM key"                          \
+               " WHERE queue=?1 AND st=2 AND rank IS NOT NULL")                \
+    X(DEPTHS, "SELECT rank, count(*) FROM key WHERE queue=?1 AND st=1"         \
+              " AND rank IS NOT NULL GROUP BY rank"                            \
+              " UNION ALL SELECT prio, count(*) FROM key WHERE queue=?1"       \
+              " AND st=2 AND rank IS NOT NULL AND flags&1 GROUP BY prio"       \
+              " UNION ALL SELECT dprio, 0 FROM extra"                          \
               " WHERE queue=?1 AND due IS NOT NULL GROUP BY dprio")            \
     X(GET_BUCKET, "SELECT tokens, tokens_ns FROM queue WHERE id=?1")           \
     X(SET_BUCKET, "UPDATE queue SET tokens=?2, tokens_ns=?3 WHERE id=?1")      \
@@ -136,6 +144,7 @@ enum wq__row_flag {
     WQ__ROW_BACKOFF = 2,
     WQ__ROW_COVERS_ADD = 4,
     WQ__ROW_DEBOUNCED = 8,
+    WQ__ROW_EXTRA = 16, /* it has a row in the table `extra` */
 };
 
 /* ---- the engine ----------------------------------------------------------- */
@@ -162,6 +171,7 @@ struct wq__sqlite {
     /* ---- the transaction under way, beside what `rows` has of it ---- */
     bool    counted; /* rows.counts are known */
     bool    wrote;
+    bool    locked;  /* ... nothing, because another program has the lock */
     int64_t ceiling; /* numbers up to here are reserved */
     int64_t buries;  /* a session that holds nothing any more; 0: none */
 
@@ -234,7 +244,11 @@ struct wq__sqlite *wq__sqlite_of(struct wq__rows *r);
 
 /* Read the row that a statement has arrived at. The key is valid until the
  * statement is reset. */
-void wq__row_read(sqlite3_stmt *s, struct wq__row *row, wq_key *key);
+wq_err wq__row_read(struct wq__sqlite *e, sqlite3_stmt *s, struct wq__row *row,
+                    wq_key *key);
+
+/* Is the id of a row one of those that its key may have? */
+bool wq__row_is_in_place(const struct wq__sqlite *e, wq_key key, int64_t id);
 
 /* Read the row that a bound statement finds, if it finds one, and reset it. The
  * key is valid until the next call. WQ_ENOTFOUND: it finds none. */

@@ -98,9 +98,10 @@ visit(struct wq__sqlite *e, struct wq__op *op, sqlite3_stmt *s, bool *full)
     wq_key_info    info = {.size = sizeof info};
     struct wq__row row;
     wq_key         key;
+    wq_err         err = wq__row_read(e, s, &row, &key);
 
-    wq__row_read(s, &row, &key);
-    const wq_err err = wq__row_describe(&e->rows, key, &row, &info);
+    if (!err)
+        err = wq__row_describe(&e->rows, key, &row, &info);
     if (err)
         return err;
     *full = info.states & op->as.walk.states &&
@@ -270,33 +271,45 @@ static const struct {
 } rules[] = {
     {"SELECT id FROM key WHERE queue=?1 AND st NOT IN (1,2,3,4) AND ?2",
      "its state is not 1, 2, 3 or 4"},
-    {"SELECT id FROM key WHERE queue=?1 AND st=1 AND (prio IS NULL OR seq IS"
+    {"SELECT id FROM key WHERE queue=?1 AND st IN (1,4) AND (rank IS NULL OR"
+     " seq IS NULL) AND ?2",
+     "READY or DEAD without a place in the order"},
+    {"SELECT id FROM key WHERE queue=?1 AND st=2 AND (rank IS NULL OR seq IS"
      " NULL) AND ?2",
-     "READY without a place in the order"},
-    {"SELECT id FROM key WHERE queue=?1 AND (st=2) <> (fence IS NOT NULL AND"
-     " owner IS NOT NULL) AND ?2",
-     "HELD without a holder, or a holder of a key that is not HELD"},
+     "HELD without a holder"},
+    {"SELECT id FROM key WHERE queue=?1 AND st=3 AND rank IS NOT NULL AND ?2",
+     "a place or a holder of a key that is not READY, HELD or DEAD"},
     {"SELECT id FROM key WHERE queue=?1 AND flags&1 AND st<>2 AND ?2",
      "DIRTY, but not HELD"},
-    {"SELECT id FROM key WHERE queue=?1 AND flags&2 AND due IS NULL AND ?2",
+    {"SELECT k.id FROM key k LEFT JOIN extra x ON k.id=x.id WHERE k.queue=?1"
+     " AND (flags&16 <> 0) <> (x.id IS NOT NULL) AND ?2",
+     "flag 16, but no row in the table 'extra', or the reverse"},
+    {"SELECT x.id FROM extra x LEFT JOIN key k ON k.id=x.id WHERE x.queue=?1"
+     " AND k.queue IS NOT x.queue AND ?2",
+     "no such row, but one in the table 'extra'"},
+    {"SELECT k.id FROM key k LEFT JOIN extra x ON k.id=x.id WHERE k.queue=?1"
+     " AND flags&2 AND due IS NULL AND ?2",
      "a backoff without a deadline"},
-    {"SELECT id FROM key WHERE queue=?1 AND due IS NOT NULL AND cool IS NOT"
+    {"SELECT id FROM extra WHERE queue=?1 AND due IS NOT NULL AND cool IS NOT"
      " NULL AND ?2",
      "WAITING and in a cooldown"},
-    {"SELECT id FROM key WHERE queue=?1 AND st=4 AND (due IS NOT NULL OR cool"
-     " IS NOT NULL) AND ?2",
+    {"SELECT k.id FROM extra x JOIN key k ON k.id=x.id WHERE k.queue=?1 AND"
+     " st=4 AND (due IS NOT NULL OR cool IS NOT NULL) AND ?2",
      "DEAD, but WAITING"},
-    {"SELECT id FROM key WHERE queue=?1 AND st=3 AND due IS NULL AND cool IS"
-     " NULL AND fails IS NULL AND expiries IS NULL AND tokens IS NULL AND ?2",
+    {"SELECT id FROM extra WHERE queue=?1 AND due IS NULL AND cool IS NULL AND"
+     " fails IS NULL AND expiries IS NULL AND tokens IS NULL AND ?2",
+     "its row in the table 'extra' has nothing to say"},
+    {"SELECT id FROM key WHERE queue=?1 AND st=3 AND flags&16=0 AND ?2",
      "the row has nothing to say"},
-    {"SELECT id FROM key WHERE queue=?1 AND max(ifnull(seq,0),"
-     " ifnull(fence,0), ifnull(arrival,0)) > ?2",
+    {"SELECT k.id FROM key k LEFT JOIN extra x ON k.id=x.id WHERE k.queue=?1"
+     " AND max(ifnull(seq,0), ifnull(arrival,0)) > ?2",
      "a number that was not given out yet"},
-    {"SELECT a.id FROM key a JOIN key b ON a.hash=b.hash AND a.queue=b.queue"
-     " AND a.key=b.key AND a.id>b.id WHERE a.queue=?1 AND ?2",
+    {"SELECT a.id FROM key a CROSS JOIN key b NOT INDEXED WHERE a.queue=?1 AND"
+     " b.id BETWEEN (a.id&~15) AND a.id-1 AND a.queue=b.queue AND a.key=b.key"
+     " AND ?2",
      "the same key as another row"},
-    {"SELECT min(a.id) FROM key a WHERE a.queue=?1 AND st=1 AND ?2"
-     " GROUP BY prio, seq HAVING count(*)>1",
+    {"SELECT min(id) FROM key WHERE queue=?1 AND st=1 AND rank IS NOT NULL AND"
+     " ?2 GROUP BY rank, seq HAVING count(*)>1",
      "the same place in the order as another row"},
 };
 
@@ -307,11 +320,16 @@ check_row(const struct check *c, sqlite3_stmt *s)
     struct wq__sqlite *e = c->e;
     struct wq__row     row;
     wq_key             key;
+    const wq_err       err = wq__row_read(e, s, &row, &key);
 
-    wq__row_read(s, &row, &key);
+    if (err)
+        return err;
     const char *problem = wq__row_problem(&e->rows, key, &row);
     if (problem)
         complain(c, "row %" PRId64 ": %s", row.id, problem);
+    if (!wq__row_is_in_place(e, key, row.id))
+        complain(c, "row %" PRId64 ": its id is not the hash of its key",
+                 row.id);
     if (row.image.states & WQ__HELD &&
         !wq__side_is_live(e->side, row.owner, e->rows.now_ns))
         complain(c, "row %" PRId64 ": HELD by a process that has ended",

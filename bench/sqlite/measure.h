@@ -45,7 +45,14 @@ double cycles_rate(wq_sqlite_sync sync, size_t threads);
 /* Only add and next, `n` times, to count instructions and system calls. */
 void cycles_run(wq_sqlite_sync sync, size_t n);
 
-/* ---- verbs.c: one thread, and SQLite without a queue ----------------------- */
+/* ---- bare.c: SQLite without wq ---------------------------------------------- */
+
+/* The processor time that `n` keys take: an INSERT and a DELETE of each. */
+double bare_run_floor(size_t n);
+/* ... and the statements of an add and a next of each. */
+double bare_run_statements(size_t n);
+
+/* ---- verbs.c: one thread --------------------------------------------------- */
 
 void verbs_measure(size_t round);
 void verbs_print(size_t rounds);

@@ -2,10 +2,8 @@
 /* verbs.c: how much processor time does each verb take, alone and in batches of
  * 64, and how much does SQLite itself take?
  *
- * One thread, sync=lazy. The floor is what any queue in SQLite must do: one
- * transaction that inserts a row, one that deletes it, with the same settings.
+ * One thread, sync=lazy. SQLite alone is bare.c.
  */
-#include <sqlite3.h>
 #include <stdio.h>
 
 #include "bench.h"
@@ -15,6 +13,7 @@ enum { KEYS = 4096, MANY = 64 };
 
 enum verb {
     FLOOR, /* INSERT and DELETE */
+    BARE,  /* the statements of ADD_NEXT */
     ADD_NEXT,
     ADD,
     DUPLICATE,
@@ -28,6 +27,7 @@ enum verb {
 
 static const char *const names[VERBS] = {
     "INSERT, DELETE (SQLite alone)",
+    "the statements of the next line (SQLite alone)",
     "`wq_add()`, `wq_next_with()`",
     "`wq_add()`, new key",
     "`wq_add()`, key that is READY",
@@ -39,65 +39,6 @@ static const char *const names[VERBS] = {
 };
 
 static double figures[VERBS][MOST_ROUNDS]; /* CPU us for each key */
-
-/* ---- SQLite alone ---------------------------------------------------------- */
-
-static void
-execute(sqlite3 *db, const char *sql)
-{
-    must(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, sql);
-}
-
-static sqlite3_stmt *
-prepare(sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *s = NULL;
-
-    must(sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s, NULL) ==
-             SQLITE_OK,
-         sql);
-    return s;
-}
-
-static void
-step(sqlite3_stmt *s)
-{
-    must(sqlite3_step(s) == SQLITE_DONE, "sqlite3_step");
-    (void)sqlite3_reset(s);
-}
-
-static double
-run_floor(size_t n)
-{
-    const char *path = files_new();
-    sqlite3    *db = NULL;
-
-    must(sqlite3_open_v2(path, &db,
-                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                             SQLITE_OPEN_NOMUTEX,
-                         NULL) == SQLITE_OK,
-         "sqlite3_open_v2");
-    execute(db, "PRAGMA page_size=2048; PRAGMA journal_mode=WAL;"
-                "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=1024;"
-                "PRAGMA cache_size=-4096;"
-                "CREATE TABLE t(id INTEGER PRIMARY KEY, key BLOB) STRICT");
-    sqlite3_stmt *insert = prepare(db, "INSERT INTO t(key) VALUES(?1)");
-    sqlite3_stmt *delete = prepare(db, "DELETE FROM t WHERE id=?1");
-    const double begin = cpu_ns();
-    for (size_t i = 0; i < n; i++) {
-        (void)sqlite3_bind_blob(insert, 1, bench_key(i).data, KEY_LEN,
-                                SQLITE_STATIC);
-        step(insert);
-        (void)sqlite3_bind_int64(delete, 1, sqlite3_last_insert_rowid(db));
-        step(delete);
-    }
-    const double took = cpu_ns() - begin;
-    (void)sqlite3_finalize(insert);
-    (void)sqlite3_finalize(delete);
-    (void)sqlite3_close(db);
-    files_delete(path);
-    return took;
-}
 
 /* ---- single calls ---------------------------------------------------------- */
 
@@ -217,7 +158,8 @@ verbs_measure(size_t round)
     wq_queue       *q = files_open(path, WQ_SQLITE_SYNC_LAZY);
     double          ns[VERBS];
 
-    ns[FLOOR] = run_floor(n);
+    ns[FLOOR] = bare_run_floor(n);
+    ns[BARE] = bare_run_statements(n);
     ns[ADD_NEXT] = run_add_next(q, n);
     ns[ADD] = run_add(q, n);
     ns[DUPLICATE] = run_add(q, n);

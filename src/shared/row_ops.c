@@ -3,7 +3,7 @@
  *
  * One key at a time: its row enters the scratch core, the core decides, the row
  * is written. An add of several keys is all or nothing: a savepoint takes back
- * the rows that were written before the one that failed.
+ * the rows that were written before the one that was refused.
  *
  * A function here returns an error of the transaction; what becomes of an
  * operation is in op->err.
@@ -178,13 +178,23 @@ is_overfull(const struct wq__rows *r, uint64_t known_before)
            r->counts.known > r->terms.max_len;
 }
 
-/* All keys, or none. One key needs no savepoint, unless its row may have to be
- * taken back. */
+/* May the add be refused after rows were written? Then a savepoint takes them
+ * back. A savepoint copies each page that is changed: a fifth of the processor
+ * time of an add of many keys. */
+static bool
+may_be_refused(const struct wq__rows *r, const struct wq__op *op)
+{
+    return r->terms.max_len || (op->as.add.n > 1 && r->terms.max_retries &&
+                                op->as.add.how->rate_limited);
+}
+
+/* All keys, or none. Without a savepoint only memory can fail: then the
+ * transaction ends, unless nothing can have been written. */
 static wq_err
 add_all(struct wq__rows *r, struct wq__op *op, struct addition *out,
         size_t *failed)
 {
-    const bool          saves = op->as.add.n > 1 || r->terms.max_len;
+    const bool          saves = may_be_refused(r, op);
     const struct moment before = remember(r);
     wq_err              err = saves ? r->store->save(r) : WQ_OK;
 
@@ -199,6 +209,8 @@ add_all(struct wq__rows *r, struct wq__op *op, struct addition *out,
         put_back(r, &before);
     if (saves)
         err = r->store->end_save(r, answer != WQ_OK);
+    else
+        r->torn |= answer && *failed > 0;
     return err ? err : answer;
 }
 
@@ -648,5 +660,5 @@ wq__rows_carry_out(struct wq__rows *r, struct wq__op *op, struct wq__did *did)
     op->err = dispatch(r, op, did);
     if (!wq__op_has_ended(op->err))
         put_back(r, &before);
-    return is_answer(op->err) ? WQ_OK : op->err;
+    return is_answer(op->err) && !r->torn ? WQ_OK : op->err;
 }

@@ -102,6 +102,8 @@ struct wq__rows {
     bool                  must_sync;  /* an operation has promised something */
     bool stale_next; /* counts.next_ns was that of a deadline that is gone */
     bool more_to_do; /* deadlines are left for the next transaction */
+    bool
+        torn; /* a part of an operation was written: the transaction must end */
     struct wq__row_bucket bucket; /* of all keys */
 };
 

@@ -78,22 +78,37 @@ TEST(each_kind_of_damage_is_found)
     } cases[] = {
         {"UPDATE key SET st=9 WHERE key=CAST('r' AS BLOB)",
          "UPDATE key SET st=1 WHERE key=CAST('r' AS BLOB)"},
-        {"UPDATE key SET owner=7 WHERE key=CAST('h' AS BLOB)", NULL},
-        {"UPDATE key SET flags=1 WHERE key=CAST('w' AS BLOB)",
-         "UPDATE key SET flags=0 WHERE key=CAST('w' AS BLOB)"},
+        {"UPDATE key SET rank=7 WHERE key=CAST('h' AS BLOB)", NULL},
+        {"UPDATE key SET rank=NULL WHERE key=CAST('h' AS BLOB)", NULL},
+        {"UPDATE key SET rank=0, seq=1 WHERE key=CAST('w' AS BLOB)",
+         "UPDATE key SET rank=NULL, seq=NULL WHERE key=CAST('w' AS BLOB)"},
+        {"UPDATE key SET id=id+16 WHERE key=CAST('r' AS BLOB)",
+         "UPDATE key SET id=id-16 WHERE key=CAST('r' AS BLOB)"},
+        {"UPDATE key SET flags=17 WHERE key=CAST('w' AS BLOB)",
+         "UPDATE key SET flags=16 WHERE key=CAST('w' AS BLOB)"},
+        {"UPDATE key SET flags=16 WHERE key=CAST('r' AS BLOB)",
+         "UPDATE key SET flags=0 WHERE key=CAST('r' AS BLOB)"},
+        {"UPDATE extra SET due=NULL",
+         "UPDATE extra SET due=9000000000000000000"},
+        {"DELETE FROM extra", NULL},
+        {"INSERT INTO extra(id, queue, fails) VALUES(5, 1, 1)",
+         "DELETE FROM extra WHERE id=5"},
         {"UPDATE key SET flags=2 WHERE key=CAST('r' AS BLOB)",
          "UPDATE key SET flags=0 WHERE key=CAST('r' AS BLOB)"},
         {"UPDATE key SET seq=9000000000000000000 WHERE key=CAST('r' AS BLOB)",
          NULL},
         {"DELETE FROM key WHERE key=CAST('r' AS BLOB)", NULL},
-        {"UPDATE key SET due=5 WHERE key=CAST('d' AS BLOB)",
-         "UPDATE key SET due=NULL WHERE key=CAST('d' AS BLOB)"},
-        {"INSERT INTO key(queue,hash,key,st,flags,prio,seq)"
-         " SELECT queue,hash,key,1,0,0,1 FROM key"
+        {"UPDATE key SET flags=16 WHERE key=CAST('d' AS BLOB);"
+         " INSERT INTO extra(id, queue, due)"
+         " SELECT id, queue, 5 FROM key WHERE key=CAST('d' AS BLOB)",
+         NULL},
+        {"UPDATE extra SET cool=due", "UPDATE extra SET cool=NULL"},
+        {"INSERT INTO key(id, queue, key, st, flags, rank, seq)"
+         " SELECT id+1, queue, key, 1, 0, 0, 1 FROM key"
          " WHERE key=CAST('w' AS BLOB)",
          NULL},
-        {"INSERT INTO key(queue,hash,key,st,flags)"
-         " VALUES(1,1,CAST('x' AS BLOB),3,0)",
+        {"INSERT INTO key(id, queue, key, st, flags)"
+         " VALUES(1, 1, CAST('x' AS BLOB), 3, 0)",
          NULL},
     };
 

@@ -155,6 +155,16 @@ TEST(file_of_a_newer_release_is_refused_and_untouched)
     expect_untouched(a, WQ_EVERSION);
 }
 
+/* S-18 */
+TEST(file_of_an_older_schema_is_refused_and_untouched)
+{
+    struct actor *a = creator();
+
+    assert_true(actor_do(a, do_sql, "PRAGMA journal_mode = DELETE"));
+    assert_true(actor_do(a, do_sql, "PRAGMA user_version = 1"));
+    expect_untouched(a, WQ_EVERSION);
+}
+
 TEST(file_or_directory_that_cannot_be_written_is_reported)
 {
     (void)creator();
@@ -418,6 +428,7 @@ WQ_TESTS(IN_PLACE(add_to_a_deleted_file_is_refused),
          IN_PLACE(file_that_is_no_database_is_refused_and_untouched),
          IN_PLACE(database_of_another_program_is_refused_and_untouched),
          IN_PLACE(file_of_a_newer_release_is_refused_and_untouched),
+         IN_PLACE(file_of_an_older_schema_is_refused_and_untouched),
          IN_PLACE(file_or_directory_that_cannot_be_written_is_reported),
          IN_PLACE(directory_that_does_not_exist_is_reported),
          IN_PLACE(database_locked_by_another_program_is_away_for_a_while),
