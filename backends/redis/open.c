@@ -334,10 +334,11 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
     e->base.ops = &wq__redis_ops;
     e->base.lease_ns = o->lease_ns;
     wq__rows_init(&e->rows, &wq__redis_rows, &own);
-    wq__redis_clock_init(&e->clock);
+    wq__redis_clock_init(&e->clock, o->lease_ns);
     e->own_clock =
         !clock || clock == wq_clock_monotonic() || clock == wq_clock_boottime();
     e->base.clock = e->own_clock ? &e->clock.base.base : clock;
+    e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;
     wq__names_init(&e->names, o->queue);
     e->confirm = (struct wq__confirm){.replicas = o->replicas,
                                       .timeout_ns = o->replicas_timeout_ns,

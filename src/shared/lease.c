@@ -98,7 +98,8 @@ wq__shared_hold_left(wq_queue *q, const wq_item *item)
 
     if (wq__shared_is_foreign(s))
         return 0;
-    const int64_t now = s->engine->lease_ns ? s->clock->now(s->clock) : 0;
+    const int64_t now =
+        s->engine->lease_ns ? s->steady_clock->now(s->steady_clock) : 0;
     wq__shared_enter(s);
     wq__shared_expire(s, now);
     if (s->engine->lease_ns)
@@ -118,9 +119,9 @@ renew(struct wq__shared *s)
     wq__shared_enter(s);
     const uint64_t session = s->session;
     wq__lock_release(&s->lock);
-    const int64_t sent_ns = s->clock->now(s->clock);
+    const int64_t sent_ns = s->steady_clock->now(s->steady_clock);
     wq_err        err = wq__engine_renew(e);
-    const int64_t now = s->clock->now(s->clock);
+    const int64_t now = s->steady_clock->now(s->steady_clock);
 
     wq__shared_enter(s);
     /* Holds that this handle has given up are not renewed: reconcile() makes
@@ -146,7 +147,7 @@ wq_err
 wq__shared_begin_session(struct wq__shared *s)
 {
     struct wq__engine *e = s->engine;
-    const int64_t      sent_ns = s->clock->now(s->clock);
+    const int64_t      sent_ns = s->steady_clock->now(s->steady_clock);
     const wq_err       err = wq__engine_renew(e);
 
     s->valid_until_ns = wq__span_add(sent_ns, e->lease_ns);
@@ -184,7 +185,8 @@ sleep_until(struct wq__shared *s, int64_t until_ns)
     wq__parker_init(&s->lease_parker);
     s->lease_sleeps = true;
     wq__lock_release(&s->lock);
-    const bool woken = s->clock->park(s->clock, &s->lease_parker, until_ns);
+    const bool woken =
+        s->steady_clock->park(s->steady_clock, &s->lease_parker, until_ns);
     wq__shared_enter(s);
     if (!woken && !s->lease_sleeps) { /* about to be woken */
         wq__lock_release(&s->lock);
@@ -223,7 +225,7 @@ keep_renewing(void *arg)
         if (s->lease_ends)
             break;
         wq__lock_release(&s->lock);
-        const int64_t now = s->clock->now(s->clock);
+        const int64_t now = s->steady_clock->now(s->steady_clock);
         if (now >= at_ns) {
             give_back_unknown(s);
             at_ns = next_renewal(s, renew(s), now);
