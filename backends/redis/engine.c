@@ -134,6 +134,7 @@ put_session_call(struct wq__redis *e, struct wq__args *a, int64_t session,
     wq__redis_put_time(e, a);
     wq__args_bytes(a, what, strlen(what));
     wq__args_int(a, e->base.lease_ns / 1000);
+    wq__redis_put_session(a, session + 1); /* the end of its keys in `held` */
 }
 
 static wq_err
@@ -439,6 +440,7 @@ renew(struct wq__redis *e)
     if (err)
         return err;
     const bool lost = !wq__reply_is(reply, "OK");
+    atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));
     freeReplyObject(reply);
     if (!lost && confirms)
         err = wq__replicas_judge(e, &e->side_confirm);

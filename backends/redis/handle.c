@@ -84,7 +84,7 @@ wq_redis_read_server(wq_queue *q, wq_redis_server *out)
     };
     memcpy(s.version, e->version, sizeof s.version);
     memcpy(s.role, e->role, sizeof s.role);
-    memcpy(s.name, e->target.name, sizeof s.name);
+    wq__route_print(&e->wire, s.name, sizeof s.name);
     memcpy(out, &s, out->size < sizeof s ? out->size : sizeof s);
     return WQ_OK;
 }

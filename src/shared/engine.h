@@ -51,6 +51,7 @@
 #ifndef WQ_SHARED_ENGINE_H
 #define WQ_SHARED_ENGINE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -244,6 +245,10 @@ struct wq__engine {
      * hold keys for this session that were finished. The shell calls
      * reconcile(), and run() again. */
     bool forgetful;
+    /* Set by renew() if it returns WQ_OK: how many keys the store keeps for the
+     * session; an engine in which no request can arrive late leaves it at 0. If
+     * the shell knows of fewer, it calls reconcile(). */
+    atomic_size_t kept;
 };
 
 #endif

@@ -13,6 +13,7 @@
  * may fail. Programs that opened the queue without it call wq_renew().
  */
 #include "core/span.h"
+#include "error/error.h"
 #include "shared/call.h"
 #include "shared/report.h"
 #include "shared/shared.h"
@@ -131,6 +132,10 @@ renew(struct wq__shared *s)
         if (until > s->valid_until_ns)
             s->valid_until_ns = until;
     }
+    /* A get whose call has failed long ago may have arrived since, or one is
+     * under way: then it is a look too many. */
+    if (!err && atomic_load(&e->kept) > s->holds.lent)
+        s->in_doubt = true;
     if (err == WQ_ELOST && s->session != session)
         err = WQ_OK; /* that one has ended; a new one has begun meanwhile */
     if (err == WQ_ELOST)
@@ -151,6 +156,11 @@ wq__shared_begin_session(struct wq__shared *s)
     const wq_err       err = wq__engine_renew(e);
 
     s->valid_until_ns = wq__span_add(sent_ns, e->lease_ns);
+    if (err == WQ_ELOST) /* the process was stopped, or the store is slow */
+        return wq_fail(WQ_EAWAY,
+                       "%s: the lease ended while the queue was opened: open "
+                       "it again, or with a longer lease",
+                       e->ops->name);
     return err;
 }
 

@@ -116,6 +116,13 @@ finish(const char *unused)
     return err;
 }
 
+static int64_t
+get_now(const char *unused)
+{
+    (void)unused;
+    return wq_get_within(own.q, 0, &own.item);
+}
+
 /* Nothing is left, and all fits together. */
 static int64_t
 look(const char *unused)
@@ -280,6 +287,27 @@ TEST(host_that_is_cut_off_for_a_moment_keeps_its_key)
     ask(2, leave, "");
 }
 
+/* The kernel would send it again when the link is back, half a second later, or
+ * a whole one: host 1 would hold a key without knowing it. */
+TEST(request_of_a_call_that_has_failed_does_not_arrive_later)
+{
+    enum { RESENT_MS = 2000 };
+
+    (void)state;
+    ask(1, finish, "");
+    ask(2, add, "k");
+    network_cut(1);
+    assert_true(is_away((wq_err)actor_do(f.actors[1], get_now, "")));
+    network_join_all();
+    ask(1, add_again, "k"); /* gives back first what it may have got */
+    (void)poll(NULL, 0, RESENT_MS);
+    ask(2, get_now, "");
+    ask(2, finish, "");
+    ask(1, look, "");
+    ask(1, leave, "");
+    ask(2, leave, "");
+}
+
 #define on_hosts(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 WQ_TESTS(
@@ -289,4 +317,7 @@ WQ_TESTS(
     on_hosts(hosts_go_on_when_the_server_was_cut_off_for_longer_than_a_lease),
     cmocka_unit_test_setup_teardown(
         host_that_is_cut_off_for_a_moment_keeps_its_key, set_up_long,
+        tear_down),
+    cmocka_unit_test_setup_teardown(
+        request_of_a_call_that_has_failed_does_not_arrive_later, set_up_long,
         tear_down));

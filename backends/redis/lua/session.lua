@@ -1,7 +1,8 @@
 -- session.lua: a session begins, goes on, sleeps, or ends.
 --
---   session, time, 'begin' | 'renew' | 'forgive' | 'end', lease in microseconds
---   → 'OK' or 'LOST', time
+--   session, time, 'begin' | 'renew' | 'forgive' | 'end', lease in microseconds,
+--   the session's number plus 1
+--   → 'OK' or 'LOST', time; renew: how many keys it holds
 --   session, time, 'sleep' | 'watch', the earliest deadline that it knows, in
 --   microseconds (beyond 2^53 a score is not exact), and how many READY and HELD
 --   keys
@@ -62,4 +63,4 @@ if ARGV[3] == 'begin' then
 end
 call('HSET', M, 'seen', us)
 call('ZADD', S, us + tonumber(ARGV[4]), sid)
-return {'OK', now8}
+return {'OK', now8, call('ZLEXCOUNT', H, '[' .. sid, '(' .. ARGV[5])}

@@ -155,7 +155,9 @@ typedef struct wq_redis_server {
     uint64_t reconnects;  /* connections that were lost and made again */
     char     version[32]; /* "Redis 7.0.15"; "": the user may not know it */
     char     role[16];    /* "primary"; "": the user may not know it */
-    char     name[160];   /* HOST:PORT or 'PATH', without user and password */
+    char     name[160]; /* HOST:PORT, [ADDRESS]:PORT or PATH of the server that
+                             the handle talks to: the primary that the
+                             sentinels name, the node that has the queue */
 } wq_redis_server;
 
 /* Read it. Version and role are those that the server had at open.
