@@ -104,7 +104,7 @@ class Look(Shared):
         self.shell_prints('wq done --bury "$(wq get)"')  # a
 
     def test_status_counts_keys(self):
-        server = ["server   '%s', %s, primary" % (
+        server = ["server   %s, %s, primary" % (
             self.server.path, self.server.version())] if self.server else []
         self.assertEqual(self.done("status").decode().splitlines(), [
             "queue    " + self.url, *server,
@@ -119,7 +119,7 @@ class Look(Shared):
             self.assertAlmostEqual(server.pop("lease_left"), 30, delta=30)
             self.assertEqual(server, {
                 "reachable": True, "reconnects": 0, "role": "primary",
-                "name": "'%s'" % self.server.path,
+                "name": self.server.path,
                 "version": self.server.version()})
         self.assertEqual(status, {
             "queue": self.url, "name": "default", "ready": 1, "held": 0,
@@ -328,7 +328,9 @@ class Refused(Shared):
                 self.assertIn(said, line)
 
     def test_no_queue(self):
-        self.each("no queue given; use --queue=URL, or set WQ_QUEUE",
+        self.each("no queue given; use --queue=URL, or set WQ_QUEUE: for "
+                  "example WQ_QUEUE=sqlite:/var/lib/me/queue.db, or "
+                  "redis://HOST/0?queue=NAME for several machines",
                   env={"WQ_QUEUE": ""})
 
     def test_queue_in_memory(self):
