@@ -153,6 +153,17 @@ class Look(Shared):
                                  "due in     59m59s"])
         self.assertEqual(self.info("b")["states"], ["READY"])
 
+    def test_show_tells_how_many_holders_died(self):
+        self.set_short_lease()
+        self.set_option("max_expiries=1")
+        self.shell("wq get; kill -9 $$").wait(TIMEOUT)
+        self.await_counts(0, 0, 1, 2)  # a failed, b killed its holder
+        self.assertEqual(self.done("show", "b").decode().splitlines(), [
+            "key        b", "states     DEAD", "priority   0",
+            "failures   0", "expiries   1"])
+        self.assertEqual(self.info("b")["expiries"], 1)
+        self.assertNotIn("expiries", self.info("a"))
+
     def test_unknown_key_has_status_1(self):
         self.assertEqual(self.refused("show", "x", status=1),
                          "wq: show: no such key: x")
@@ -175,6 +186,16 @@ class Change(Shared):
         self.assertEqual(self.done("remove", "-v", "b"), b"removed  b\n")
         self.assertEqual(self.done("remove", "-0", "-a", "-", keys=b"c\0"), b"")
         self.assertEqual(self.keys(), [b"d"])
+
+    def test_many_keys_are_removed_in_their_order(self):
+        keys = [b"%d" % i for i in range(3000)]
+        self.done("add", keys=b"\n".join(keys))
+        ended = self.wq("remove", "-v", "-a", "-", keys=b"\n".join(keys[:2000] + [b"x"]))
+        self.assertEqual(ended.status, 1)
+        self.assertEqual(ended.err, b"wq: remove: no such key: x\n")
+        self.assertEqual(ended.out.split(b"\n")[:-1],
+                         [b"removed  " + key for key in keys[:2000]])
+        self.assertEqual(self.counts(), (1000, 0, 0, 0))
 
     def test_other_keys_are_removed_if_one_is_missing(self):
         self.done("add", "a", "b")
