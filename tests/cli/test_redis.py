@@ -227,8 +227,12 @@ class Page(WithServer):
         self.assertTrue(server()["reachable"])
         self.assertIn(b'\nwq_run_server_up{name="mail"} 1\n',
                       self.fetch("/metrics"))
+        self.assertEqual(self.fetch("/readyz"), b"ok\n")
         self.server.kill()
         until(lambda: not server()["reachable"], "the end of the server")
+        self.assertEqual(self.fetch("/readyz"),
+                         b"the server of the queue does not answer\n")
+        self.assertEqual(self.fetch("/healthz"), b"ok\n")
         self.assertIn(b'\nwq_run_server_up{name="mail"} 0\n',
                       self.fetch("/metrics"))
         self.server.start(*self.options)
