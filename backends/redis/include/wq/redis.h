@@ -168,7 +168,8 @@ typedef struct wq_redis_server {
 WQ_API WQ_NODISCARD wq_err wq_redis_read_server(wq_queue        *q,
                                                 wq_redis_server *out);
 
-/* The wq_opener of "redis:" and "rediss:" URLs, for wq_register_scheme().
+/* The wq_opener of "redis:", "rediss:", "redis+unix:", "redis+sentinel:" and
+ * "rediss+sentinel:" URLs, for wq_register_scheme("redis", ...).
  * wq_open() calls it by itself if the program is not linked with this library,
  * but finds it. Since: 0.1.
  */
