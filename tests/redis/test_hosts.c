@@ -170,7 +170,7 @@ begin(int64_t lease_ns)
     redis_server_start(&f.server, args);
     network_enter(-1);
     for (int host = 1; host < NETWORK_HOSTS; host++) {
-        char name[8];
+        char name[16];
 
         (void)snprintf(name, sizeof name, "%d", host);
         f.actors[host] = actor_start();
