@@ -21,7 +21,7 @@ ctest := $(Q)ctest -j$(JOBS)
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test-quick deb deb-here newcomer dist dist-check amalgamation test test-qemu test-musl look-page picture-page run run-distributed bench bench-command bench-shared bench-sqlite bench-redis bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
+.PHONY: build test-quick deb deb-here newcomer dist dist-check amalgamation test test-qemu test-musl test-valkey look-page picture-page run run-distributed bench bench-command bench-shared bench-sqlite bench-redis bench-kubernetes e2e-kubernetes soak fuzz mutants protocol docs cov lint format install deps clean help
 
 build: ## build the library and the command in build/release
 	$(Q)scripts/deps.sh build
@@ -51,6 +51,11 @@ test-qemu: ## run the tests for ARCHES (i386 aarch64 s390x armel) in qemu
 test-musl: ## run the tests with musl instead of glibc
 	$(Q)scripts/deps.sh build musl
 	$(Q)scripts/platforms.sh musl
+
+test-valkey: ## run the tests of queues in a server with Valkey
+	$(Q)scripts/deps.sh build test
+	$(build) dev
+	$(Q)scripts/valkey.sh -j$(JOBS)
 
 test-%: ## run the tests of another preset: test-asan test-tsan test-clang ...
 	$(Q)scripts/deps.sh build test $(filter clang,$*)
@@ -114,6 +119,7 @@ soak: ## run the stress tests of the queues for SOAK_SECONDS each
 	$(Q)build/release/tests/sqlite_chaos process $(SOAK_SECONDS)
 	$(Q)build/release/tests/sqlite_chaos lease $(SOAK_SECONDS)
 	$(Q)build/release/tests/redis_chaos $(SOAK_SECONDS)
+	$(Q)build/release/tests/redis_chaos hosts $(SOAK_SECONDS) || [ $$? = 77 ]
 	$(Q)WQ_RECONNECTS=10000 build/release/tests/redis_link \
 	    reconnects_leave_no_descriptor_thread_or_memory
 

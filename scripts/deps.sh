@@ -45,6 +45,7 @@ test   optional  openssl             cmd openssl
 test   optional  python3             cmd python3
 test   optional  sqlite3             cmd sqlite3
 test   optional  redis-server        cmd redis-server
+test   optional  iproute2            cmd ip
 test   optional  parallel            cmd parallel
 test   optional  chromium            cmd chromium
 test   optional  chromium-driver     cmd chromedriver

@@ -95,7 +95,7 @@ call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
         return wq__redis_fail_reply(e);
     }
     const wq_key now = wq__reply_bytes(*reply, 1);
-    if (now.len == 8)
+    if (now.len == 8 && e->own_clock)
         wq__redis_clock_note(&e->clock, (int64_t)wq__get_be(now.data, 8),
                              sent_ns);
     return WQ_OK;
@@ -134,6 +134,32 @@ put_session_call(struct wq__redis *e, struct wq__args *a, int64_t session,
     wq__redis_put_time(e, a);
     wq__args_bytes(a, what, strlen(what));
     wq__args_int(a, e->base.lease_ns / 1000);
+    wq__redis_put_session(a, session + 1); /* the end of its keys in `held` */
+}
+
+static wq_err
+forgive(struct wq__redis *e, struct wq__wire *w, struct wq__args *a,
+        bool *lives)
+{
+    redisReply *reply = NULL;
+
+    put_session_call(e, a, atomic_load(&e->session), "forgive");
+    const wq_err err = call(e, w, a, WQ__SCRIPT_SESSION, &reply);
+    if (err)
+        return err;
+    atomic_store(&e->clock.stepped, false);
+    *lives = wq__reply_is(reply, "OK");
+    freeReplyObject(reply);
+    return WQ_OK;
+}
+
+wq_err
+wq__redis_forgive(struct wq__redis *e, bool *lives)
+{
+    *lives = false;
+    return atomic_load(&e->clock.stepped)
+               ? forgive(e, &e->wire, &e->args, lives)
+               : WQ_OK;
 }
 
 static wq_err
@@ -258,7 +284,7 @@ run_some(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
 /* Carry out from *at on. *lost: the session has ended, and *at has not
  * happened. */
 static wq_err
-run_from(struct wq__redis *e, struct wq__op **at, struct wq__pulse *pulse,
+run_once(struct wq__redis *e, struct wq__op **at, struct wq__pulse *pulse,
          bool *lost)
 {
     if (!*at)
@@ -271,6 +297,22 @@ run_from(struct wq__redis *e, struct wq__op **at, struct wq__pulse *pulse,
         *at = end;
     }
     return WQ_OK;
+}
+
+/* A session that only a step of the server's clock has ended goes on. */
+static wq_err
+run_from(struct wq__redis *e, struct wq__op **at, struct wq__pulse *pulse,
+         bool *lost)
+{
+    bool   lives = false;
+    wq_err err = run_once(e, at, pulse, lost);
+
+    if (!err && *lost)
+        err = wq__redis_forgive(e, &lives);
+    if (err || !lives)
+        return err;
+    *lost = false;
+    return run_once(e, at, pulse, lost);
 }
 
 static wq_err
@@ -381,6 +423,12 @@ renew(struct wq__redis *e)
 
     if (!session || atomic_load(&e->unreported))
         return WQ_ELOST;
+    if (atomic_load(&e->clock.stepped)) {
+        bool         unused;
+        const wq_err err = forgive(e, &e->side_wire, &e->side_args, &unused);
+        if (err)
+            return err;
+    }
     put_session_call(e, &e->side_args, session, "renew");
     /* The first one, at open, protects no hold. What comes after it confirms it,
      * too: replicas receive all in one order. */
@@ -392,6 +440,7 @@ renew(struct wq__redis *e)
     if (err)
         return err;
     const bool lost = !wq__reply_is(reply, "OK");
+    atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));
     freeReplyObject(reply);
     if (!lost && confirms)
         err = wq__replicas_judge(e, &e->side_confirm);
@@ -411,7 +460,9 @@ redis_renew(struct wq__engine *base)
     struct wq__redis *e = engine_of(base);
 
     wq__lock_take(&e->side_lock);
-    const wq_err err = renew(e);
+    wq_err err = renew(e);
+    if (err == WQ_ELOST && atomic_load(&e->clock.stepped))
+        err = renew(e); /* the reply has told of a step of the clock */
     wq__lock_release(&e->side_lock);
     return note_answer(e, err);
 }

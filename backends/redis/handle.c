@@ -58,7 +58,7 @@ wq_redis_take_over(wq_queue *q, uint64_t from, wq_key key, wq_item **out)
 static int64_t
 lease_left(struct wq__shared *s)
 {
-    const int64_t now = s->clock->now(s->clock);
+    const int64_t now = s->steady_clock->now(s->steady_clock);
 
     wq__shared_enter(s);
     const int64_t left = wq__span_sub(s->valid_until_ns, now);
@@ -84,7 +84,7 @@ wq_redis_read_server(wq_queue *q, wq_redis_server *out)
     };
     memcpy(s.version, e->version, sizeof s.version);
     memcpy(s.role, e->role, sizeof s.role);
-    memcpy(s.name, e->target.name, sizeof s.name);
+    wq__route_print(&e->wire, s.name, sizeof s.name);
     memcpy(out, &s, out->size < sizeof s ? out->size : sizeof s);
     return WQ_OK;
 }

@@ -241,12 +241,15 @@ static wq_err
 check_info(const struct wq__target *t, const wq_redis_options *o,
            const char *info)
 {
-    char version[32], role[16], policy[32], aof[8], host[128], replicas[16],
-        cluster[8];
+    char version[32], role[16], policy[32], aof[8], replicas[16], cluster[8],
+        primary[160];
+    struct wq__address at;
 
     find_info(info, "redis_version", version, sizeof version);
     find_info(info, "role", role, sizeof role);
-    find_info(info, "master_host", host, sizeof host);
+    find_info(info, "master_host", at.host, sizeof at.host);
+    find_info(info, "master_port", at.port, sizeof at.port);
+    wq__address_print(&at, primary, sizeof primary);
     find_info(info, "maxmemory_policy", policy, sizeof policy);
     find_info(info, "aof_enabled", aof, sizeof aof);
     find_info(info, "cluster_enabled", cluster, sizeof cluster);
@@ -259,7 +262,7 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
         return wq_fail(WQ_EAWAY,
                        "redis: %s is a replica, which is read-only: connect to "
                        "its primary, %s",
-                       t->name, host);
+                       t->name, primary);
     if (strncmp(policy, "allkeys", 7) == 0)
         return wq_fail(WQ_EINVAL,
                        "redis: %s evicts keys when its memory is full: put "
@@ -334,10 +337,11 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
     e->base.ops = &wq__redis_ops;
     e->base.lease_ns = o->lease_ns;
     wq__rows_init(&e->rows, &wq__redis_rows, &own);
-    wq__redis_clock_init(&e->clock);
+    wq__redis_clock_init(&e->clock, o->lease_ns);
     e->own_clock =
         !clock || clock == wq_clock_monotonic() || clock == wq_clock_boottime();
     e->base.clock = e->own_clock ? &e->clock.base.base : clock;
+    e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;
     wq__names_init(&e->names, o->queue);
     e->confirm = (struct wq__confirm){.replicas = o->replicas,
                                       .timeout_ns = o->replicas_timeout_ns,

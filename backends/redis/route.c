@@ -77,6 +77,15 @@ wq__address_read(char *host, unsigned default_port, struct wq__address *out)
 }
 
 void
+wq__address_print(const struct wq__address *address, char *out, size_t size)
+{
+    const bool numeric = strchr(address->host, ':') != NULL;
+
+    (void)snprintf(out, size, "%s%.140s%s:%s", numeric ? "[" : "",
+                   address->host, numeric ? "]" : "", address->port);
+}
+
+void
 wq__route_learn(struct wq__route *r, const struct wq__address *address)
 {
     for (size_t i = 0; i < r->len; i++)
@@ -134,8 +143,24 @@ wq__route_choose(struct wq__wire *w, int64_t deadline_ns)
     w->at = r->at;
     if (!*w->at.host && r->len)
         w->at = r->known[r->next++ % r->len];
+    r->tried = w->at;
     wq__lock_release(&r->lock);
     return WQ_OK;
+}
+
+void
+wq__route_print(const struct wq__wire *w, char *out, size_t size)
+{
+    struct wq__route *r = &w->target->route;
+
+    if (w->target->path) {
+        (void)snprintf(out, size, "%s", w->target->path);
+        return;
+    }
+    wq__lock_take(&r->lock);
+    const struct wq__address at = *r->at.host ? r->at : r->tried;
+    wq__lock_release(&r->lock);
+    wq__address_print(&at, out, size);
 }
 
 void
@@ -168,27 +193,30 @@ wq__route_add_checks(struct wq__wire *w)
     w->checks = kind;
     if (kind == WQ__ROUTE_SENTINEL)
         wq__wire_add_words(w, (const char *[]){"ROLE"}, 1);
-    else if (kind == WQ__ROUTE_CLUSTER) /* changes nothing */
-        wq__wire_add_words(w, (const char *[]){"READWRITE"}, 1);
+    else if (kind == WQ__ROUTE_CLUSTER) /* READWRITE: Valkey has it anywhere */
+        wq__wire_add_words(w, (const char *[]){"CLUSTER", "SLOTS"}, 2);
 }
 
 /* A user without the right to ask gets an error, and finds it out later. */
 static wq_err
 judge(const struct wq__wire *w, const redisReply *reply)
 {
+    char at[160];
+
+    wq__address_print(&w->at, at, sizeof at);
     if (w->checks == WQ__ROUTE_SENTINEL && reply->type == REDIS_REPLY_ARRAY &&
         reply->elements && reply->element[0]->type == REDIS_REPLY_STRING &&
         strcmp(reply->element[0]->str, "master") != 0)
         return wq_fail(WQ_EAWAY,
-                       "redis: the sentinels take %s:%s for %s, but it is a "
+                       "redis: the sentinels take %s for %s, but it is a "
                        "replica",
-                       w->at.host, w->at.port, w->target->name);
+                       at, w->target->name);
     if (w->checks == WQ__ROUTE_CLUSTER &&
         wq__reply_is_error(reply, "ERR This instance has cluster support"))
         return wq_fail(WQ_EINVAL,
-                       "redis: %s:%s is not a node of a cluster; several "
+                       "redis: %s is not a node of a cluster; several "
                        "hosts are those of one, or use redis+sentinel://",
-                       w->at.host, w->at.port);
+                       at);
     return WQ_OK;
 }
 

@@ -49,6 +49,7 @@ struct wq__route {
     size_t             len;
     size_t             next;  /* the one to try next */
     struct wq__address at;    /* where the server was last; "": not known */
+    struct wq__address tried; /* the one that a wire tried last */
     struct wq__address away;  /* where it should be, but cannot be reached */
     atomic_uint        moves; /* how often that has changed */
 };
@@ -60,6 +61,13 @@ void wq__route_fini(struct wq__route *r);
  */
 wq_err wq__address_read(char *host, unsigned default_port,
                         struct wq__address *out);
+
+/* HOST:PORT, or [ADDRESS]:PORT; cut if it does not fit. */
+void wq__address_print(const struct wq__address *address, char *out,
+                       size_t size);
+
+/* The server that the handle talks to, or tries to; its path, or address. */
+void wq__route_print(const struct wq__wire *w, char *out, size_t size);
 
 /* With the lock, or before there are other threads: one more address, unless it
  * is there or there is no space. */

@@ -325,9 +325,22 @@ ready_wanted(const struct wq__op *ops, const struct wq__op *end)
     return gets ? gets + keys : 0;
 }
 
+/* Who gives back the keys of ended sessions? The first that are found. */
+static const wq_key anybody = {"1", 1};
+
+/* At what time of the server, in microseconds, does it carry out a call that is
+ * sent now, at the latest? If it is later there, its clock may have gone forward:
+ * sessions must not end for that. */
+static int64_t
+latest_us(const struct wq__redis *e)
+{
+    return (e->base.clock->now(e->base.clock) + e->clock.tolerance_ns) / 1000;
+}
+
+/* `bounded`: only if it is not too late; 0: at any time. */
 static void
 put_read(struct wq__redis *e, const struct wq__op *ops,
-         const struct wq__op *end, bool checks, wq_key whose)
+         const struct wq__op *end, bool checks, wq_key whose, bool bounded)
 {
     struct wq__args *a = &e->args;
     size_t           n, names = 0;
@@ -343,6 +356,7 @@ put_read(struct wq__redis *e, const struct wq__op *ops,
     wq__args_int(a, (int64_t)e->txn.wants_ready);
     wq__args_int(a, !!(e->rows.terms.limiter.parts & WQ_PART_ITEM_BUCKET));
     wq__args_bytes(a, whose.data, whose.len);
+    wq__args_int(a, bounded && e->own_clock ? latest_us(e) : 0);
     for (const struct wq__op *op = ops; op != end; op = op->next) {
         const wq_key *keys = keys_of(op, &n);
         for (size_t i = 0; i < n; i++)
@@ -413,10 +427,17 @@ static wq_err
 read_all(struct wq__redis *e, const struct wq__op *ops,
          const struct wq__op *end, bool checks, wq_key whose, bool *lost)
 {
-    reset(&e->txn);
-    put_read(e, ops, end, checks, whose);
-    const wq_err err = wq__redis_call(e, WQ__SCRIPT_READ, &e->txn.reply);
+    bool   unused;
+    wq_err err = wq__redis_forgive(e, &unused);
 
+    for (int i = 0; i < 2 && !err; i++) {
+        reset(&e->txn);
+        put_read(e, ops, end, checks, whose, whose.len == anybody.len && !i);
+        err = wq__redis_call(e, WQ__SCRIPT_READ, &e->txn.reply);
+        if (err || !wq__reply_is(e->txn.reply, "LATE"))
+            break;
+        err = wq__redis_forgive(e, &unused); /* a step, or a slow link? */
+    }
     *lost = !err && wq__reply_is(e->txn.reply, "LOST");
     if (err || *lost)
         return err;
@@ -645,7 +666,7 @@ wq__redis_long_way(struct wq__redis *e, struct wq__op *ops,
         e->txn.wants_ready += FEW_READY;
     while (verdict == AGAIN) {
         struct wq__pulse out = *pulse;
-        wq_err err = read_all(e, ops, end, true, (wq_key){"1", 1}, lost);
+        wq_err           err = read_all(e, ops, end, true, anybody, lost);
 
         if (err || *lost)
             return err;

@@ -60,8 +60,7 @@ ask(struct wq__target *whole, const struct wq__address *sentinel,
         args[i] = (struct wq__arg){words[i], strlen(words[i])};
     wq__route_init(&t.route);
     wq__route_learn(&t.route, sentinel);
-    (void)snprintf(t.name, sizeof t.name, "%.140s:%s", sentinel->host,
-                   sentinel->port);
+    wq__address_print(sentinel, t.name, sizeof t.name);
     wq__wire_init(&w, &t);
     wq_err err = wq__wire_call(&w, args, 3, &reply);
     if (!err) {

@@ -113,9 +113,13 @@ uint64_t wq__get_be(const void *from, size_t bytes);
 struct wq__redis_clock {
     struct wq__offset_clock base; /* written by the thread that has a reply */
     atomic_bool             known;
+    /* The server's clock went forward by more than `tolerance_ns`, and nobody has
+     * told the server. Set by the thread that has a reply. */
+    atomic_bool stepped;
+    int64_t     tolerance_ns;
 };
 
-void wq__redis_clock_init(struct wq__redis_clock *c);
+void wq__redis_clock_init(struct wq__redis_clock *c, int64_t lease_ns);
 
 /* A reply of the time `server_ns` came to a call that was sent at `sent_ns`, on
  * CLOCK_BOOTTIME. */
@@ -225,6 +229,10 @@ void wq__redis_put_session(struct wq__args *a, int64_t session);
  * an error. `status` of a reply is its first element. */
 wq_err wq__redis_call(struct wq__redis *e, enum wq__script script,
                       redisReply **reply);
+
+/* If the server's clock went forward: it gives the sessions that this may have
+ * ended another lease. *lives: so also this one's. */
+wq_err wq__redis_forgive(struct wq__redis *e, bool *lives);
 
 /* WQ_EIO: the server has sent what no script answers. */
 wq_err wq__redis_fail_reply(const struct wq__redis *e);

@@ -5,15 +5,23 @@
  * the server read its clock after the call was sent and before the reply came.
  * The offset moves only when it is outside of these, and then to the nearer one.
  * So steps of the clock here change nothing; steps of the server's are followed.
+ *
+ * A step forward would end leases early, although their holders count on them.
+ * The server cannot tell it from an hour in which nobody called; a handle that
+ * has called before can. It tells the server before it ends a session, and the
+ * server gives every session another lease (session.lua). Steps back are noticed
+ * by the server (head.lua).
  */
 #include "port/time.h"
 #include "store.h"
 
 void
-wq__redis_clock_init(struct wq__redis_clock *c)
+wq__redis_clock_init(struct wq__redis_clock *c, int64_t lease_ns)
 {
     wq__offset_clock_init(&c->base, wq__time_wall() - wq__time_boottime());
     atomic_init(&c->known, false);
+    atomic_init(&c->stepped, false);
+    c->tolerance_ns = lease_ns / 10;
 }
 
 void
@@ -25,6 +33,8 @@ wq__redis_clock_note(struct wq__redis_clock *c, int64_t server_ns,
     const int64_t now = wq__offset_clock_get(&c->base);
     const bool    known = atomic_exchange(&c->known, true);
 
+    if (known && least - now > c->tolerance_ns)
+        atomic_store(&c->stepped, true);
     if (!known)
         wq__offset_clock_set(&c->base, least + (most - least) / 2);
     else if (now < least || now > most)

@@ -247,8 +247,7 @@ name_target(struct wq__target *t)
         (void)snprintf(t->name, sizeof t->name, "the primary '%.60s'",
                        t->route.primary);
     else
-        (void)snprintf(t->name, sizeof t->name, "%.140s:%s", first->host,
-                       first->port);
+        wq__address_print(first, t->name, sizeof t->name);
 }
 
 wq_err

@@ -35,11 +35,24 @@ wq__wire_init(struct wq__wire *w, struct wq__target *target)
     (void)wq__random(&w->random, sizeof w->random);
 }
 
+/* What was sent and is not answered must not arrive later than this: the kernel
+ * would go on to send it when a link that is cut comes back, after what the next
+ * connection sends. Nothing can be done about what is under way. */
+static void
+abort_connection(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 void
 wq__wire_close(struct wq__wire *w, bool forked)
 {
     if (w->ssl)
         wq__tls_end(w, forked);
+    if (w->fd >= 0 && w->touched && !forked)
+        abort_connection(w->fd);
     if (w->fd >= 0)
         (void)close(w->fd);
     if (w->reader)
@@ -112,9 +125,9 @@ wq__wire_await(int fd, short events, int64_t deadline_ns)
 static wq_err
 fail_to_connect(const struct wq__wire *w, int cause)
 {
-    char at[160] = "";
+    char at[160];
 
-    (void)snprintf(at, sizeof at, "%.140s:%s", w->at.host, w->at.port);
+    wq__address_print(&w->at, at, sizeof at);
     const bool differs = *w->at.host && strcmp(at, w->target->name) != 0;
     return wq_fail(WQ_EAWAY, "redis: cannot connect to %s%s%s: %s",
                    w->target->name, differs ? ", " : "", differs ? at : "",

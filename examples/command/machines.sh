@@ -59,11 +59,11 @@ status() {
 }
 until [ -e made ] && [ "$(wc -l <made)" -eq 2 ]; do sleep 0.05; done
 until status | grep -q '^HELD  *1 '; do sleep 0.05; done
-status | sed "s|$dir|/srv/photos|; s|', .* [0-9.]*,|', Redis 7.0.15,|
+status | sed "s|$dir|/srv/photos|; s|sock, .* [0-9.]*,|sock, Redis 7.0.15,|
     s|longest for .*|longest for 3s|" >told
 cmp - told <<'EXPECTED'
 queue    redis+unix:///srv/photos/redis.sock?queue=photos&lease=5s
-server   '/srv/photos/redis.sock', Redis 7.0.15, primary
+server   /srv/photos/redis.sock, Redis 7.0.15, primary
 READY           0
 HELD            1  by 1 holder, the longest for 3s
 WAITING         0

@@ -139,6 +139,7 @@ typedef struct wq_key_info {
     uint64_t fence;    /* HELD: of this hand-out; else 0 */
     wq_key   group;    /* its group: a part of the caller's key, or of the key
                           that is visited; data is NULL: no groups */
+    unsigned expiries; /* in a store: holders in a row that died or lost it */
 } wq_key_info;
 
 /* Read the key info of `key` into *out, as far as out->size reaches. A key that

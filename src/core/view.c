@@ -96,6 +96,7 @@ describe_absent(wq_key_info *out)
     out->priority = 0;
     out->ready_ns = out->held_ns = out->wait_ns = -1;
     out->fence = 0;
+    out->expiries = 0;
 }
 
 void

@@ -67,7 +67,7 @@ begin_session(struct wq__shared *s, int64_t sent_ns)
 static int64_t
 time_of_sending(struct wq__shared *s)
 {
-    return s->engine->lease_ns ? s->clock->now(s->clock) : 0;
+    return s->engine->lease_ns ? s->steady_clock->now(s->steady_clock) : 0;
 }
 
 /* With the lock, which is released meanwhile: the handle has given its holds up,

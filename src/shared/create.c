@@ -125,6 +125,7 @@ fill_in(struct wq__shared *s, struct wq__engine *engine,
     s->base.backend = options->backend ? options->backend : &wq__shared_backend;
     s->engine = engine;
     s->clock = engine->clock;
+    s->steady_clock = engine->steady_clock ? engine->steady_clock : s->clock;
     s->on_drop = config->on_drop;
     s->drop_ctx = config->drop_ctx;
     s->on_lost = config->on_lost;

@@ -45,11 +45,13 @@
  * every thread whose operations were in the batch shows it.
  *
  * Time. All times are on the engine's clock, which all handles of the store
- * agree on. The shell reads it and sleeps on it.
+ * agree on. The shell reads it and sleeps on it. Where it can step, a clock of
+ * this machine counts how long holds are certain, and the timeouts of calls.
  */
 #ifndef WQ_SHARED_ENGINE_H
 #define WQ_SHARED_ENGINE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -235,6 +237,7 @@ struct wq__engine_ops {
 struct wq__engine {
     const struct wq__engine_ops *ops;
     wq_clock                    *clock;
+    wq_clock *steady_clock; /* of holds, timeouts. NULL: `clock` */
     int64_t lease_ns; /* how long a session lives without a renewal; 0: as long
                          as its process */
     /* Set by run() if it returns WQ_EAWAY because the store may have forgotten
@@ -242,6 +245,10 @@ struct wq__engine {
      * hold keys for this session that were finished. The shell calls
      * reconcile(), and run() again. */
     bool forgetful;
+    /* Set by renew() if it returns WQ_OK: how many keys the store keeps for the
+     * session; an engine in which no request can arrive late leaves it at 0. If
+     * the shell knows of fewer, it calls reconcile(). */
+    atomic_size_t kept;
 };
 
 #endif

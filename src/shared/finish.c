@@ -57,7 +57,7 @@ static void
 expire(struct wq__shared *s)
 {
     if (s->engine->lease_ns)
-        wq__shared_expire(s, s->clock->now(s->clock));
+        wq__shared_expire(s, s->steady_clock->now(s->steady_clock));
 }
 
 /* Begin all of them. `results` NULL: each with the result `all`. wq_done_many()

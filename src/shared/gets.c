@@ -100,8 +100,7 @@ reason_not_to_sleep(struct wq__shared *s, int64_t timeout_ns,
         return WQ_OK;
     if (atomic_load_explicit(&s->closed, memory_order_relaxed))
         return WQ_ESHUTDOWN;
-    if (timeout_ns == 0 ||
-        (timeout_ns != WQ_FOREVER && s->clock->now(s->clock) >= deadline_ns))
+    if (timeout_ns == 0 || wq__shared_is_past(s, deadline_ns))
         return WQ_ETIMEDOUT;
     if (s->interrupted) {
         s->interrupted = false;

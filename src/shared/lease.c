@@ -13,6 +13,7 @@
  * may fail. Programs that opened the queue without it call wq_renew().
  */
 #include "core/span.h"
+#include "error/error.h"
 #include "shared/call.h"
 #include "shared/report.h"
 #include "shared/shared.h"
@@ -98,7 +99,8 @@ wq__shared_hold_left(wq_queue *q, const wq_item *item)
 
     if (wq__shared_is_foreign(s))
         return 0;
-    const int64_t now = s->engine->lease_ns ? s->clock->now(s->clock) : 0;
+    const int64_t now =
+        s->engine->lease_ns ? s->steady_clock->now(s->steady_clock) : 0;
     wq__shared_enter(s);
     wq__shared_expire(s, now);
     if (s->engine->lease_ns)
@@ -118,9 +120,9 @@ renew(struct wq__shared *s)
     wq__shared_enter(s);
     const uint64_t session = s->session;
     wq__lock_release(&s->lock);
-    const int64_t sent_ns = s->clock->now(s->clock);
+    const int64_t sent_ns = s->steady_clock->now(s->steady_clock);
     wq_err        err = wq__engine_renew(e);
-    const int64_t now = s->clock->now(s->clock);
+    const int64_t now = s->steady_clock->now(s->steady_clock);
 
     wq__shared_enter(s);
     /* Holds that this handle has given up are not renewed: reconcile() makes
@@ -130,6 +132,10 @@ renew(struct wq__shared *s)
         if (until > s->valid_until_ns)
             s->valid_until_ns = until;
     }
+    /* A get whose call has failed long ago may have arrived since, or one is
+     * under way: then it is a look too many. */
+    if (!err && atomic_load(&e->kept) > s->holds.lent)
+        s->in_doubt = true;
     if (err == WQ_ELOST && s->session != session)
         err = WQ_OK; /* that one has ended; a new one has begun meanwhile */
     if (err == WQ_ELOST)
@@ -146,10 +152,15 @@ wq_err
 wq__shared_begin_session(struct wq__shared *s)
 {
     struct wq__engine *e = s->engine;
-    const int64_t      sent_ns = s->clock->now(s->clock);
+    const int64_t      sent_ns = s->steady_clock->now(s->steady_clock);
     const wq_err       err = wq__engine_renew(e);
 
     s->valid_until_ns = wq__span_add(sent_ns, e->lease_ns);
+    if (err == WQ_ELOST) /* the process was stopped, or the store is slow */
+        return wq_fail(WQ_EAWAY,
+                       "%s: the lease ended while the queue was opened: open "
+                       "it again, or with a longer lease",
+                       e->ops->name);
     return err;
 }
 
@@ -184,7 +195,8 @@ sleep_until(struct wq__shared *s, int64_t until_ns)
     wq__parker_init(&s->lease_parker);
     s->lease_sleeps = true;
     wq__lock_release(&s->lock);
-    const bool woken = s->clock->park(s->clock, &s->lease_parker, until_ns);
+    const bool woken =
+        s->steady_clock->park(s->steady_clock, &s->lease_parker, until_ns);
     wq__shared_enter(s);
     if (!woken && !s->lease_sleeps) { /* about to be woken */
         wq__lock_release(&s->lock);
@@ -223,7 +235,7 @@ keep_renewing(void *arg)
         if (s->lease_ends)
             break;
         wq__lock_release(&s->lock);
-        const int64_t now = s->clock->now(s->clock);
+        const int64_t now = s->steady_clock->now(s->steady_clock);
         if (now >= at_ns) {
             give_back_unknown(s);
             at_ns = next_renewal(s, renew(s), now);

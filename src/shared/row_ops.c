@@ -483,6 +483,7 @@ wq__rows_give_back(struct wq__rows *r, wq_key key, const struct wq__row *before,
         return err;
     if (expired && max && before->expiries + 1 >= max) {
         err = bury(&x);
+        x.row.expiries = before->expiries + 1; /* for people, until a revive */
     } else {
         x.row.expiries += expired;
         err = give_back(&x, x.item->priority);
@@ -523,6 +524,7 @@ remove_key(struct wq__rows *r, wq_key key)
         return change(r, key, &before, wq__core_remove);
     struct wq__row row = before;
     row.dead = false;
+    row.expiries = 0;
     row.seq = 0;
     row.image = (struct wq__image){.states = 0};
     r->must_sync = true;
@@ -551,6 +553,7 @@ revive(struct wq__rows *r, wq_key key)
         return WQ_ENOTFOUND;
     row = before;
     row.dead = false;
+    row.expiries = 0;
     wq__row_forget(&row);
     err = wq__row_import(r, key, &before, NULL); /* DEAD: only the numbers */
     if (!err)

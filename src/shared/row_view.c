@@ -33,6 +33,7 @@ wq__row_describe(struct wq__rows *r, wq_key key, const struct wq__row *row,
         info->ready_ns = info->held_ns = -1;
     info->requeues = wq__row_requeues(r, row);
     info->group = (wq_key){0};
+    info->expiries = row->expiries;
     return WQ_OK;
 }
 

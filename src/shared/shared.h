@@ -51,8 +51,9 @@ struct wq__shared {
                                   backend */
     struct wq__engine *engine; /* owned */
     wq_clock          *clock;  /* the engine's */
-    wq_allocator       mem;    /* malloc and free, but in tests */
-    char              *name;   /* of the metrics; owned; NULL: none */
+    wq_clock    *steady_clock; /* of valid_until_ns, timeouts; may be `clock` */
+    wq_allocator mem;          /* malloc and free, but in tests */
+    char        *name;         /* of the metrics; owned; NULL: none */
     void (*on_drop)(void *ctx, wq_key key, unsigned retries, wq_err why);
     void *drop_ctx;
     void (*on_lost)(void *ctx, wq_key key, uint64_t fence);
@@ -223,8 +224,9 @@ void wq__shared_end_blocking(struct wq__shared *s);
  * until the last one has left. Returns without the lock. */
 void wq__shared_evacuate(struct wq__shared *s);
 
-/* The moment `timeout_ns` from now. */
+/* The moment `timeout_ns` from now, on the steady clock; is it past? */
 int64_t wq__shared_deadline(struct wq__shared *s, int64_t timeout_ns);
+bool    wq__shared_is_past(struct wq__shared *s, int64_t deadline_ns);
 
 /* ---- lease.c ---- */
 

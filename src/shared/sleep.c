@@ -30,7 +30,26 @@ wq__shared_deadline(struct wq__shared *s, int64_t timeout_ns)
 {
     return timeout_ns == WQ_FOREVER
                ? WQ_FOREVER
-               : wq__span_add(s->clock->now(s->clock), timeout_ns);
+               : wq__span_add(s->steady_clock->now(s->steady_clock),
+                              timeout_ns);
+}
+
+bool
+wq__shared_is_past(struct wq__shared *s, int64_t deadline_ns)
+{
+    return deadline_ns != WQ_FOREVER &&
+           s->steady_clock->now(s->steady_clock) >= deadline_ns;
+}
+
+/* When that is on the store's clock, unless it steps. */
+static int64_t
+time_in_store(struct wq__shared *s, int64_t deadline_ns)
+{
+    if (deadline_ns == WQ_FOREVER || s->steady_clock == s->clock)
+        return deadline_ns;
+    const int64_t left =
+        wq__span_sub(deadline_ns, s->steady_clock->now(s->steady_clock));
+    return wq__span_add(s->clock->now(s->clock), left);
 }
 
 /* ---- waking -------------------------------------------------------------- */
@@ -200,7 +219,7 @@ sleep_as(struct wq__shared *s, struct wq__sleeper *self, bool listens,
     if (listens)
         wq__engine_wait(e, until_ns);
     else
-        woken = wq__sleeper_sleep(self, s->clock, until_ns);
+        woken = wq__sleeper_sleep(self, s->steady_clock, until_ns);
     wq__shared_enter(s);
     return woken;
 }
@@ -215,6 +234,7 @@ sleep_once(struct wq__shared *s, struct wq__sleepers *list, int64_t deadline_ns)
 
     wq__sleeper_enter(list, &self);
     if (listens) {
+        until_ns = time_in_store(s, deadline_ns);
         if (next_look(s, list) < until_ns)
             until_ns = next_look(s, list);
         s->listener = &self;

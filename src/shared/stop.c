@@ -126,8 +126,7 @@ wait_for(struct wq__shared *s, const struct goal *g, int64_t timeout_ns)
             return WQ_OK;
         if (s->destroying || (g->drains && s->shutdowns != g->shutdowns))
             return WQ_EINTERRUPTED;
-        if (timeout_ns == 0 || (timeout_ns != WQ_FOREVER &&
-                                s->clock->now(s->clock) >= deadline_ns))
+        if (timeout_ns == 0 || wq__shared_is_past(s, deadline_ns))
             return WQ_ETIMEDOUT;
         looked = wq__shared_sleep(s, g->list, deadline_ns) == WQ__WAKE_LISTEN;
     }

@@ -29,7 +29,8 @@ class Shared(Handled):
             self.url = "sqlite:" + self.path("queue.db")
             return
         if not Shared.server:
-            Shared.server = Server()
+            Shared.server = Server("--appendonly", "yes",
+                                   "--appendfsync", "no")
             atexit.register(Shared.server.stop)
         self.server.say("FLUSHALL")
         self.url = "redis+unix://" + self.server.path

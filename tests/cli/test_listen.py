@@ -77,6 +77,7 @@ class Answers(Listening):
         url = self.start(keys=["a"]).url()
         for path, kind in (("/", "text/html"), ("/metrics", "text/plain"),
                            ("/healthz", "text/plain"),
+                           ("/readyz", "text/plain"),
                            ("/view", "application/json")):
             with self.subTest(path=path):
                 status, headers, body = get(url + path)

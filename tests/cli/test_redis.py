@@ -88,6 +88,49 @@ class Away(WithServer):
         worker.terminate()
 
 
+class Lost(WithServer):
+    def test_result_of_a_lost_hold_is_reported(self):
+        self.done("add", "a")
+        worker = self.waiting("--json=events")
+        self.await_begun("a")
+        self.server.say("FLUSHALL")  # the next renewal is ten seconds away
+        self.let_go("a")
+        self.assertEqual(worker.stderr.readline(),
+                         b"wq: a: its hold was lost: its result does not "
+                         b"count; another worker may have run it\n")
+        self.await_event(event="finished", key="a", outcome="lost")
+        worker.terminate()
+
+
+class Warnings(WithServer):
+    options = ()  # not in a file
+
+    def warning(self, verb):
+        return ("wq: %s: warning: redis: '%s' loses what it was told last, or "
+                "all, when it is restarted: put 'appendonly yes' into its "
+                "configuration\n" % (verb, self.server.path)).encode()
+
+    def test_status_and_work_tell_of_settings_that_lose_keys(self):
+        self.assertEqual(self.wq("status").err, self.warning("status"))
+        self.assertEqual(self.wq("status", "--json").err,
+                         self.warning("status"))
+        self.assertEqual(self.wq("work", "-q", "--until-empty", "true").err,
+                         self.warning("work"))
+
+    def test_short_verbs_do_not_repeat_it(self):
+        for verb in (("add", "a"), ("list",), ("show", "a"), ("remove", "a"),
+                     ("fsck",), ("drain",)):
+            with self.subTest(verb):
+                self.assertEqual(self.wq(*verb).err, b"")
+
+    def test_status_and_work_tell_of_missing_replicas(self):
+        self.server.kill()
+        self.server.start(*AOF)
+        self.set_option("replicas=1")
+        self.assertIn(b"has 0 connected replicas, and replicas=1 are to confirm",
+                      self.wq("status").err)
+
+
 class Password(WithServer):
     options = (*AOF, "--requirepass", SECRET)
 
@@ -178,14 +221,18 @@ class Page(WithServer):
         def server():
             return json.loads(self.fetch("/view"))["server"]
         self.assertEqual(json.loads(self.fetch("/view"))["queue"], "mail")
-        self.assertEqual(server()["name"], "'%s'" % self.server.path)
+        self.assertEqual(server()["name"], self.server.path)
         self.assertRegex(server()["version"], "^(Redis|Valkey) [0-9]")
         self.assertGreater(server()["lease_left"], 0)
         self.assertTrue(server()["reachable"])
         self.assertIn(b'\nwq_run_server_up{name="mail"} 1\n',
                       self.fetch("/metrics"))
+        self.assertEqual(self.fetch("/readyz"), b"ok\n")
         self.server.kill()
         until(lambda: not server()["reachable"], "the end of the server")
+        self.assertEqual(self.fetch("/readyz"),
+                         b"the server of the queue does not answer\n")
+        self.assertEqual(self.fetch("/healthz"), b"ok\n")
         self.assertIn(b'\nwq_run_server_up{name="mail"} 0\n',
                       self.fetch("/metrics"))
         self.server.start(*self.options)

@@ -104,7 +104,7 @@ class Look(Shared):
         self.shell_prints('wq done --bury "$(wq get)"')  # a
 
     def test_status_counts_keys(self):
-        server = ["server   '%s', %s, primary" % (
+        server = ["server   %s, %s, primary" % (
             self.server.path, self.server.version())] if self.server else []
         self.assertEqual(self.done("status").decode().splitlines(), [
             "queue    " + self.url, *server,
@@ -119,7 +119,7 @@ class Look(Shared):
             self.assertAlmostEqual(server.pop("lease_left"), 30, delta=30)
             self.assertEqual(server, {
                 "reachable": True, "reconnects": 0, "role": "primary",
-                "name": "'%s'" % self.server.path,
+                "name": self.server.path,
                 "version": self.server.version()})
         self.assertEqual(status, {
             "queue": self.url, "name": "default", "ready": 1, "held": 0,
@@ -153,6 +153,17 @@ class Look(Shared):
                                  "due in     59m59s"])
         self.assertEqual(self.info("b")["states"], ["READY"])
 
+    def test_show_tells_how_many_holders_died(self):
+        self.set_short_lease()
+        self.set_option("max_expiries=1")
+        self.shell("wq get; kill -9 $$").wait(TIMEOUT)
+        self.await_counts(0, 0, 1, 2)  # a failed, b killed its holder
+        self.assertEqual(self.done("show", "b").decode().splitlines(), [
+            "key        b", "states     DEAD", "priority   0",
+            "failures   0", "expiries   1"])
+        self.assertEqual(self.info("b")["expiries"], 1)
+        self.assertNotIn("expiries", self.info("a"))
+
     def test_unknown_key_has_status_1(self):
         self.assertEqual(self.refused("show", "x", status=1),
                          "wq: show: no such key: x")
@@ -175,6 +186,16 @@ class Change(Shared):
         self.assertEqual(self.done("remove", "-v", "b"), b"removed  b\n")
         self.assertEqual(self.done("remove", "-0", "-a", "-", keys=b"c\0"), b"")
         self.assertEqual(self.keys(), [b"d"])
+
+    def test_many_keys_are_removed_in_their_order(self):
+        keys = [b"%d" % i for i in range(3000)]
+        self.done("add", keys=b"\n".join(keys))
+        ended = self.wq("remove", "-v", "-a", "-", keys=b"\n".join(keys[:2000] + [b"x"]))
+        self.assertEqual(ended.status, 1)
+        self.assertEqual(ended.err, b"wq: remove: no such key: x\n")
+        self.assertEqual(ended.out.split(b"\n")[:-1],
+                         [b"removed  " + key for key in keys[:2000]])
+        self.assertEqual(self.counts(), (1000, 0, 0, 0))
 
     def test_other_keys_are_removed_if_one_is_missing(self):
         self.done("add", "a", "b")
@@ -328,7 +349,9 @@ class Refused(Shared):
                 self.assertIn(said, line)
 
     def test_no_queue(self):
-        self.each("no queue given; use --queue=URL, or set WQ_QUEUE",
+        self.each("no queue given; use --queue=URL, or set WQ_QUEUE: for "
+                  "example WQ_QUEUE=sqlite:/var/lib/me/queue.db, or "
+                  "redis://HOST/0?queue=NAME for several machines",
                   env={"WQ_QUEUE": ""})
 
     def test_queue_in_memory(self):

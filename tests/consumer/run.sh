@@ -121,6 +121,23 @@ helgrind() {
     grep -q 'ERROR SUMMARY: 0 errors' reported
 }
 
+# What docs/guide/machines.md tells a reader to type.
+fence() {
+    need pkg-config
+    cp "$here/../../examples/fence.c" .
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    find_stage_library
+    # shellcheck disable=SC2046 # flags are words
+    {
+        # begin: fence
+        cc fence.c $(pkg-config --cflags --libs wq-sqlite sqlite3) -o fence
+        ./fence
+        # end: fence
+    } >printed
+    grep -q '^first worker: file refused, table refused$' printed
+}
+
 pkgconfig_cxx() {
     need pkg-config
     need "$CXX"

@@ -128,6 +128,40 @@ make_certificate(const char *dir, const char *names)
         wq_test_skip("the command openssl is not installed");
 }
 
+/* Start a server that was stopped, with options for TLS. The test is skipped if
+ * the server was built without it: one that the environment names may be. */
+static inline void
+start_tls(struct redis_server *s, const char *const *args)
+{
+    static const char why[] = "the server ends: was it built without TLS?";
+
+    redis_server_launch(s, args);
+    if (redis_server_gets_ready(s))
+        return;
+    if (getenv("WQ_REDIS_SERVER"))
+        wq_test_leave_out(why);
+    wq_test_skip(why);
+}
+
+static inline wq_redis_server
+server_of(wq_queue *q)
+{
+    wq_redis_server s = {.size = sizeof s};
+
+    assert_err(wq_redis_read_server(q, &s), WQ_OK);
+    return s;
+}
+
+/* The address of the server that the handle talks to. */
+static inline void
+expect_at(wq_queue *q, const char *port)
+{
+    char address[40];
+
+    (void)snprintf(address, sizeof address, "127.0.0.1:%s", port);
+    assert_string_equal(server_of(q).name, address);
+}
+
 static inline void
 last_error_has(const char *words)
 {

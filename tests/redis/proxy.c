@@ -26,6 +26,7 @@ struct proxy {
     pthread_t                  thread;
     int                        client[MOST], there[MOST];
     bool                       held[MOST]; /* its replies wait */
+    bool                       late[MOST]; /* its requests wait */
 };
 
 static int
@@ -72,7 +73,7 @@ begin(struct proxy *p)
     atomic_fetch_add(&p->connections, 1);
     p->client[i] = client;
     p->there[i] = there;
-    p->held[i] = false;
+    p->held[i] = p->late[i] = false;
 }
 
 static bool
@@ -123,6 +124,11 @@ serve(struct proxy *p, int i, bool from_client)
         end(p, i);
         return;
     }
+    if (mode == PROXY_LATE && from_client) {
+        p->late[i] = true;
+        atomic_store(&p->mode, PROXY_PASS);
+        return;
+    }
     const bool holds =
         from_client &&
         (mode == PROXY_HALF || (mode == PROXY_HOLD_ONE && names_key(from)));
@@ -148,7 +154,8 @@ watch(const struct proxy *p, struct pollfd *fds)
         const bool waits = mode == PROXY_HOLD || p->held[i];
 
         fds[2 * i] = (struct pollfd){
-            .fd = mode == PROXY_HANG ? -1 : p->client[i], .events = POLLIN};
+            .fd = mode == PROXY_HANG || p->late[i] ? -1 : p->client[i],
+            .events = POLLIN};
         fds[2 * i + 1] = (struct pollfd){
             .fd = mode == PROXY_HANG || waits ? -1 : p->there[i],
             .events = POLLIN};
@@ -173,6 +180,7 @@ run(void *arg)
             if (read(p->stop_fd, &count, sizeof count) < 0 || count > 1000)
                 return NULL;
             memset(p->held, 0, sizeof p->held);
+            memset(p->late, 0, sizeof p->late);
             continue; /* the mode has changed */
         }
         for (int i = 0; i < MOST; i++) {

@@ -18,6 +18,8 @@ enum proxy_mode {
     PROXY_HOLD,     /* requests; replies wait for the next mode */
     PROXY_HOLD_ONE, /* all, but the connection of the first request with the
                        key PROXY_KEY: its replies wait for the next mode */
+    PROXY_LATE,     /* all, but the first request: it arrives with the next
+                       mode, also if its connection has ended */
     PROXY_DELAY,    /* all, replies PROXY_DELAY_MS late */
     PROXY_NOISE,    /* nothing; the answer is not of Redis */
     PROXY_HALF, /* all, but the first request is passed on and its connection

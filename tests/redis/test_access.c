@@ -62,7 +62,8 @@ TEST(user_with_the_documented_rights_can_do_all)
             "+evalsha +script|load +info +auth +select +client|setname +time "
             "+blpop +rpush +pexpire +del +zadd +zrem +zremrangebyrank +zscore "
             "+zcard +zcount "
-            "+zrange +zrangebyscore +zrangebylex +hget +hset +hdel +hmget "
+            "+zrange +zrangebyscore +zrangebylex +zlexcount +hget +hset +hdel "
+            "+hmget "
             "+hlen +hincrby +hscan"),
         "OK");
     (void)snprintf(path, sizeof path, "%s/password", server.dir);
@@ -197,9 +198,7 @@ TEST(server_is_known_by_its_certificate)
     (void)snprintf(port, sizeof port, "%u", redis_server_free_port());
     (void)snprintf(cert, sizeof cert, "%s/cert.pem", server.dir);
     (void)snprintf(key, sizeof key, "%s/key.pem", server.dir);
-    redis_server_launch(&server, args);
-    if (!redis_server_gets_ready(&server))
-        wq_test_skip("the server ends: was it built without TLS?");
+    start_tls(&server, args);
 
     (void)snprintf(url, sizeof url, "rediss://localhost:%s?queue=q&ca_file=%s",
                    port, cert);

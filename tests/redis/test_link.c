@@ -47,6 +47,35 @@ TEST(key_whose_reply_is_lost_is_given_back)
     check(f.b);
 }
 
+/* The network has kept it for longer than the call waited. */
+TEST(key_that_a_late_request_takes_is_given_back)
+{
+    wq_queue *q = NULL;
+    wq_item  *item = NULL;
+
+    (void)state;
+    f.proxy = proxy_start(&f.server);
+    assert_err(wq_redis_open(url_of(proxy_socket(f.proxy), "q"),
+                             WQ_REDIS_OPTIONS(.lease_ns = LEASE,
+                                              .timeout_ns = WQ_MS(500),
+                                              .manual_renew = true),
+                             NULL, &q),
+               WQ_OK);
+    assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+    proxy_set(f.proxy, PROXY_LATE);
+    assert_err(wq_get_within(q, 0, &item), WQ_EIO);
+    assert_err(add_until_answered(q, "other"), WQ_OK); /* reconciles first */
+    assert_int_equal(stats_of(f.b).ready, 2);
+    proxy_set(f.proxy, PROXY_PASS);
+    redis_server_await(&f.server, "ZCARD wq:{q}:held", "2"); /* and the guard */
+    assert_err(wq_renew(q), WQ_OK);
+    assert_err(wq_add(q, wq_str("other")), WQ_OK);
+    assert_int_equal(stats_of(f.b).held, 0);
+    assert_int_equal(stats_of(f.b).ready, 2);
+    wq_destroy(q);
+    check(f.b);
+}
+
 static wq_item *
 get_through_proxy(void)
 {
@@ -235,6 +264,21 @@ TEST(server_that_says_nothing_is_left_in_time)
 
 /* ---- leases --------------------------------------------------------------- */
 
+TEST(lease_that_ends_while_a_queue_is_opened_is_not_a_lost_key)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    put_proxy();
+    proxy_set(f.proxy, PROXY_DELAY);
+    assert_err(wq_redis_open(url_of(proxy_socket(f.proxy), "q"),
+                             WQ_REDIS_OPTIONS(.lease_ns = WQ_MS(50),
+                                              .timeout_ns = WQ_SECONDS(10)),
+                             NULL, &q),
+               WQ_EAWAY);
+    last_error_has("redis: the lease ended while the queue was opened");
+}
+
 static wq_queue *
 open_renewing(const char *socket, int64_t lease_ns, int64_t timeout_ns)
 {
@@ -375,6 +419,7 @@ TEST(reconnects_leave_no_descriptor_thread_or_memory)
 WQ_TESTS(
     with_server(replies_in_pieces_are_put_together),
     with_server(key_whose_reply_is_lost_is_given_back),
+    with_server(key_that_a_late_request_takes_is_given_back),
     with_server(finish_whose_reply_is_lost_has_happened_once),
     with_server(lost_reply_of_a_get_by_the_long_way_is_in_doubt),
     with_server(batch_that_is_half_done_is_in_doubt),
@@ -386,6 +431,7 @@ WQ_TESTS(
     with_server(connection_that_is_cut_while_a_batch_is_sent_raises_no_SIGPIPE),
     with_server(connection_that_is_cut_comes_back),
     with_server(server_that_says_nothing_is_left_in_time),
+    with_server(lease_that_ends_while_a_queue_is_opened_is_not_a_lost_key),
     with_server(hold_is_certain_from_the_sending_of_a_renewal),
     with_server(link_that_is_cut_for_longer_than_the_lease_loses_the_key),
     with_server(renewal_does_not_wait_for_a_call_that_hangs),

@@ -105,6 +105,7 @@ TEST(queue_goes_on_at_the_promoted_replica)
     assert_err(wq_add(f.q, wq_str("held")), WQ_OK);
     assert_err(wq_add(f.q, wq_str("ready")), WQ_OK);
     wq_item *held = take_key(f.q, "held");
+    expect_at(f.q, f.ports[PRIMARY]);
     redis_server_kill(&f.primary);
     /* the next one has no replica of its own: a handle that asks for none */
     wq_queue *late = NULL;
@@ -121,6 +122,7 @@ TEST(queue_goes_on_at_the_promoted_replica)
     assert_memory_equal(next->key.data, "ready", 5);
     assert_err(wq_done(late, next), WQ_OK);
     assert_int_equal(wq_hold_left(f.q, held) > 0, true);
+    expect_at(f.q, f.ports[REPLICA]);
     check(late);
     wq_destroy(late);
 }
@@ -283,7 +285,7 @@ TEST(sentinel_and_primary_are_known_by_their_certificates)
     for (int i = 0; i < 2; i++)
         (void)snprintf(port[i], sizeof port[i], "%u", redis_server_free_port());
     tls[2] = port[0];
-    redis_server_restart(&f.primary, tls + 1);
+    start_tls(&f.primary, tls + 1);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     (void)fprintf(file, "sentinel monitor main 127.0.0.1 %s 1\n", port[0]);

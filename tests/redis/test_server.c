@@ -86,15 +86,6 @@ TEST(key_that_a_restarted_server_still_holds_is_given_back)
     check(f.b);
 }
 
-static wq_redis_server
-server_of(wq_queue *q)
-{
-    wq_redis_server s = {.size = sizeof s};
-
-    assert_err(wq_redis_read_server(q, &s), WQ_OK);
-    return s;
-}
-
 TEST(handle_knows_whether_its_server_answers)
 {
     wq_queue       *memory = NULL;
@@ -102,9 +93,10 @@ TEST(handle_knows_whether_its_server_answers)
 
     (void)state;
     assert_true(s.reachable);
-    assert_int_equal(strncmp(s.version, "Redis ", 6), 0);
+    assert_true(strncmp(s.version, "Redis ", 6) == 0 ||
+                strncmp(s.version, "Valkey ", 7) == 0);
     assert_string_equal(s.role, "primary");
-    assert_non_null(strstr(s.name, f.server.socket));
+    assert_string_equal(s.name, f.server.socket);
     /* the server's time is an estimate, and gets better with each call */
     assert_true(s.lease_left_ns > 0 &&
                 s.lease_left_ns <= LEASE + WQ_SECONDS(1));
@@ -247,7 +239,7 @@ TEST(replica_refuses_with_what_to_do)
                            (wq_key[]){wq_str("merged")}, 1),
                WQ_EAWAY);
     assert_err(wq_open_redis(url_of(f.server.socket, "q"), NULL, &q), WQ_EAWAY);
-    last_error_has("connect to its primary, 127.0.0.1");
+    last_error_has("connect to its primary, 127.0.0.1:1");
     assert_string_equal(redis_server_say(&f.server, "REPLICAOF NO ONE"), "OK");
     assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
 }

@@ -70,6 +70,8 @@ TEST(server_that_is_not_there_is_away)
     assert_err(wq_open_redis("redis://u:s3cret@127.0.0.1:1", NULL, &q),
                WQ_EAWAY);
     last_error_has("cannot connect to 127.0.0.1:1: Connection refused");
+    assert_err(wq_open_redis("redis://[::1]:1", NULL, &q), WQ_EAWAY);
+    last_error_has("cannot connect to [::1]:1: "); /* also without IPv6 */
 }
 
 TEST(null_and_unknown_options_are_refused)

@@ -30,6 +30,12 @@ wq_test_skip(const char *why)
     const char *ci = getenv("CI");
     if (ci && strcmp(ci, "true") == 0)
         fail_msg("skipped, which is a failure with CI=true: %s", why);
+    wq_test_leave_out(why);
+}
+
+void
+wq_test_leave_out(const char *why)
+{
     print_message("skipped: %s\n", why);
     some_skipped = true;
     skip();
@@ -114,6 +120,8 @@ main(int argc, char **argv)
         }
         failed += run(argv[i], one, 1);
     }
+    if (argc == 2 && some_skipped) /* for cmocka, a setup that skips fails */
+        return EXIT_SKIPPED;
     if (failed)
         return EXIT_FAILURE;
     return some_skipped ? EXIT_SKIPPED : EXIT_SUCCESS;

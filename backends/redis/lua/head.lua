@@ -35,7 +35,12 @@ local PLAIN = '\1\0\0\0\0\0\0' -- how a record begins that says no more
 
 -- The time: of the server, or given by a client whose clock is a fake one. In
 -- microseconds, the rest in nanoseconds; as in records.
+--
+-- It goes on when the server's clock steps back: sessions write down what time it
+-- was when they renewed their leases, `seen`, and the queue's time is `ahead` of
+-- the clock from then on, until the clock is there, too.
 local us, rest, now8 = nil, 0, ARGV[2]
+local meta = call('HMGET', M, 'n', 'dirty', 'seen', 'ahead')
 if now8 ~= '' then
   local hi, lo = unpk('>i4I4', now8)
   local t = hi % 1000 * 4294967296 + lo
@@ -43,6 +48,13 @@ if now8 ~= '' then
 else
   local t = call('TIME')
   us = t[1] * 1000000 + t[2]
+  local seen, ahead = tonumber(meta[3] or 0), tonumber(meta[4] or 0)
+  if us + ahead < seen or ahead > 0 and us >= seen then
+    ahead = us < seen and seen - us or 0
+    call('ZREM', I, '') -- as insist()
+    call('HSET', M, 'ahead', ahead)
+  end
+  us = us + ahead
   local l = us % 16777216 * 1000
   now8 = pack('>I5I3', floor(us / 16777216) * 1000 + floor(l / 16777216), l % 16777216)
 end
@@ -50,7 +62,6 @@ end
 -- The last number in use: of places, fences, arrivals, which only grow. They are
 -- never below the time, so that a server that lost its data does not hand out old
 -- fences. `saved`: as it is written; and how many keys are DIRTY.
-local meta = call('HMGET', M, 'n', 'dirty')
 local last, dirty_keys = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
 if last < us and us < 4503599627370496 then last = us end
 local saved = last

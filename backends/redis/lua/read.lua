@@ -2,11 +2,13 @@
 --
 --   session, time, numbers to reserve, READY keys wanted, 1: buckets wanted,
 --   whose holds ('' nobody's, 1 those of a session that has ended, else a session
---   and the key after which to begin), then keys
+--   and the key after which to begin), the latest time at which they may end, in
+--   microseconds (0: any), then keys
 --   → 'OK', time, last number, last reserved one, counts, bucket of all keys, due
 --     keys and records, READY ones, whose holds, these, those of the keys, those of
---     own buckets that were used longest ago, pulse; or 'LOST'
+--     own buckets that were used longest ago, pulse; or 'LOST'; or 'LATE', time
 local sid = ARGV[1]
+if ARGV[7] ~= '0' and us > tonumber(ARGV[7]) then return {'LATE', now8} end
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
 insist()
 
@@ -65,7 +67,7 @@ if ended ~= '' then
   holds = with_records(keys)
 end
 local named = {}
-for i = 7, #ARGV do named[#named + 1] = ARGV[i] end
+for i = 8, #ARGV do named[#named + 1] = ARGV[i] end
 -- Numbers for what the core may give out: more for each key that it may move.
 number()
 local base = last - 1

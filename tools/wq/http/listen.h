@@ -4,6 +4,7 @@
  *     GET /          the live page (page.html)
  *     GET /metrics   Prometheus text, or OpenMetrics if the client accepts it
  *     GET /healthz   "ok" while the event loop responds
+ *     GET /readyz    the same, or 503 while the server of the queue is away
  *     GET /view      the current state as JSON (state.h)
  *     GET /events    the same as server-sent events, until the client leaves
  *

@@ -9,6 +9,7 @@
 #include "http/page.h"
 #include "http/state.h"
 #include "options/address.h"
+#include "queue/server.h"
 
 /* A browser opens up to six connections to a server. */
 #define MAX_STREAMS 16
@@ -128,7 +129,7 @@ serve_page(struct listener *l, struct MHD_Connection *client)
                          response);
 }
 
-/* ---- /metrics, /healthz, /view, /events ---------------------------------- */
+/* ---- /metrics, /healthz, /readyz, /view, /events ------------------------- */
 
 void
 listener_take_view(struct listener *l)
@@ -156,6 +157,18 @@ static enum MHD_Result
 serve_health(struct listener *l, struct MHD_Connection *client)
 {
     (void)l;
+    return send_line(client, MHD_HTTP_OK, "ok\n");
+}
+
+/* Not a reason to restart the program, which waits for the server by itself. */
+static enum MHD_Result
+serve_ready(struct listener *l, struct MHD_Connection *client)
+{
+    struct server server;
+
+    if (server_read(view_queue(l->runner), &server) && !server.reachable)
+        return send_line(client, MHD_HTTP_SERVICE_UNAVAILABLE,
+                         "the server of the queue does not answer\n");
     return send_line(client, MHD_HTTP_OK, "ok\n");
 }
 
@@ -248,9 +261,9 @@ static const struct {
     const char *path;
     enum MHD_Result (*serve)(struct listener *l, struct MHD_Connection *client);
 } paths[] = {
-    {"/", serve_page},         {"/metrics", serve_metrics},
-    {"/view", serve_view},     {"/healthz", serve_health},
-    {"/events", serve_events},
+    {"/", serve_page},        {"/metrics", serve_metrics},
+    {"/view", serve_view},    {"/healthz", serve_health},
+    {"/readyz", serve_ready}, {"/events", serve_events},
 };
 
 static bool
@@ -289,6 +302,6 @@ serve(void *listener, struct MHD_Connection *client, const char *url,
         if (strcmp(url, paths[i].path) == 0)
             return paths[i].serve(listener, client);
     return send_line(client, MHD_HTTP_NOT_FOUND,
-                     "not found; served: /, /metrics, /healthz, /view, "
-                     "/events\n");
+                     "not found; served: /, /metrics, /healthz, /readyz, "
+                     "/view, /events\n");
 }

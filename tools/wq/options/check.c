@@ -168,13 +168,15 @@ check_queue(const struct options *o)
     const struct conflict conflicts[] = {
         {!o->queue || !*o->queue,
          "no queue given; use --queue=URL, or set WQ_QUEUE: for example "
-         "WQ_QUEUE=sqlite:/var/lib/me/queue.db"},
+         "WQ_QUEUE=sqlite:/var/lib/me/queue.db, or redis://HOST/0?queue=NAME "
+         "for "
+         "several machines"},
         {o->queue && url_is_memory(o->queue),
          "mem: is the memory of one process; use --queue=URL with the URL of "
-         "a shared queue, such as sqlite:PATH"},
+         "a shared queue, such as sqlite:PATH or redis://HOST"},
         {o->queue && !url_is(o->queue),
          "the variable WQ_QUEUE is not the URL of a queue, such as "
-         "sqlite:PATH"},
+         "sqlite:PATH or redis://HOST"},
     };
 
     return o->verb == VERB_RUN

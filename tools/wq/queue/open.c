@@ -20,15 +20,42 @@ verb_of(const struct options *options)
     return verbs_table[options->verb].name;
 }
 
+#ifdef WQ_HAVE_REDIS
+/* The verb that opens the queue, if it is one that shows what the server says of
+ * itself: a worker, and those who ask how the queue is. The short verbs of a script
+ * would repeat it. Else NULL. */
+static const char *warned;
+
+static void
+on_warning(void *ctx, const char *text)
+{
+    (void)ctx;
+    report("%s: warning: %s", warned, text);
+}
+
+static wq_err
+open_redis(const char *url, const wq_config *config, wq_queue **out)
+{
+    const wq_redis_options *options =
+        warned ? WQ_REDIS_OPTIONS(.on_warning = on_warning) : NULL;
+
+    return wq_redis_open(url, options, config, out);
+}
+#endif
+
 /* The command is one file to copy: it contains its backends. */
 static void
-register_backends(void)
+register_backends(const struct options *options)
 {
+    (void)options;
 #ifdef WQ_HAVE_SQLITE
     (void)wq_register_scheme("sqlite", wq_open_sqlite);
 #endif
 #ifdef WQ_HAVE_REDIS
-    (void)wq_register_scheme("redis", wq_open_redis);
+    warned = options->verb == VERB_WORK || options->verb == VERB_STATUS
+                 ? verb_of(options)
+                 : NULL;
+    (void)wq_register_scheme("redis", open_redis);
 #endif
 }
 
@@ -74,7 +101,7 @@ queue_open_for(const struct options *options, int holder,
         queue_fail(options, "open the queue", WQ_ENOMEM);
         return false;
     }
-    register_backends();
+    register_backends(options);
     const wq_err err = wq_open(url, config, out);
     free(url);
     if (err)

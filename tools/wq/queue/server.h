@@ -17,7 +17,7 @@ struct server {
     bool     reachable;
     int64_t  lease_left_ns; /* for how long holds are certain */
     uint64_t reconnects;
-    char     name[160];   /* HOST:PORT or 'PATH' */
+    char     name[160];   /* HOST:PORT or PATH */
     char     version[32]; /* "Redis 7.0.15"; may be empty */
     char     role[16];    /* "primary"; may be empty */
 };

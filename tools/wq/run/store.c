@@ -189,6 +189,17 @@ read_delay(struct runner *runner, struct run *run)
         run->retry_in_ns = info.wait_ns;
 }
 
+/* Unless stop_lost() has said so. */
+static void
+report_lost(struct run *run)
+{
+    if (!run->lost)
+        report("%s: its hold was lost: its result does not count; another "
+               "worker may have run it",
+               report_key(run->key.data, run->key.len));
+    run->lost = true;
+}
+
 bool
 store_result(struct runner *runner, struct run *run)
 {
@@ -200,6 +211,7 @@ store_result(struct runner *runner, struct run *run)
     run->item = NULL;
     if (err == WQ_ELOST) {
         run->outcome = OUTCOME_LOST;
+        report_lost(run);
     } else if (err == WQ_EGIVENUP) {
         run->outcome = OUTCOME_FAILED;
     } else if (err && err != WQ_EDROPPED) {

@@ -131,11 +131,14 @@ add_seconds(struct wq__text *line, const char *name, int64_t ns)
                    ns / 1000000000, ns % 1000000000 / 1000);
 }
 
-/* The failure that made a key DEAD is not one that it was retried after. */
+/* The failure that made a key DEAD is not one that it was retried after. If its
+ * holders died, none did. */
 unsigned
 print_failures(const wq_key_info *info)
 {
-    return info->requeues + (info->states & WQ_STATE_DEAD ? 1 : 0);
+    const bool failed = info->states & WQ_STATE_DEAD && !info->expiries;
+
+    return info->requeues + (failed ? 1 : 0);
 }
 
 void
@@ -152,6 +155,8 @@ print_info(struct print *print, wq_key key, const wq_key_info *info)
         text_print(line, "%s\"%s\"", comma, word);
     text_print(line, "],\"priority\":%d,\"failures\":%u", info->priority,
                print_failures(info));
+    if (info->expiries)
+        text_print(line, ",\"expiries\":%u", info->expiries);
     add_seconds(line, "ready_for", info->ready_ns);
     add_seconds(line, "held_for", info->held_ns);
     add_seconds(line, "due_in", info->wait_ns);

@@ -36,6 +36,8 @@ print_all(struct print *print, wq_key key, const wq_key_info *info)
     print_states(print, info->states);
     printf("%-9s  %d\n", "priority", info->priority);
     printf("%-9s  %u\n", "failures", print_failures(info));
+    if (info->expiries)
+        printf("%-9s  %u\n", "expiries", info->expiries);
     print_time_of("READY for", info->ready_ns);
     print_time_of("HELD for", info->held_ns);
     print_time_of("due in", info->wait_ns);

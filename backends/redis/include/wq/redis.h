@@ -155,7 +155,9 @@ typedef struct wq_redis_server {
     uint64_t reconnects;  /* connections that were lost and made again */
     char     version[32]; /* "Redis 7.0.15"; "": the user may not know it */
     char     role[16];    /* "primary"; "": the user may not know it */
-    char     name[160];   /* HOST:PORT or 'PATH', without user and password */
+    char     name[160]; /* HOST:PORT, [ADDRESS]:PORT or PATH of the server that
+                             the handle talks to: the primary that the
+                             sentinels name, the node that has the queue */
 } wq_redis_server;
 
 /* Read it. Version and role are those that the server had at open.
@@ -166,7 +168,8 @@ typedef struct wq_redis_server {
 WQ_API WQ_NODISCARD wq_err wq_redis_read_server(wq_queue        *q,
                                                 wq_redis_server *out);
 
-/* The wq_opener of "redis:" and "rediss:" URLs, for wq_register_scheme().
+/* The wq_opener of "redis:", "rediss:", "redis+unix:", "redis+sentinel:" and
+ * "rediss+sentinel:" URLs, for wq_register_scheme("redis", ...).
  * wq_open() calls it by itself if the program is not linked with this library,
  * but finds it. Since: 0.1.
  */
