@@ -39,6 +39,15 @@ duration_option(const char *name, wq_redis_options *o)
                                                    : NULL;
 }
 
+static unsigned *
+count_option(const char *name, wq_redis_options *o)
+{
+    return strcmp(name, "max_expiries") == 0 ? &o->max_expiries
+           : strcmp(name, "replicas") == 0   ? &o->replicas
+           : strcmp(name, "partitions") == 0 ? &o->partitions
+                                             : NULL;
+}
+
 /* What a URL is read into. */
 struct reading {
     struct wq__target *target;
@@ -72,11 +81,10 @@ read_option(void *ctx, const char *name, const char *value)
             *word = value;
         else if (!wq__url_duration(value, duration))
             return refuse_value(name, value, "a duration such as 30s");
-    } else if (strcmp(name, "max_expiries") == 0 ||
-               strcmp(name, "replicas") == 0) {
+    } else if (count_option(name, o)) {
         if (!wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
-        *(*name == 'r' ? &o->replicas : &o->max_expiries) = (unsigned)n;
+        *count_option(name, o) = (unsigned)n;
     } else if (strcmp(name, "db") == 0) {
         if (!wq__url_count(value, INT_MAX, &n))
             return refuse_value(name, value, "a number");
@@ -85,7 +93,7 @@ read_option(void *ctx, const char *name, const char *value)
         return wq_fail(WQ_EINVAL,
                        "redis: there is no option '%s' in a URL; options: "
                        "queue, lease, timeout, max_expiries, replicas, "
-                       "replicas_timeout, user, password_file, ca_file, "
+                       "replicas_timeout, partitions, user, password_file, ca_file, "
                        "cert_file, key_file, db, sentinel_user, "
                        "sentinel_password_file",
                        name);

@@ -141,6 +141,7 @@ struct wq__op {
         struct {
             unsigned states; /* enum wq_state, or'ed */
             uint64_t cursor; /* 0: from the beginning; in and out */
+            unsigned part;   /* likewise, of engines with several stores */
             bool     ended;  /* out: there are no more keys */
             /* Called for each key; false: no space, go on with this key next
              * time. */

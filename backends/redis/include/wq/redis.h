@@ -95,6 +95,10 @@ typedef struct wq_redis_options {
     const char *sentinel_user;
     const char *sentinel_password;
     const char *sentinel_password_file; /* its first line is the password */
+    /* Spread the queue over so many hash slots, and so over several nodes of a
+     * cluster: 1 to 64; 0: 1. All handles of a queue must have the same number;
+     * see "Partitions" above. */
+    unsigned partitions;
 } wq_redis_options;
 #define WQ_REDIS_OPTIONS(...)                                                  \
     (&(wq_redis_options){.size = sizeof(wq_redis_options), __VA_ARGS__})
@@ -156,6 +160,8 @@ typedef struct wq_redis_server {
     char     version[32]; /* "Redis 7.0.15"; "": the user may not know it */
     char     role[16];    /* "primary"; "": the user may not know it */
     char     name[160];   /* HOST:PORT or 'PATH', without user and password */
+    unsigned partitions;  /* of the queue; 1: it is not spread */
+    unsigned partitions_away; /* of these, how many did not answer last */
 } wq_redis_server;
 
 /* Read it. Version and role are those that the server had at open.
