@@ -44,7 +44,7 @@ wq_redis_session(wq_queue *q)
     const struct wq__spread *s = spread_of(q);
     const struct wq__redis  *e = engine_of(q);
 
-    return s ? (uint64_t)atomic_load(&s->session)
+    return s   ? (uint64_t)atomic_load(&s->session)
            : e ? (uint64_t)atomic_load(&e->session)
                : 0;
 }

@@ -84,8 +84,7 @@ static bool
 is_undivided(const struct wq__spread *s, const struct wq__op *add)
 {
     for (size_t i = 1; i < add->as.add.n; i++)
-        if (part_of(s, add->as.add.keys[i]) !=
-            part_of(s, add->as.add.keys[0]))
+        if (part_of(s, add->as.add.keys[i]) != part_of(s, add->as.add.keys[0]))
             return false;
     return true;
 }
@@ -237,12 +236,12 @@ plan_looks(struct wq__spread *s, bool all)
 
     for (unsigned p = 0; p < s->n; p++) {
         struct wq__redis *e = s->part[p];
-        const bool asleep =
-            atomic_load(&e->listed) && !atomic_load(&e->waiting) &&
-            !atomic_load(&e->watched);
+        const bool        asleep = atomic_load(&e->listed) &&
+                            !atomic_load(&e->waiting) &&
+                            !atomic_load(&e->watched);
 
-        if (all || (!atomic_load(&e->out) &&
-                    (s->seen[p].next_ns <= now_ns || asleep)))
+        if (all ||
+            (!atomic_load(&e->out) && (s->seen[p].next_ns <= now_ns || asleep)))
             s->share[p].runs = true;
     }
 }
@@ -271,8 +270,8 @@ void
 wq__spread_put_out(struct wq__spread *s, unsigned p)
 {
     atomic_store(&s->part[p]->out, true);
-    s->seen[p] = (struct wq__pulse){.held = s->seen[p].held,
-                                    .next_ns = WQ_FOREVER};
+    s->seen[p] =
+        (struct wq__pulse){.held = s->seen[p].held, .next_ns = WQ_FOREVER};
 }
 
 /* Connect, if need be; but not all the time: a host that does not answer keeps
@@ -410,8 +409,8 @@ wq__spread_run_shares(struct wq__spread *s)
             continue;
         if (!share->err) {
             atomic_store(&s->part[p]->has_news, false);
-            share->err = wq__redis_end_run(s->part[p], share->first,
-                                           &share->pulse);
+            share->err =
+                wq__redis_end_run(s->part[p], share->first, &share->pulse);
             judge(s, p);
         } else {
             fail_ops(share->first, share->err);

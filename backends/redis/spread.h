@@ -59,8 +59,8 @@ struct wq__share {
     struct wq__op   *first, **last; /* copies; none: only a look */
     bool             runs;          /* it does something */
     bool             fresh;         /* ... and has: `seen` is of now */
-    bool             asked;         /* gets that found too little asked it, too */
-    wq_err           err;           /* what became of it */
+    bool             asked; /* gets that found too little asked it, too */
+    wq_err           err;   /* what became of it */
     struct wq__pulse pulse;
 };
 
@@ -88,8 +88,8 @@ struct wq__spread {
     bool             in_doubt; /* it is not known what one has done */
     bool             must_reconcile; /* one is out, but can be reached */
     bool             reconcile_next; /* so the next batch cannot run */
-    struct wq__did   did; /* what the shell has not heard of */
-    struct wq__copy *copies; /* owned, as all below */
+    struct wq__did   did;            /* what the shell has not heard of */
+    struct wq__copy *copies;         /* owned, as all below */
     size_t           copies_len, copies_cap;
     wq_key          *keys; /* of divided adds; the next three run parallel */
     size_t          *index;
@@ -140,7 +140,7 @@ wq_err wq__spread_open(struct wq__redis *root, struct wq__redis *const *parts,
                        int64_t session, struct wq__engine **out);
 
 wq_err wq__spread_renew(struct wq__engine *base);
-wq_err wq__spread_reconcile(struct wq__engine *base,
+wq_err wq__spread_reconcile(struct wq__engine      *base,
                             const struct wq__known *known, size_t n,
                             bool *lost);
 void   wq__spread_wait(struct wq__engine *base, int64_t until_ns);

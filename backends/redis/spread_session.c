@@ -178,8 +178,8 @@ static wq_err
 keep(struct wq__spread *s, unsigned p, const struct review *r)
 {
     struct wq__redis *e = s->part[p];
-    const wq_err      err = wq__redis_release(
-        e, e->session, false, r->known + r->from[p], holds_in(r, p));
+    const wq_err      err = wq__redis_release(e, e->session, false,
+                                              r->known + r->from[p], holds_in(r, p));
 
     if (err || !atomic_load(&e->out))
         return err;

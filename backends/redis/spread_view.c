@@ -44,8 +44,9 @@ static wq_err
 read_stats(struct wq__spread *s, struct wq__op *op)
 {
     struct wq__ids holders = {.at = NULL};
-    wq_stats       sum = {.size = op->as.stats->size, .next_ns = WQ_FOREVER};
-    wq_err         err = WQ_OK;
+    wq_stats       sum = {
+              .size = op->as.stats->size, .longest_ns = -1, .next_ns = WQ_FOREVER};
+    wq_err err = WQ_OK;
 
     op->err = WQ_OK;
     for (unsigned p = 0; p < s->n && !err && !op->err; p++) {

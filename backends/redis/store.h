@@ -174,14 +174,14 @@ struct wq__redis {
     bool                   own_clock; /* time is the server's */
     struct wq__target      target;
     char                   queue[WQ__QUEUE_BYTES]; /* its name */
-    unsigned               parts; /* how many partitions the queue has; 1: none */
-    int                    part;  /* which one this is, or WQ__PART_WHOLE */
-    struct wq__names       names;
-    struct wq__wire        wire; /* of run() and reconcile() */
-    struct wq__args        args;
-    struct wq__txn         txn;
-    struct wq__confirm     confirm;  /* what replicas must confirm */
-    bool                   confirms; /* ... of the batch under way */
+    unsigned           parts; /* how many partitions the queue has; 1: none */
+    int                part;  /* which one this is, or WQ__PART_WHOLE */
+    struct wq__names   names;
+    struct wq__wire    wire; /* of run() and reconcile() */
+    struct wq__args    args;
+    struct wq__txn     txn;
+    struct wq__confirm confirm;  /* what replicas must confirm */
+    bool               confirms; /* ... of the batch under way */
 
     /* Keys that were handed out in this batch, until the shell has taken them. */
     struct wq__handed *handed;
@@ -233,10 +233,10 @@ struct wq__redis {
     bool awake; /* of run(): it says that the session is not asleep */
 
     /* ---- of a partition: see spread.h ---- */
-    atomic_bool    out;      /* it is not to be used before reconcile() */
-    _Atomic size_t holds;    /* of the shell, at least, in this partition */
-    atomic_bool    has_news; /* there may be READY keys, says wait() */
-    struct wq__ids *holders; /* STATS adds those that hold keys; or NULL */
+    atomic_bool     out;      /* it is not to be used before reconcile() */
+    _Atomic size_t  holds;    /* of the shell, at least, in this partition */
+    atomic_bool     has_news; /* there may be READY keys, says wait() */
+    struct wq__ids *holders;  /* STATS adds those that hold keys; or NULL */
 };
 
 /* Sessions, each once. Zeroed: none. */
@@ -322,10 +322,10 @@ void   wq__redis_wait_fini(struct wq__redis *e, bool forked);
 void   wq__redis_wait(struct wq__engine *base, int64_t until_ns);
 /* The same for several engines at once; the first one is to be kicked, and its
  * clock counts. */
-void   wq__redis_wait_on(struct wq__redis *const *parts, size_t n,
-                         int64_t until_ns);
-void   wq__redis_kick(struct wq__engine *base);
-int    wq__redis_fd(struct wq__engine *base);
+void wq__redis_wait_on(struct wq__redis *const *parts, size_t n,
+                       int64_t until_ns);
+void wq__redis_kick(struct wq__engine *base);
+int  wq__redis_fd(struct wq__engine *base);
 /* Before and after a batch, which knows what other handles did until then. Sets
  * e->awake. */
 void wq__redis_wake_up(struct wq__redis *e);
@@ -360,8 +360,7 @@ wq_err wq__redis_recheck(struct wq__redis *e, bool *ended);
 /* The two halves of run(), so that several engines run at the same time.
  * `ahead`: the first call is sent. WQ_ELOST: the session of a partition has
  * ended, and nothing has happened. */
-void   wq__redis_begin_run(struct wq__redis *e, struct wq__op *batch,
-                           bool ahead);
+void wq__redis_begin_run(struct wq__redis *e, struct wq__op *batch, bool ahead);
 wq_err wq__redis_end_run(struct wq__redis *e, struct wq__op *batch,
                          struct wq__pulse *pulse);
 

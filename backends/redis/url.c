@@ -90,13 +90,14 @@ read_option(void *ctx, const char *name, const char *value)
             return refuse_value(name, value, "a number");
         r->target->db = (int)n;
     } else {
-        return wq_fail(WQ_EINVAL,
-                       "redis: there is no option '%s' in a URL; options: "
-                       "queue, lease, timeout, max_expiries, replicas, "
-                       "replicas_timeout, partitions, user, password_file, ca_file, "
-                       "cert_file, key_file, db, sentinel_user, "
-                       "sentinel_password_file",
-                       name);
+        return wq_fail(
+            WQ_EINVAL,
+            "redis: there is no option '%s' in a URL; options: "
+            "queue, lease, timeout, max_expiries, replicas, "
+            "replicas_timeout, partitions, user, password_file, ca_file, "
+            "cert_file, key_file, db, sentinel_user, "
+            "sentinel_password_file",
+            name);
     }
     return WQ_OK;
 }

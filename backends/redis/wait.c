@@ -422,8 +422,8 @@ sleep_once(struct bedroom b, int64_t look_ns)
     enum { KICK, TIMER, OWN };
     const struct wq__redis *first = b.at[0];
     struct pollfd           fds[OWN + WQ__PARTS_MAX] = {
-        [KICK] = {.fd = first->kick_fd, .events = POLLIN},
-        [TIMER] = {.fd = first->has_beacon ? wq__beacon_fd(&first->beacon) : -1,
+                  [KICK] = {.fd = first->kick_fd, .events = POLLIN},
+                  [TIMER] = {.fd = first->has_beacon ? wq__beacon_fd(&first->beacon) : -1,
                              .events = POLLIN}};
     const int64_t left_ns = look_ns - wq__time_now();
     const int left_ms = left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
@@ -471,7 +471,9 @@ wq__redis_wait_on(struct wq__redis *const *parts, size_t n, int64_t until_ns)
     }
     for (size_t i = 0; i < n; i++) {
         atomic_store(&parts[i]->waiting, false);
-        if (atomic_load(&parts[i]->watched))
+        /* the next batch may not concern all partitions */
+        if (atomic_load(&parts[i]->watched) &&
+            (n == 1 || atomic_load(&parts[i]->has_news)))
             raise_event(parts[i]->unread_fd);
     }
     unlock_all(b);
