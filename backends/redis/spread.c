@@ -368,11 +368,14 @@ judge(struct wq__spread *s, unsigned p)
             s->in_doubt |= atomic_load(&e->out);
         return;
     }
+    const bool forgotten = e->base.forgetful || share->err == WQ_ELOST;
+    if (share->err == WQ_ELOST)
+        share->err = WQ_EAWAY;
     fail_ops(share->first, share->err);
-    if (share->err == WQ_EAWAY && !e->base.forgetful)
+    if (share->err == WQ_EAWAY && !forgotten)
         return;
     wq__spread_put_out(s, p);
-    if (share->err == WQ_EAWAY || share->err == WQ_ELOST)
+    if (share->err == WQ_EAWAY)
         s->must_reconcile = true;
     else
         s->in_doubt = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* chaos.c: does a queue in a server survive chaos (support/chaos.h)?
  *
- *     redis_chaos [SECONDS]    10 without SECONDS
+ *     redis_chaos [SECONDS [PARTITIONS]]    10 s, and a queue without partitions
  *
  * The server is killed (kill -9) and started again with what it has written: it
  * syncs before it answers. Every second worker process is behind a proxy, which
@@ -31,6 +31,7 @@ static struct redis_server server;
 static char                proxy_path[200];
 static int                 to_proxy; /* a pipe: modes */
 static long                restarts, cuts;
+static unsigned            partitions = 1;
 
 static wq_err
 open_queue(unsigned slot, wq_queue **out)
@@ -42,7 +43,7 @@ open_queue(unsigned slot, wq_queue **out)
     return wq_redis_open(
         url,
         WQ_REDIS_OPTIONS(.lease_ns = WQ_MS(CHAOS_LEASE_MS),
-                         .max_expiries = UINT_MAX),
+                         .max_expiries = UINT_MAX, .partitions = partitions),
         WQ_CONFIG(.limiter = wq_limiter_exponential(WQ_MS(1), WQ_MS(50))), out);
 }
 
@@ -124,8 +125,10 @@ main(int argc, char **argv)
     const long  seconds = argc >= 2 ? atol(argv[1]) : 10;
     const char *ci = getenv("CI");
 
-    if (seconds < 1) {
-        (void)fprintf(stderr, "usage: redis_chaos [SECONDS]\n");
+    if (argc >= 3)
+        partitions = (unsigned)atol(argv[2]);
+    if (seconds < 1 || partitions < 1) {
+        (void)fprintf(stderr, "usage: redis_chaos [SECONDS [PARTITIONS]]\n");
         return 2;
     }
     if (!redis_server_is_installed()) {
