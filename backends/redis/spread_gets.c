@@ -62,15 +62,24 @@ wanted(const struct wq__op *batch)
     return n;
 }
 
+static bool
+may_ask(const struct wq__spread *s, unsigned p)
+{
+    return !s->share[p].asked && !s->share[p].err && !is_out(s, p);
+}
+
 /* A partition that has READY keys, as far as is known, and was not asked for
- * more; n: none. */
+ * more; the one whose turn it is comes first, whatever is known. n: none. */
 static unsigned
 find_ready(const struct wq__spread *s)
 {
-    unsigned p = s->turn;
+    unsigned p = s->home;
 
+    if (may_ask(s, p) && (s->seen[p].ready || !s->share[p].fresh))
+        return p;
+    p = s->turn;
     for (unsigned i = 0; i < s->n; i++, p = after(s, p))
-        if (s->seen[p].ready && !s->share[p].asked && !is_out(s, p))
+        if (s->seen[p].ready && may_ask(s, p))
             return p;
     return s->n;
 }

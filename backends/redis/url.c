@@ -69,22 +69,23 @@ read_option(void *ctx, const char *name, const char *value)
     assert(o);
     const char  **word = word_option(name, o);
     int64_t      *duration = duration_option(name, o);
-    unsigned long n;
+    unsigned     *count = count_option(name, o);
+    unsigned long n = 0;
 
-    if (word || duration) {
-        if (word ? *word != NULL : *duration != 0)
+    if (word || duration || count) {
+        if (word ? *word != NULL : duration ? *duration != 0 : *count != 0)
             return wq_fail(WQ_EINVAL,
                            "redis: '%s' is given twice: in the URL, and in the "
                            "URL or the options",
                            name);
         if (word)
             *word = value;
-        else if (!wq__url_duration(value, duration))
+        else if (duration && !wq__url_duration(value, duration))
             return refuse_value(name, value, "a duration such as 30s");
-    } else if (count_option(name, o)) {
-        if (!wq__url_count(value, UINT_MAX, &n))
+        else if (count && !wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
-        *count_option(name, o) = (unsigned)n;
+        if (count)
+            *count = (unsigned)n;
     } else if (strcmp(name, "db") == 0) {
         if (!wq__url_count(value, INT_MAX, &n))
             return refuse_value(name, value, "a number");
