@@ -18,8 +18,9 @@
 #include "unit/dice.h"
 
 enum {
-    LIFE = 300,      /* steps of one queue */
-    SHORT_LIFE = 60, /* over a server with partitions: each step is many calls */
+    LIFE = 300, /* steps of one queue */
+    SHORT_LIFE =
+        60,        /* over a server with partitions: each step is many calls */
     STEPS = 10000, /* of each kind of queue: more than 100,000 in all */
 };
 

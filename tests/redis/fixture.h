@@ -38,8 +38,8 @@ url_of(const char *socket, const char *queue)
 {
     static _Thread_local char url[300];
 
-    const int len = snprintf(url, sizeof url, "redis+unix://%s?queue=%s",
-                             socket, queue);
+    const int len =
+        snprintf(url, sizeof url, "redis+unix://%s?queue=%s", socket, queue);
     if (TEST_PARTITIONS > 1)
         (void)snprintf(url + len, sizeof url - (size_t)len, "&partitions=%d",
                        TEST_PARTITIONS);

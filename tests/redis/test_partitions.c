@@ -21,14 +21,13 @@ open_parts(unsigned partitions, const wq_config *config)
 {
     wq_queue *q = NULL;
 
-    assert_err(
-        wq_redis_open(url_of(f.server.socket, "parts"),
-                      WQ_REDIS_OPTIONS(.lease_ns = LEASE,
-                                       .timeout_ns = WQ_SECONDS(10),
-                                       .manual_renew = true,
-                                       .partitions = partitions),
-                      config, &q),
-        WQ_OK);
+    assert_err(wq_redis_open(url_of(f.server.socket, "parts"),
+                             WQ_REDIS_OPTIONS(.lease_ns = LEASE,
+                                              .timeout_ns = WQ_SECONDS(10),
+                                              .manual_renew = true,
+                                              .partitions = partitions),
+                             config, &q),
+               WQ_OK);
     return q;
 }
 
@@ -228,16 +227,35 @@ TEST(key_that_is_given_up_ends_an_add_of_many)
 
     (void)state;
     dropped = 0;
-    wq_queue *q = open_parts(
-        PARTS, WQ_CONFIG(.max_retries = 1, .on_drop = count_drop,
-                         .limiter = wq_limiter_exponential(WQ_SECONDS(100),
-                                                           WQ_SECONDS(100))));
+    wq_queue *q =
+        open_parts(PARTS, WQ_CONFIG(.max_retries = 1, .on_drop = count_drop,
+                                    .limiter = wq_limiter_exponential(
+                                        WQ_SECONDS(100), WQ_SECONDS(100))));
     assert_err(wq_add_rate_limited(q, keys[1]), WQ_OK);
     assert_err(wq_add_with(q, WQ_ADD(.rate_limited = true), keys, 3),
                WQ_EGIVENUP);
     assert_int_equal(dropped, 1);
     assert_int_equal(wq_num_requeues(q, keys[2]), 1); /* before it */
     assert_int_equal(wq_num_requeues(q, keys[0]), 0); /* after it */
+    wq_destroy(q);
+}
+
+/* Together the partitions let pass no more than one bucket. */
+TEST(partition_has_its_share_of_the_bucket_of_all_keys)
+{
+    char names[3][NAME_BYTES];
+
+    (void)state;
+    wq_queue *q = open_parts(
+        PARTS, WQ_CONFIG(.limiter = wq_limiter_bucket(0.01 * PARTS, PARTS)));
+    for (unsigned i = 0; i < 3; i++)
+        assert_err(
+            wq_add_rate_limited(q, wq_str(key_of(i == 2, i % 2, names[i]))),
+            WQ_OK);
+    assert_int_equal(info_of(q, names[0]).wait_ns, -1);
+    assert_in_range(info_of(q, names[1]).wait_ns, WQ_SECONDS(50),
+                    WQ_SECONDS(100));
+    assert_int_equal(info_of(q, names[2]).wait_ns, -1);
     wq_destroy(q);
 }
 
@@ -363,8 +381,8 @@ TEST(hold_of_any_partition_is_taken_over)
 {
     (void)state;
     for (unsigned p = 0; p < PARTS; p++) {
-        char           name[NAME_BYTES];
-        wq_item       *item = NULL;
+        char            name[NAME_BYTES];
+        wq_item        *item = NULL;
         wq_redis_server s = {.size = sizeof s};
 
         add_to(f.a, p, 0);
@@ -534,9 +552,8 @@ TEST(sleepers_are_woken_by_any_partition)
         while (atomic_load(&first.part) < 0 || atomic_load(&second.part) < 0)
             (void)poll(NULL, 0, 1);
         took_ns += now_ns() - begin_ns;
-        assert_int_equal(
-            atomic_load(&first.part) + atomic_load(&second.part),
-            (int)(p + (p + 1) % PARTS));
+        assert_int_equal(atomic_load(&first.part) + atomic_load(&second.part),
+                         (int)(p + (p + 1) % PARTS));
         end_sleep(&first);
         end_sleep(&second);
     }
@@ -595,6 +612,7 @@ WQ_TESTS(parted(partition_of_a_key_is_the_same_for_ever),
          parted(bound_that_cannot_be_kept_is_refused),
          parted(keys_of_one_add_reach_all_partitions),
          parted(key_that_is_given_up_ends_an_add_of_many),
+         parted(partition_has_its_share_of_the_bucket_of_all_keys),
          parted(no_partition_starves),
          parted(session_that_ends_in_a_partition_with_holds_loses_all),
          parted(session_that_ends_in_a_partition_without_holds_is_no_loss),

@@ -11,10 +11,9 @@
 
 /* For a table of struct backend_skip. */
 #define REDIS_SKIPS                                                            \
-    STORE_SKIPS                                                                \
-    /* behaviour/test_fd.c */                                                  \
-    {"failed_wq_fd_can_be_repeated",                                           \
-     POLL}, /* behaviour/test_inspect.c; see redis/test_view.c */              \
+    STORE_SKIPS /* behaviour/test_fd.c */                                      \
+        {"failed_wq_fd_can_be_repeated",                                       \
+         POLL}, /* behaviour/test_inspect.c; see redis/test_view.c */          \
         {"walk_visits_each_of_many_keys_once",                                 \
          ROUND_TRIPS}, /* delay.scenario, metrics.scenario */                  \
         {"delay_without_end_ends_with_time_itself", LEASE},                    \

@@ -48,8 +48,8 @@ redis_queue_open_again(const wq_config *config, wq_queue **out)
 wq_err
 redis_queue_open_spread(const wq_config *config, wq_queue **out)
 {
-    return open_number(atomic_fetch_add(&queues, 1) + 1,
-                       REDIS_QUEUE_PARTITIONS, config, out);
+    return open_number(atomic_fetch_add(&queues, 1) + 1, REDIS_QUEUE_PARTITIONS,
+                       config, out);
 }
 
 wq_err
