@@ -274,8 +274,17 @@ wq__spread_put_out(struct wq__spread *s, unsigned p)
         (struct wq__pulse){.held = s->seen[p].held, .next_ns = WQ_FOREVER};
 }
 
-/* Connect, if need be; but not all the time: a host that does not answer keeps
- * the others for a tenth of the time at most. */
+void
+wq__spread_put_off(struct wq__spread *s, unsigned p, int64_t begin_ns)
+{
+    const int64_t took_ns = wq__time_now() - begin_ns;
+
+    wq__spread_put_out(s, p);
+    s->retry_ns[p] =
+        begin_ns + (took_ns > WQ_MS(10) ? 11 * took_ns : WQ_MS(100));
+}
+
+/* Connect, if need be. */
 static bool
 reach(struct wq__spread *s, unsigned p)
 {
@@ -285,9 +294,7 @@ reach(struct wq__spread *s, unsigned p)
         return false;
     if (!wq__wire_open(&s->part[p]->wire))
         return true;
-    const int64_t took_ns = wq__time_now() - begin_ns;
-    s->retry_ns[p] =
-        begin_ns + (took_ns > WQ_MS(10) ? 11 * took_ns : WQ_MS(100));
+    wq__spread_put_off(s, p, begin_ns);
     return false;
 }
 

@@ -111,6 +111,10 @@ extern const struct wq__engine_ops wq__spread_ops;
 /* Partition `p` is not to be used before reconcile(). */
 void wq__spread_put_out(struct wq__spread *s, unsigned p);
 
+/* The same; and it was tried in vain from `begin_ns` until now: try again later. A
+ * host that does not answer keeps the others for a tenth of the time at most. */
+void wq__spread_put_off(struct wq__spread *s, unsigned p, int64_t begin_ns);
+
 /* Run the shares that are to run, all at the same time. WQ_EAWAY, with
  * base.forgetful: nothing has happened; WQ_EIO. Operations of a partition that
  * could not be reached are WQ_EAWAY. */

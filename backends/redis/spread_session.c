@@ -136,14 +136,15 @@ sort_known(const struct wq__spread *s, const struct wq__known *known, size_t n,
     return WQ_OK;
 }
 
-/* The number of partitions is stored again, if the server has lost it. */
+/* The number of partitions is stored again, if the server has lost it. If it
+ * cannot be reached now, nobody can open the queue with another one either. */
 static wq_err
 claim(struct wq__spread *s)
 {
     const wq_err err = wq__redis_change_session(s->root, 0, "claim");
 
     wq__wire_close(&s->root->wire, false);
-    return err;
+    return err == WQ_EAWAY || err == WQ_EIO ? WQ_OK : err;
 }
 
 /* Which partitions can be reached, and does the session live there? */
@@ -156,12 +157,16 @@ visit(struct wq__spread *s, struct review *r)
 
     r->loses = atomic_load(&s->unreported);
     for (unsigned p = 0; p < s->n; p++) {
-        const wq_err one = wq__redis_recheck(s->part[p], &r->ended[p]);
+        const int64_t begin_ns = wq__time_now();
+        const bool    later = begin_ns < s->retry_ns[p];
+        const wq_err  one =
+            later ? WQ_EAWAY : wq__redis_recheck(s->part[p], &r->ended[p]);
 
         r->reached[p] = !one;
         if (one) {
             err = one;
-            wq__spread_put_out(s, p);
+            if (!later)
+                wq__spread_put_off(s, p, begin_ns);
             continue;
         }
         reached++;
@@ -191,7 +196,7 @@ bring_in(struct wq__spread *s, unsigned p, const struct review *r)
 {
     struct wq__redis *e = s->part[p];
     const int64_t     session = atomic_load(&s->session);
-    const bool        anew = r->loses || r->ended[p] || e->session != session;
+    const bool        anew = r->ended[p] || e->session != session;
     const wq_err      err =
         anew ? wq__redis_rejoin(e, session, r->ended[p]) : keep(s, p, r);
 
@@ -213,7 +218,8 @@ bring_all_in(struct wq__spread *s, const struct review *r)
     size_t in = 0;
 
     for (unsigned p = 0; p < s->n; p++) {
-        const wq_err one = r->reached[p] ? bring_in(s, p, r) : WQ_EAWAY;
+        const int64_t begin_ns = wq__time_now();
+        const wq_err  one = r->reached[p] ? bring_in(s, p, r) : WQ_EAWAY;
 
         if (one == WQ_ELOST) /* just now: the next time it is noticed first */
             return WQ_EAWAY;
@@ -223,7 +229,8 @@ bring_all_in(struct wq__spread *s, const struct review *r)
         }
         if (r->loses || !holds_in(r, p))
             atomic_store(&s->part[p]->holds, 0);
-        wq__spread_put_out(s, p);
+        if (r->reached[p])
+            wq__spread_put_off(s, p, begin_ns);
         err = one;
     }
     return in ? WQ_OK : err;
