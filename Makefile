@@ -114,6 +114,7 @@ soak: ## run the stress tests of the queues for SOAK_SECONDS each
 	$(Q)build/release/tests/sqlite_chaos process $(SOAK_SECONDS)
 	$(Q)build/release/tests/sqlite_chaos lease $(SOAK_SECONDS)
 	$(Q)build/release/tests/redis_chaos $(SOAK_SECONDS)
+	$(Q)build/release/tests/redis_chaos $(SOAK_SECONDS) 3
 	$(Q)WQ_RECONNECTS=10000 build/release/tests/redis_link \
 	    reconnects_leave_no_descriptor_thread_or_memory
 

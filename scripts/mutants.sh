@@ -426,14 +426,14 @@ redis-part-caution  backends/redis/spread.c redis_partitions s/(s->copies.i - 1.
 redis-part-partial  backends/redis/spread.c redis_partitions s/op->err = !err == !before ? before : WQ_EIO;/op->err = before;/
 redis-part-awake    backends/redis/spread.c redis_partitions s/(s->seen.p..next_ns <= now_ns || asleep)/(s->seen[p].next_ns <= now_ns || (asleep \&\& 0))/
 redis-part-reach    backends/redis/spread.c redis_partitions s/^    if (share->err == WQ_EAWAY)$/    if (0)/
-redis-part-lost     backends/redis/spread_session.c redis_partitions s/r->loses |= r->ended.p. && holds_in(r, p);/(void)0;/
+redis-part-lost     backends/redis/spread_session.c redis_partitions s/^            r->loses |= holds_in(r, p) > 0;/            (void)holds_in(r, p);/
 redis-part-give     backends/redis/spread_session.c redis_partitions s/^            atomic_store(&s->session, id);/            (void)id;/
 redis-part-renew    backends/redis/spread_session.c redis_partitions s/^    return atomic_load(&e->holds);/    return false;/
 redis-part-spare    backends/redis/spread_session.c redis_partitions s/if (errs.p. && matters(s->part.p.) && err != WQ_ELOST)/if (errs[p] \&\& (matters(s->part[p]) || 1) \&\& err != WQ_ELOST)/
 redis-part-walk     backends/redis/spread_view.c redis_partitions s/op->as.walk.part + 1 < s->n)/s->n == 0)/
 redis-part-holders  backends/redis/view.c redis_partitions s/while (k < ids->len && ids->at.k. != id)/while (k < ids->len)/
 redis-part-check    backends/redis/view.c redis_partitions s/: part_of(e, key) != e->part$/: part_of(e, key) == -7/
-redis-part-later    backends/redis/spread_session.c redis_partitions s/^                wq__spread_put_off(s, p, begin_ns);/                wq__spread_put_out(s, p);/
+redis-part-later    backends/redis/spread_session.c redis_partitions s/^        wq__spread_put_off(s, p, begin_ns);/        wq__spread_put_out(s, p);/
 redis-close    backends/redis/wire.c      redis_link       /^wq__wire_close(/,/^}/s/^        (void)close(w->fd);/        (void)0;/
 redis-busy     backends/redis/wire.c      redis_server     s/{"BUSY", "is busy with a script of somebody else; try again"},//
 redis-token    backends/redis/wait.c      redis_processes  s/^#define LOOK_NS WQ_SECONDS(1)/#define LOOK_NS WQ_SECONDS(1000)/

@@ -436,8 +436,8 @@ prepare_engine(const struct call *call, int part, wq_redis_options *o,
     return err;
 }
 
-/* The first partition, or each, in a cluster, says what is wrong with its server;
- * others are in the same one. */
+/* In a cluster it may be in another server than the others, which is checked,
+ * too; what may lose keys was said of the first one. */
 static wq_err
 open_part(const struct call *call, const struct wq__redis *root, int part,
           int64_t session, struct wq__redis **out)

@@ -280,8 +280,9 @@ wq__spread_put_off(struct wq__spread *s, unsigned p, int64_t begin_ns)
     const int64_t took_ns = wq__time_now() - begin_ns;
 
     wq__spread_put_out(s, p);
+    s->hangs[p] = took_ns > WQ_MS(100);
     s->retry_ns[p] =
-        begin_ns + (took_ns > WQ_MS(10) ? 11 * took_ns : WQ_MS(100));
+        begin_ns + (s->hangs[p] ? 11 * took_ns : took_ns + WQ_MS(100));
 }
 
 /* Connect, if need be. */

@@ -78,6 +78,7 @@ struct wq__spread {
     /* ---- of run() and reconcile() ---- */
     struct wq__pulse seen[WQ__PARTS_MAX];     /* after the last batch of each */
     int64_t          retry_ns[WQ__PARTS_MAX]; /* out: do not connect before */
+    bool             hangs[WQ__PARTS_MAX];    /* ... as it took long to fail */
     unsigned         home;   /* the partition that gets take from */
     unsigned         turn;   /* the one that comes next is the one after it */
     size_t           streak; /* keys in a row from `home` */

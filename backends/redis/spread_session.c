@@ -147,34 +147,55 @@ claim(struct wq__spread *s)
     return err == WQ_EAWAY || err == WQ_EIO ? WQ_OK : err;
 }
 
-/* Which partitions can be reached, and does the session live there? */
+/* Can it be reached, and does the session live there? */
 static wq_err
-visit(struct wq__spread *s, struct review *r)
+visit(struct wq__spread *s, unsigned p, struct review *r)
 {
-    wq_err err = WQ_OK;
-    size_t reached = 0;
-    bool   ended = false;
+    const int64_t begin_ns = wq__time_now();
+
+    if (r->reached[p])
+        return WQ_OK;
+    if (s->hangs[p] && begin_ns < s->retry_ns[p])
+        return WQ_EAWAY;
+    const wq_err err = wq__redis_recheck(s->part[p], &r->ended[p]);
+    r->reached[p] = !err;
+    if (err)
+        wq__spread_put_off(s, p, begin_ns);
+    return err;
+}
+
+/* If one is there again, the others may be, too: connect now. */
+static wq_err
+visit_all(struct wq__spread *s, struct review *r)
+{
+    wq_err   err = WQ_OK;
+    unsigned reached = 0;
+
+    for (unsigned p = 0; p < s->n; p++) {
+        const wq_err one = visit(s, p, r);
+        err = one ? one : err;
+        reached += !one;
+    }
+    for (unsigned p = 0; reached && p < s->n; p++)
+        if (!r->reached[p]) {
+            s->part[p]->wire.failures = 0;
+            (void)visit(s, p, r);
+        }
+    return reached ? WQ_OK : err;
+}
+
+/* What has ended meanwhile? */
+static wq_err
+assess(struct wq__spread *s, struct review *r)
+{
+    bool ended = false;
 
     r->loses = atomic_load(&s->unreported);
-    for (unsigned p = 0; p < s->n; p++) {
-        const int64_t begin_ns = wq__time_now();
-        const bool    later = begin_ns < s->retry_ns[p];
-        const wq_err  one =
-            later ? WQ_EAWAY : wq__redis_recheck(s->part[p], &r->ended[p]);
-
-        r->reached[p] = !one;
-        if (one) {
-            err = one;
-            if (!later)
-                wq__spread_put_off(s, p, begin_ns);
-            continue;
+    for (unsigned p = 0; p < s->n; p++)
+        if (r->reached[p] && r->ended[p]) {
+            ended = true;
+            r->loses |= holds_in(r, p) > 0;
         }
-        reached++;
-        ended |= r->ended[p];
-        r->loses |= r->ended[p] && holds_in(r, p);
-    }
-    if (!reached)
-        return err;
     return ended ? claim(s) : WQ_OK;
 }
 
@@ -206,6 +227,7 @@ bring_in(struct wq__spread *s, unsigned p, const struct review *r)
     atomic_store(&e->out, false);
     atomic_store(&e->has_news, true);
     s->retry_ns[p] = 0;
+    s->hangs[p] = false;
     if (anew)
         wq__redis_session_changed(e);
     return WQ_OK;
@@ -239,8 +261,10 @@ bring_all_in(struct wq__spread *s, const struct review *r)
 static wq_err
 reconcile(struct wq__spread *s, struct review *r)
 {
-    wq_err err = visit(s, r);
+    wq_err err = visit_all(s, r);
 
+    if (!err)
+        err = assess(s, r);
     if (!err && r->loses) {
         int64_t id;
         atomic_store(&s->unreported, true);
