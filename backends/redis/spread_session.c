@@ -164,7 +164,8 @@ visit(struct wq__spread *s, unsigned p, struct review *r)
     return err;
 }
 
-/* If one is there again, the others may be, too: connect now. */
+/* If one is there again, the others may be, too: connect now. Unless it is a
+ * cluster, all are in one server. */
 static wq_err
 visit_all(struct wq__spread *s, struct review *r)
 {
@@ -179,6 +180,7 @@ visit_all(struct wq__spread *s, struct review *r)
     for (unsigned p = 0; reached && p < s->n; p++)
         if (!r->reached[p]) {
             s->part[p]->wire.failures = 0;
+            s->hangs[p] &= s->root->target.route.kind == WQ__ROUTE_CLUSTER;
             (void)visit(s, p, r);
         }
     return reached ? WQ_OK : err;
