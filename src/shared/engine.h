@@ -41,6 +41,10 @@
  * back the keys of gets that have happened. A finish that has is WQ_ELOST when
  * it is repeated, which the shell reports as WQ_OK (finish.c).
  *
+ * An engine with several stores may reach some of them: then run() is WQ_OK, an
+ * operation of a store that was not reached is WQ_EAWAY, and an add that has
+ * happened in some of them only is WQ_EIO.
+ *
  * An engine says why by wq_fail(), never with a password: wq_last_error() of
  * every thread whose operations were in the batch shows it.
  *
