@@ -424,7 +424,7 @@ redis-part-others   backends/redis/spread_gets.c redis_partitions s/if (!s->shar
 redis-part-divide   backends/redis/spread.c redis_partitions s/op->as.add.added.c->index.i.. =/op->as.add.added[i] =/
 redis-part-caution  backends/redis/spread.c redis_partitions s/(s->copies.i - 1..skipped || s->copies.i - 1..op.err);/false;/
 redis-part-partial  backends/redis/spread.c redis_partitions s/op->err = !err == !before ? before : WQ_EIO;/op->err = before;/
-redis-part-awake    backends/redis/spread.c redis_partitions s/(s->seen.p..next_ns <= now_ns || asleep)/(s->seen[p].next_ns <= now_ns || (asleep \&\& 0))/
+redis-part-awake    backends/redis/spread.c redis_partitions s/(next_ns <= now_ns || asleep)/(next_ns <= now_ns || (asleep \&\& 0))/
 redis-part-reach    backends/redis/spread.c redis_partitions s/^    if (share->err == WQ_EAWAY)$/    if (0)/
 redis-part-lost     backends/redis/spread_session.c redis_partitions s/^            r->loses |= holds_in(r, p) > 0;/            (void)holds_in(r, p);/
 redis-part-give     backends/redis/spread_session.c redis_partitions s/^            atomic_store(&s->session, id);/            (void)id;/

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "error/error.h"
 #include "port/time.h"
 #include "shared/op.h"
 
@@ -227,6 +228,16 @@ reserve(struct wq__spread *s, const struct wq__op *batch)
     return WQ_OK;
 }
 
+/* The clock is that of the first partition's server. */
+static int64_t
+time_here(const struct wq__spread *s, unsigned p, int64_t at_ns)
+{
+    if (at_ns == WQ_FOREVER || !s->part[p]->own_clock)
+        return at_ns;
+    return at_ns + wq__offset_clock_get(&s->part[0]->clock.base) -
+           wq__offset_clock_get(&s->part[p]->clock.base);
+}
+
 /* Partitions that have something to do beside operations: deadlines have passed,
  * or the server counts the session as asleep, and nobody is. */
 static void
@@ -240,8 +251,9 @@ plan_looks(struct wq__spread *s, bool all)
                             !atomic_load(&e->waiting) &&
                             !atomic_load(&e->watched);
 
-        if (all ||
-            (!atomic_load(&e->out) && (s->seen[p].next_ns <= now_ns || asleep)))
+        const int64_t next_ns = time_here(s, p, s->seen[p].next_ns);
+
+        if (all || (!atomic_load(&e->out) && (next_ns <= now_ns || asleep)))
             s->share[p].runs = true;
     }
 }
@@ -291,8 +303,13 @@ reach(struct wq__spread *s, unsigned p)
 {
     const int64_t begin_ns = wq__time_now();
 
-    if (begin_ns < s->retry_ns[p])
+    if (begin_ns < s->retry_ns[p]) {
+        (void)wq_fail(WQ_EAWAY,
+                      "redis: partition %u of the queue in %s cannot be "
+                      "reached",
+                      p, s->part[p]->target.name);
         return false;
+    }
     if (!wq__wire_open(&s->part[p]->wire))
         return true;
     wq__spread_put_off(s, p, begin_ns);
@@ -513,16 +530,6 @@ run_cautiously(struct wq__spread *s)
 }
 
 /* ---- the engine ----------------------------------------------------------- */
-
-/* The clock is that of the first partition's server. */
-static int64_t
-time_here(const struct wq__spread *s, unsigned p, int64_t at_ns)
-{
-    if (at_ns == WQ_FOREVER || !s->part[p]->own_clock)
-        return at_ns;
-    return at_ns + wq__offset_clock_get(&s->part[0]->clock.base) -
-           wq__offset_clock_get(&s->part[p]->clock.base);
-}
 
 static void
 sum_up(struct wq__spread *s, struct wq__pulse *pulse)
