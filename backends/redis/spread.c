@@ -366,19 +366,6 @@ has_changed(const struct wq__op *ops)
 }
 
 static void
-add_did(struct wq__did *to, const struct wq__did *more)
-{
-    to->adds += more->adds;
-    to->merged += more->merged;
-    to->gets += more->gets;
-    to->dones += more->dones;
-    to->removed += more->removed;
-    to->deferred += more->deferred;
-    to->drops += more->drops;
-    to->expired += more->expired;
-}
-
-static void
 judge(struct wq__spread *s, unsigned p)
 {
     struct wq__share *share = &s->share[p];
@@ -388,7 +375,7 @@ judge(struct wq__spread *s, unsigned p)
         s->seen[p] = share->pulse;
         share->fresh = true;
         s->happened |= has_changed(share->first);
-        add_did(&s->did, &share->pulse.did);
+        wq__did_add(&s->did, &share->pulse.did);
         if (count_holds(e, share->first)) /* has renew() given it up? */
             s->in_doubt |= atomic_load(&e->out);
         return;

@@ -175,14 +175,7 @@ static void
 note_pulse(struct wq__shared *s, const struct wq__pulse *pulse, int64_t sent_ns)
 {
     s->seen = *pulse;
-    s->did.adds += pulse->did.adds;
-    s->did.merged += pulse->did.merged;
-    s->did.gets += pulse->did.gets;
-    s->did.dones += pulse->did.dones;
-    s->did.removed += pulse->did.removed;
-    s->did.deferred += pulse->did.deferred;
-    s->did.drops += pulse->did.drops;
-    s->did.expired += pulse->did.expired;
+    wq__did_add(&s->did, &pulse->did);
     if (pulse->session_lost)
         begin_session(s, sent_ns);
 }

@@ -165,6 +165,19 @@ struct wq__did {
     uint64_t expired; /* holds of other sessions that had ended by time */
 };
 
+static inline void
+wq__did_add(struct wq__did *to, const struct wq__did *more)
+{
+    to->adds += more->adds;
+    to->merged += more->merged;
+    to->gets += more->gets;
+    to->dones += more->dones;
+    to->removed += more->removed;
+    to->deferred += more->deferred;
+    to->drops += more->drops;
+    to->expired += more->expired;
+}
+
 /* What the shell must know after a batch. */
 struct wq__pulse {
     struct wq__did did;
