@@ -118,8 +118,9 @@ soak: ## run the stress tests of the queues for SOAK_SECONDS each
 	$(Q)WQ_POWER_LOSSES=1000 build/release/tests/sqlite_power
 	$(Q)build/release/tests/sqlite_chaos process $(SOAK_SECONDS)
 	$(Q)build/release/tests/sqlite_chaos lease $(SOAK_SECONDS)
-	$(Q)build/release/tests/redis_chaos $(SOAK_SECONDS)
+	$(Q)build/release/tests/redis_chaos server $(SOAK_SECONDS)
 	$(Q)build/release/tests/redis_chaos hosts $(SOAK_SECONDS) || [ $$? = 77 ]
+	$(Q)build/release/tests/redis_chaos server $(SOAK_SECONDS) 3
 	$(Q)WQ_RECONNECTS=10000 build/release/tests/redis_link \
 	    reconnects_leave_no_descriptor_thread_or_memory
 

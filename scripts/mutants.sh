@@ -346,7 +346,7 @@ lost-drain     src/shared/stop.c     shared_races           /^is_drained(/,/^}/s
 lost-batch     src/shared/combine.c  shared_races           /^lead(/,/^}/{/^    wake_posts(answered, self);/d;s/^    wq__shared_report_changes(s);/& wake_posts(answered, self);/;}
 finish-trips   src/shared/finish.c   shared_races           /^finish_many(/,/^}/s/^    if (n > AT_HAND)$/    for (; !errs \&\& n > 1; n--) (void)finish_all(s, items + n - 1, results, all, NULL, at_hand, 1); &/
 shared-conn    src/shared/view.c     shared_handles         s/out->connects = s->session + 1;/out->connects = 1;/
-shared-said    src/shared/combine.c  shared_combine         s/^        repeat_sentence(s, self.err);/        (void)repeat_sentence;/
+shared-said    src/shared/combine.c  shared_combine         s/^        repeat_sentence(s, self.said);/        (void)repeat_sentence;/
 image-arrival  src/core/image.c      unit_image             s/image->at_ns, image->arrival/image->at_ns, c->waiting.seq + 1/
 image-release  src/core/image.c      fault_core_images      /^reserve(/,/^}/s/^        release(c, parts);/        (void)release;/
 image-cooldown src/core/image.c      model_model            s/^        \.next_cooldown = image->next_cooldown_ns,/        .next_cooldown = 0,/
@@ -416,6 +416,24 @@ redis-valid    src/shared/lease.c         redis_link       s/const int64_t until
 redis-renewal  backends/redis/engine.c    redis_link       s/call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);/call(e, \&e->wire, \&e->side_args, WQ__SCRIPT_SESSION, \&reply);/
 redis-sigpipe  backends/redis/wire.c      redis_link       s/: send(w->fd, data, len, MSG_NOSIGNAL);/: send(w->fd, data, len, 0);/
 redis-reader   backends/redis/wire.c      redis_link       s/^        redisReaderFree(w->reader);/        (void)0;/
+redis-part-hash     backends/redis/spread.c redis_partitions s/^    return (unsigned)((h . (h >> 33)) % n);/    return (unsigned)(h % n);/
+redis-part-number   backends/redis/lua/session.lua redis_partitions s/^  elseif parts ~= ARGV.5. then/  elseif parts == 0 then/
+redis-part-bucket   backends/redis/open.c redis_partitions s/^        l->rate .= parts;/        (void)0;/
+redis-part-turn     backends/redis/spread_gets.c redis_partitions s/if (s->streak >= BURST || /if (s->streak >= 100000 * BURST || /
+redis-part-others   backends/redis/spread_gets.c redis_partitions s/if (!s->share.p..fresh && !s->share.p..err) {/if (s->n == 0) {/
+redis-part-divide   backends/redis/spread.c redis_partitions s/op->as.add.added.c->index.i.. =/op->as.add.added[i] =/
+redis-part-caution  backends/redis/spread.c redis_partitions s/(s->copies.i - 1..skipped || s->copies.i - 1..op.err);/false;/
+redis-part-partial  backends/redis/spread.c redis_partitions s/op->err = !err == !before ? before : WQ_EIO;/op->err = before;/
+redis-part-awake    backends/redis/spread.c redis_partitions s/(next_ns <= now_ns || asleep)/(next_ns <= now_ns || (asleep \&\& 0))/
+redis-part-reach    backends/redis/spread.c redis_partitions s/^    if (share->err == WQ_EAWAY)$/    if (0)/
+redis-part-lost     backends/redis/spread_session.c redis_partitions s/^            r->loses |= holds_in(r, p) > 0;/            (void)holds_in(r, p);/
+redis-part-give     backends/redis/spread_session.c redis_partitions s/^            atomic_store(&s->session, id);/            (void)id;/
+redis-part-renew    backends/redis/spread_session.c redis_partitions s/^    return atomic_load(&e->holds);/    return false;/
+redis-part-spare    backends/redis/spread_session.c redis_partitions s/if (errs.p. && matters(s->part.p.) && err != WQ_ELOST)/if (errs[p] \&\& (matters(s->part[p]) || 1) \&\& err != WQ_ELOST)/
+redis-part-walk     backends/redis/spread_view.c redis_partitions s/op->as.walk.part + 1 < s->n)/s->n == 0)/
+redis-part-holders  backends/redis/view.c redis_partitions s/while (k < ids->len && ids->at.k. != id)/while (k < ids->len)/
+redis-part-check    backends/redis/view.c redis_partitions s/: part_of(e, key) != e->part$/: part_of(e, key) == -7/
+redis-part-later    backends/redis/spread_session.c redis_partitions s/^        wq__spread_put_off(s, p, begin_ns);/        wq__spread_put_out(s, p);/
 redis-close    backends/redis/wire.c      redis_link       /^wq__wire_close(/,/^}/s/^        (void)close(w->fd);/        (void)0;/
 redis-busy     backends/redis/wire.c      redis_server     s/{"BUSY", "is busy with a script of somebody else; try again"},//
 redis-token    backends/redis/wait.c      redis_processes  s/^#define LOOK_NS WQ_SECONDS(1)/#define LOOK_NS WQ_SECONDS(1000)/

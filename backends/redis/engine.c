@@ -14,6 +14,7 @@
  * handed out and nobody here knows of. It also does so when the connection is a
  * new one: the server may be another, or have gone back to what was on its disk.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,8 +85,7 @@ static wq_err
 call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
      enum wq__script script, redisReply **reply)
 {
-    const int64_t sent_ns = wq__time_boottime();
-    const wq_err  err = wq__script_run(w, &e->names, script, args, reply);
+    const wq_err err = wq__script_run(w, &e->names, script, args, reply);
 
     if (err)
         return err;
@@ -97,15 +97,29 @@ call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
     const wq_key now = wq__reply_bytes(*reply, 1);
     if (now.len == 8 && e->own_clock)
         wq__redis_clock_note(&e->clock, (int64_t)wq__get_be(now.data, 8),
-                             sent_ns);
+                             w->sent_ns);
     return WQ_OK;
+}
+
+static bool
+is_confirmed(const struct wq__redis *e, enum wq__script script)
+{
+    return e->confirms &&
+           (script == WQ__SCRIPT_STEP || script == WQ__SCRIPT_COMMIT);
+}
+
+void
+wq__redis_send_ahead(struct wq__redis *e, enum wq__script script)
+{
+    e->wire.confirm = is_confirmed(e, script) ? &e->confirm : NULL;
+    wq__script_send_ahead(&e->wire, &e->names, script, &e->args);
+    e->wire.confirm = NULL;
 }
 
 wq_err
 wq__redis_call(struct wq__redis *e, enum wq__script script, redisReply **reply)
 {
-    const bool confirms = e->confirms && (script == WQ__SCRIPT_STEP ||
-                                          script == WQ__SCRIPT_COMMIT);
+    const bool confirms = is_confirmed(e, script);
 
     e->wire.confirm = confirms ? &e->confirm : NULL;
     wq_err err = call(e, &e->wire, &e->args, script, reply);
@@ -135,6 +149,7 @@ put_session_call(struct wq__redis *e, struct wq__args *a, int64_t session,
     wq__args_bytes(a, what, strlen(what));
     wq__args_int(a, e->base.lease_ns / 1000);
     wq__redis_put_session(a, session + 1); /* the end of its keys in `held` */
+    wq__args_int(a, e->parts);
 }
 
 static wq_err
@@ -163,7 +178,18 @@ wq__redis_forgive(struct wq__redis *e, bool *lives)
 }
 
 static wq_err
-change_session(struct wq__redis *e, int64_t session, const char *what)
+fail_parts(const struct wq__redis *e, const redisReply *reply)
+{
+    return wq_fail(WQ_EINVAL,
+                   "redis: the queue '%s' in %s has partitions=%" PRId64
+                   ", not %u: use that number; to change it, drain the queue, "
+                   "close all of its handles, and delete wq:{%s}:meta",
+                   e->queue, e->target.name, wq__reply_int(reply, 2), e->parts,
+                   e->queue);
+}
+
+wq_err
+wq__redis_change_session(struct wq__redis *e, int64_t session, const char *what)
 {
     redisReply *reply = NULL;
 
@@ -177,23 +203,50 @@ change_session(struct wq__redis *e, int64_t session, const char *what)
                       "wq (format %.10s)",
                       e->target.name,
                       (const char *)wq__reply_bytes(reply, 2).data);
+    else if (wq__reply_is(reply, "PARTS"))
+        err = fail_parts(e, reply);
+    else if (wq__reply_is(reply, "LOST"))
+        err = WQ_ELOST;
     freeReplyObject(reply);
     return err;
 }
 
-static wq_err
-begin_session(struct wq__redis *e)
+wq_err
+wq__redis_new_id(int64_t *id)
 {
-    uint64_t      id = 0;
-    const bool    random = wq__random(&id, sizeof id) == 0;
-    const int64_t session = (int64_t)(id >> 1);
+    uint64_t   random = 0;
+    const bool known = wq__random(&random, sizeof random) == 0;
 
-    if (!random || !session)
-        return wq_fail(WQ_EAWAY, "redis: the system has no random numbers");
-    const wq_err err = change_session(e, session, "begin");
+    *id = (int64_t)(random >> 1);
+    return known && *id
+               ? WQ_OK
+               : wq_fail(WQ_EAWAY, "redis: the system has no random numbers");
+}
+
+static wq_err
+begin_session(struct wq__redis *e, int64_t id)
+{
+    const wq_err err = wq__redis_change_session(e, id, "begin");
+
     if (!err)
-        atomic_store(&e->session, session);
+        atomic_store(&e->session, id);
     return err;
+}
+
+wq_err
+wq__redis_rejoin(struct wq__redis *e, int64_t id, bool expired)
+{
+    const int64_t old = e->session;
+    wq_err        err = WQ_OK;
+
+    if (old)
+        err = wq__redis_release(e, old, expired, NULL, 0);
+    if (!err && old)
+        err = wq__redis_change_session(e, old, "end");
+    if (err)
+        return err;
+    atomic_store(&e->session, 0);
+    return begin_session(e, id);
 }
 
 /* The session has ended, or the shell has not heard of it: its keys are given
@@ -201,18 +254,11 @@ begin_session(struct wq__redis *e)
 static wq_err
 replace_session(struct wq__redis *e, bool expired)
 {
-    const int64_t old = e->session;
-    wq_err        err = WQ_OK;
+    int64_t id;
 
     atomic_store(&e->unreported, true);
-    if (old)
-        err = wq__redis_release(e, old, expired, NULL, 0);
-    if (!err && old)
-        err = change_session(e, old, "end");
-    if (err)
-        return err;
-    atomic_store(&e->session, 0);
-    return begin_session(e);
+    const wq_err err = wq__redis_new_id(&id);
+    return err ? err : wq__redis_rejoin(e, id, expired);
 }
 
 /* *lost: a new session has begun. */
@@ -349,6 +395,8 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
         }
         if (at != batch) /* what it got is lost, what it finished is done */
             return wq_fail(WQ_EIO, "redis: the lease has ended in a batch");
+        if (e->parts > 1) /* that concerns the others, too */
+            return wq_fail(WQ_ELOST, "redis: the lease has ended");
         out.session_lost = true;
         err = replace_session(e, true);
     }
@@ -357,22 +405,38 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
     return fail_lease(e);
 }
 
-static wq_err
-redis_run(struct wq__engine *base, struct wq__op *batch,
-          struct wq__pulse *pulse)
+void
+wq__redis_begin_run(struct wq__redis *e, struct wq__op *batch, bool ahead)
 {
-    struct wq__redis *e = engine_of(base);
-    const int64_t     session = e->session;
-
     wq__replicas_begin(e, batch);
     wq__redis_wake_up(e);
-    const wq_err err = run(e, batch, pulse);
+    if (ahead && (!batch || kind_of(e, batch) == SHORT))
+        wq__step_send_ahead(e, batch, batch ? end_of_run(e, batch) : NULL);
+}
+
+wq_err
+wq__redis_end_run(struct wq__redis *e, struct wq__op *batch,
+                  struct wq__pulse *pulse)
+{
+    const int64_t session = e->session;
+    const wq_err  err = run(e, batch, pulse);
+
     wq__redis_woke_up(e, err == WQ_OK);
     if (e->session != session)
         wq__redis_session_changed(e);
     e->confirms = false;
     e->base.forgetful = e->wire.connects != e->wire.only;
     return note_answer(e, err);
+}
+
+static wq_err
+redis_run(struct wq__engine *base, struct wq__op *batch,
+          struct wq__pulse *pulse)
+{
+    struct wq__redis *e = engine_of(base);
+
+    wq__redis_begin_run(e, batch, false);
+    return wq__redis_end_run(e, batch, pulse);
 }
 
 /* From now on only this connection counts: a server that answers over another
@@ -386,20 +450,37 @@ settle(struct wq__redis *e)
     return err;
 }
 
+/* Does the session live? */
+static wq_err
+ask_session(struct wq__redis *e, bool *ended)
+{
+    struct wq__pulse unused = {.ready = 0};
+    struct wq__op   *none = NULL;
+
+    return run_from(e, &none, &unused, ended);
+}
+
+wq_err
+wq__redis_recheck(struct wq__redis *e, bool *ended)
+{
+    const wq_err err = settle(e);
+
+    *ended = !e->session;
+    return err || *ended ? err : ask_session(e, ended);
+}
+
 static wq_err
 redis_reconcile(struct wq__engine *base, const struct wq__known *known,
                 size_t n, bool *lost)
 {
     struct wq__redis *e = engine_of(base);
-    struct wq__pulse  unused = {.ready = 0};
-    struct wq__op    *none = NULL;
     bool              replaced = false, ended = false;
     wq_err            err = settle(e);
 
     if (!err)
         err = ensure_session(e, &replaced);
-    if (!err) /* does it live? */
-        err = run_from(e, &none, &unused, &ended);
+    if (!err)
+        err = ask_session(e, &ended);
     if (!err && ended) {
         replaced = true;
         err = replace_session(e, true);
@@ -415,27 +496,56 @@ redis_reconcile(struct wq__engine *base, const struct wq__known *known,
 
 /* ---- beside batches ------------------------------------------------------- */
 
-static wq_err
-renew(struct wq__redis *e)
+/* With the lock: the first one, at open, protects no hold. What comes after it
+ * confirms it, too: replicas receive all in one order. */
+static struct wq__confirm *
+confirm_of_renewal(struct wq__redis *e)
 {
-    redisReply   *reply = NULL;
-    const int64_t session = atomic_load(&e->session);
+    return e->side_confirm.replicas && e->was_renewed ? &e->side_confirm : NULL;
+}
 
-    if (!session || atomic_load(&e->unreported))
-        return WQ_ELOST;
+/* With the lock. */
+static wq_err
+send_renewal(struct wq__redis *e)
+{
+    bool unused;
+
     if (atomic_load(&e->clock.stepped)) {
-        bool         unused;
         const wq_err err = forgive(e, &e->side_wire, &e->side_args, &unused);
         if (err)
             return err;
     }
-    put_session_call(e, &e->side_args, session, "renew");
-    /* The first one, at open, protects no hold. What comes after it confirms it,
-     * too: replicas receive all in one order. */
-    const bool confirms = e->side_confirm.replicas && e->was_renewed;
-    e->side_wire.confirm = confirms ? &e->side_confirm : NULL;
-    wq_err err =
+    put_session_call(e, &e->side_args, e->renewing, "renew");
+    e->side_wire.confirm = confirm_of_renewal(e);
+    wq__script_send_ahead(&e->side_wire, &e->names, WQ__SCRIPT_SESSION,
+                          &e->side_args);
+    return WQ_OK;
+}
+
+wq_err
+wq__redis_begin_renewal(struct wq__redis *e)
+{
+    wq__lock_take(&e->side_lock);
+    e->renewing = atomic_load(&e->session);
+    if (!e->renewing || atomic_load(&e->unreported)) {
+        wq__lock_release(&e->side_lock);
+        return WQ_ELOST;
+    }
+    const wq_err err = send_renewal(e);
+    if (err)
+        wq__lock_release(&e->side_lock);
+    return err;
+}
+
+/* With the lock. */
+static wq_err
+receive_renewal(struct wq__redis *e)
+{
+    redisReply *reply = NULL;
+    wq_err      err =
         call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);
+    const bool confirms = e->side_wire.confirm != NULL;
+
     e->side_wire.confirm = NULL;
     if (err)
         return err;
@@ -449,30 +559,40 @@ renew(struct wq__redis *e)
     e->was_renewed = true;
     /* Else it may be one that the shell has not heard of. */
     return lost || atomic_load(&e->unreported) ||
-                   atomic_load(&e->session) != session
+                   atomic_load(&e->session) != e->renewing
                ? WQ_ELOST
                : WQ_OK;
+}
+
+wq_err
+wq__redis_end_renewal(struct wq__redis *e)
+{
+    wq_err err = receive_renewal(e);
+
+    if (err == WQ_ELOST && atomic_load(&e->clock.stepped)) {
+        err = send_renewal(e); /* the reply has told of a step of the clock */
+        if (!err)
+            err = receive_renewal(e);
+    }
+    wq__lock_release(&e->side_lock);
+    return note_answer(e, err);
 }
 
 static wq_err
 redis_renew(struct wq__engine *base)
 {
     struct wq__redis *e = engine_of(base);
+    const wq_err      err = wq__redis_begin_renewal(e);
 
-    wq__lock_take(&e->side_lock);
-    wq_err err = renew(e);
-    if (err == WQ_ELOST && atomic_load(&e->clock.stepped))
-        err = renew(e); /* the reply has told of a step of the clock */
-    wq__lock_release(&e->side_lock);
-    return note_answer(e, err);
+    return note_answer(e, err ? err : wq__redis_end_renewal(e));
 }
 
 /* ---- life ----------------------------------------------------------------- */
 
 wq_err
-wq__redis_join(struct wq__redis *e)
+wq__redis_join(struct wq__redis *e, int64_t id)
 {
-    const wq_err err = begin_session(e);
+    const wq_err err = begin_session(e, id);
 
     e->wire.only = e->wire.connects;
     return err;
@@ -493,7 +613,7 @@ leave(struct wq__redis *e)
     if (e->awake) /* a token for it is for another session */
         (void)wq__step_run(e, NULL, NULL, &unused, &way);
     wq__redis_woke_up(e, true);
-    (void)change_session(e, e->session, "end");
+    (void)wq__redis_change_session(e, e->session, "end");
 }
 
 void
@@ -512,14 +632,18 @@ wq__redis_free(struct wq__redis *e, bool forked)
     free(e);
 }
 
-static void
-redis_close(struct wq__engine *base, bool forked)
+void
+wq__redis_close(struct wq__redis *e, bool forked)
 {
-    struct wq__redis *e = engine_of(base);
-
     if (!forked && e->session)
         leave(e);
     wq__redis_free(e, forked);
+}
+
+static void
+redis_close(struct wq__engine *base, bool forked)
+{
+    wq__redis_close(engine_of(base), forked);
 }
 
 const struct wq__engine_ops wq__redis_ops = {

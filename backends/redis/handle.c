@@ -10,13 +10,24 @@
 #include "error/error.h"
 #include "shared/gets.h"
 #include "shared/shared.h"
-#include "store.h"
+#include "spread.h"
 
-/* NULL: it is another kind of queue. */
+/* NULL: it is another kind of queue, or has no partitions. */
+static struct wq__spread *
+spread_of(wq_queue *q)
+{
+    return (struct wq__spread *)(void *)wq__shared_engine(q, &wq__spread_ops);
+}
+
+/* The engine of a queue, or of its first partition. NULL: it is another kind of
+ * queue. */
 static struct wq__redis *
 engine_of(wq_queue *q)
 {
-    return (struct wq__redis *)(void *)wq__shared_engine(q, &wq__redis_ops);
+    struct wq__spread *s = spread_of(q);
+
+    return s ? s->part[0]
+             : (struct wq__redis *)(void *)wq__shared_engine(q, &wq__redis_ops);
 }
 
 static wq_err
@@ -30,9 +41,12 @@ refuse_other_queue(const char *verb)
 uint64_t
 wq_redis_session(wq_queue *q)
 {
-    const struct wq__redis *e = engine_of(q);
+    const struct wq__spread *s = spread_of(q);
+    const struct wq__redis  *e = engine_of(q);
 
-    return e ? (uint64_t)atomic_load(&e->session) : 0;
+    return s   ? (uint64_t)atomic_load(&s->session)
+           : e ? (uint64_t)atomic_load(&e->session)
+               : 0;
 }
 
 wq_err
@@ -69,7 +83,8 @@ lease_left(struct wq__shared *s)
 wq_err
 wq_redis_read_server(wq_queue *q, wq_redis_server *out)
 {
-    struct wq__redis *e = engine_of(q);
+    struct wq__spread *spread = spread_of(q);
+    struct wq__redis  *e = engine_of(q);
 
     if (!e)
         return refuse_other_queue("wq_redis_read_server");
@@ -78,10 +93,16 @@ wq_redis_read_server(wq_queue *q, wq_redis_server *out)
                                   "size is not set");
     wq_redis_server s = {
         .size = out->size,
-        .reachable = !atomic_load(&e->away),
-        .reconnects = atomic_load(&e->target.reconnects),
+        .reachable = true,
         .lease_left_ns = lease_left(wq__shared_of(q)),
+        .partitions = spread ? spread->n : 1,
     };
+    for (unsigned p = 0; p < s.partitions; p++) {
+        struct wq__redis *one = spread ? spread->part[p] : e;
+        s.partitions_away += atomic_load(&one->away);
+        s.reconnects += atomic_load(&one->target.reconnects);
+    }
+    s.reachable = !s.partitions_away;
     memcpy(s.version, e->version, sizeof s.version);
     memcpy(s.role, e->role, sizeof s.role);
     wq__route_print(&e->wire, s.name, sizeof s.name);

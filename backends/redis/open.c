@@ -22,7 +22,7 @@
 #include "core/mem.h"
 #include "error/error.h"
 #include "shared/shared.h"
-#include "store.h"
+#include "spread.h"
 
 #define DEFAULT_LEASE_NS WQ_SECONDS(30)
 #define DEFAULT_TIMEOUT_NS WQ_SECONDS(5)
@@ -76,6 +76,10 @@ check_options(const wq_redis_options *o)
     if (o->password && o->password_file)
         return wq_fail(WQ_EINVAL,
                        "redis: both a password and a password_file are given");
+    if (o->partitions > WQ__PARTS_MAX)
+        return wq_fail(WQ_EINVAL,
+                       "redis: partitions=%u is too many; use 1 to %d",
+                       o->partitions, WQ__PARTS_MAX);
     if (!o->cert_file != !o->key_file)
         return wq_fail(WQ_EINVAL, "redis: %s is given without %s",
                        o->cert_file ? "cert_file" : "key_file",
@@ -94,6 +98,8 @@ fill_in_defaults(wq_redis_options *o)
         o->timeout_ns = DEFAULT_TIMEOUT_NS < o->lease_ns / 4
                             ? DEFAULT_TIMEOUT_NS
                             : o->lease_ns / 4;
+    if (!o->partitions)
+        o->partitions = 1;
     if (!o->max_expiries)
         o->max_expiries = DEFAULT_EXPIRIES;
     if (!o->replicas_timeout_ns)
@@ -327,12 +333,35 @@ check_server(struct wq__redis *e, const wq_redis_options *o)
 
 /* ---- opening -------------------------------------------------------------- */
 
+/* Each partition has its share of the bucket of all keys: together they let pass
+ * no more than one bucket. */
 static wq_err
-make_engine(struct wq__redis *e, const wq_redis_options *o,
+divide_terms(struct wq__terms *terms, unsigned parts)
+{
+    wq_limiter_spec *l = &terms->limiter;
+
+    if (parts == 1)
+        return WQ_OK;
+    if (terms->max_len)
+        return wq_fail(WQ_ENOTSUP,
+                       "redis: max_len cannot be kept over several partitions: "
+                       "use a queue without partitions");
+    if (l->rate != WQ_RATE_INF)
+        l->rate /= parts;
+    if (l->burst)
+        l->burst = l->burst < parts ? 1 : l->burst / parts;
+    return WQ_OK;
+}
+
+static wq_err
+make_engine(struct wq__redis *e, const wq_redis_options *o, int part,
             const struct wq__terms *terms, wq_clock *clock)
 {
     struct wq__terms own = *terms;
+    const wq_err     err = divide_terms(&own, o->partitions);
 
+    if (err)
+        return err;
     own.max_expiries = o->max_expiries == UINT_MAX ? 0 : o->max_expiries;
     e->base.ops = &wq__redis_ops;
     e->base.lease_ns = o->lease_ns;
@@ -342,7 +371,10 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
         !clock || clock == wq_clock_monotonic() || clock == wq_clock_boottime();
     e->base.clock = e->own_clock ? &e->clock.base.base : clock;
     e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;
-    wq__names_init(&e->names, o->queue);
+    (void)snprintf(e->queue, sizeof e->queue, "%s", o->queue);
+    e->parts = o->partitions;
+    e->part = part;
+    wq__names_init(&e->names, o->queue, e->parts, part);
     e->confirm = (struct wq__confirm){.replicas = o->replicas,
                                       .timeout_ns = o->replicas_timeout_ns,
                                       .touched = e->names.name[WQ__NAME_META]};
@@ -354,15 +386,17 @@ make_engine(struct wq__redis *e, const wq_redis_options *o,
     return wq__redis_wait_init(e);
 }
 
-/* A node of a cluster may name another one, which is checked, too. */
+/* A node of a cluster may name another one, which is checked, too. `session` 0:
+ * only the number of partitions is checked. */
 static wq_err
-join_server(struct wq__redis *e, const wq_redis_options *o)
+join_server(struct wq__redis *e, const wq_redis_options *o, int64_t session)
 {
     wq_err         err = check_server(e, o);
     const unsigned moves = atomic_load(&e->target.route.moves);
 
     if (!err)
-        err = wq__redis_join(e);
+        err = session ? wq__redis_join(e, session)
+                      : wq__redis_change_session(e, 0, "claim");
     if (!err && atomic_load(&e->target.route.moves) != moves)
         err = check_server(e, o);
     return err;
@@ -370,21 +404,23 @@ join_server(struct wq__redis *e, const wq_redis_options *o)
 
 /* What wq_redis_open() was called with; the URL has options, too. */
 struct call {
-    const char       *url;
-    wq_redis_options *options;
+    const char             *url;
+    const wq_redis_options *options;
+    const struct wq__terms *terms;
+    wq_clock               *clock;
 };
 
+/* An engine that has not connected yet. *o: its options; their texts are gone. */
 static wq_err
-open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
-            struct wq__engine **out)
+prepare_engine(const struct call *call, int part, wq_redis_options *o,
+               struct wq__redis **out)
 {
-    const struct call *call = ctx;
-    wq_redis_options  *o = call->options;
-    struct wq__redis  *e = calloc(1, sizeof *e);
-    char              *copy = NULL;
+    struct wq__redis *e = calloc(1, sizeof *e);
+    char             *copy = NULL;
 
     if (!e)
         return wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
+    *o = *call->options;
     wq_err err = wq__redis_read_url(call->url, &e->target, o, &copy);
     if (!err)
         err = check_options(o);
@@ -393,16 +429,82 @@ open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
     if (!err)
         err = fill_in_target(&e->target, o);
     if (!err)
-        err = make_engine(e, o, terms, clock);
-    if (!err)
-        err = join_server(e, o);
+        err = make_engine(e, o, part, call->terms, call->clock);
     if (copy) /* its parts end with NULs */
         explicit_bzero(copy, strlen(call->url));
     free(copy);
     if (err)
         wq__redis_free(e, false);
     else
+        *out = e;
+    return err;
+}
+
+/* In a cluster it may be in another server than the others, which is checked,
+ * too; what may lose keys was said of the first one. */
+static wq_err
+open_part(const struct call *call, const struct wq__redis *root, int part,
+          int64_t session, struct wq__redis **out)
+{
+    wq_redis_options o;
+    wq_err           err = prepare_engine(call, part, &o, out);
+
+    if (err)
+        return err;
+    if (root->target.route.kind == WQ__ROUTE_CLUSTER) {
+        o.on_warning = NULL;
+        return join_server(*out, &o, session);
+    }
+    memcpy((*out)->version, root->version, sizeof root->version);
+    memcpy((*out)->role, root->role, sizeof root->role);
+    return wq__redis_join(*out, session);
+}
+
+static wq_err
+open_parts(const struct call *call, struct wq__redis *root,
+           struct wq__engine **out)
+{
+    struct wq__redis *parts[WQ__PARTS_MAX] = {NULL};
+    int64_t           session;
+    wq_err            err = wq__redis_new_id(&session);
+
+    for (unsigned p = 0; p < root->parts && !err; p++)
+        err = open_part(call, root, (int)p, session, &parts[p]);
+    wq__wire_close(&root->wire, false);
+    if (!err)
+        err = wq__spread_open(root, parts, session, out);
+    if (!err)
+        return WQ_OK;
+    const struct wq__sentence said = wq__fail_save();
+    for (unsigned p = 0; p < root->parts; p++)
+        if (parts[p])
+            wq__redis_close(parts[p], false);
+    wq__fail_restore(&said);
+    return err;
+}
+
+static wq_err
+open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
+            struct wq__engine **out)
+{
+    struct call      *call = ctx;
+    wq_redis_options  o;
+    struct wq__redis *e = NULL;
+    int64_t           session = 0;
+
+    call->terms = terms;
+    call->clock = clock;
+    wq_err err = prepare_engine(call, WQ__PART_WHOLE, &o, &e);
+    if (!err && e->parts == 1)
+        err = wq__redis_new_id(&session);
+    if (!err)
+        err = join_server(e, &o, session);
+    if (!err && e->parts > 1)
+        err = open_parts(call, e, out);
+    else if (!err)
         *out = &e->base;
+    if (err && e)
+        wq__redis_free(e, false);
     return err;
 }
 
@@ -411,7 +513,7 @@ open_queue(const char *url, const wq_redis_options *options,
            const wq_config *config, wq_queue **out)
 {
     wq_redis_options o = {.size = sizeof o};
-    struct call      call = {url, &o};
+    struct call      call = {.url = url, .options = &o};
     wq_err           err = WQ_OK;
 
     if (!url || !out)

@@ -30,15 +30,20 @@ static const struct {
 };
 
 void
-wq__names_init(struct wq__names *names, const char *queue)
+wq__names_init(struct wq__names *names, const char *queue, unsigned parts,
+               int part)
 {
     static const char *const kinds[WQ__KEYS] = {
         "k",    "ready", "due",  "held", "sess",
         "meta", "idle",  "dead", "used", "none"}; /* none: see cluster.c */
 
+    char of_part[32] = "";
+
+    if (part != WQ__PART_WHOLE)
+        (void)snprintf(of_part, sizeof of_part, "/%u.%d", parts, part);
     for (size_t i = 0; i < WQ__KEYS; i++)
-        (void)snprintf(names->name[i], sizeof names->name[i], "wq:{%s}:%s",
-                       queue, kinds[i]);
+        (void)snprintf(names->name[i], sizeof names->name[i], "wq:{%s%s}:%s",
+                       queue, of_part, kinds[i]);
 }
 
 /* ---- arguments ------------------------------------------------------------ */
@@ -200,6 +205,30 @@ refuse(const struct wq__wire *w, const redisReply *reply)
                    reply->str);
 }
 
+/* The arguments are complete; what comes before them is filled in. */
+static void
+complete(struct wq__args *args, const struct wq__names *names,
+         enum wq__script script)
+{
+    settle(args);
+    args->at[0] = (struct wq__arg){"EVALSHA", 7};
+    args->at[1] = (struct wq__arg){scripts[script].sha, 40};
+    args->at[2] = (struct wq__arg){"10", 2};
+    for (size_t i = 0; i < WQ__KEYS; i++)
+        args->at[3 + i] =
+            (struct wq__arg){names->name[i], strlen(names->name[i])};
+}
+
+void
+wq__script_send_ahead(struct wq__wire *w, const struct wq__names *names,
+                      enum wq__script script, struct wq__args *args)
+{
+    if (args->no_memory)
+        return;
+    complete(args, names, script);
+    wq__wire_send_ahead(w, args->at, args->len);
+}
+
 wq_err
 wq__script_run(struct wq__wire *w, const struct wq__names *names,
                enum wq__script script, struct wq__args *args, redisReply **out)
@@ -210,13 +239,7 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
     *out = NULL;
     if (args->no_memory)
         return WQ_ENOMEM;
-    settle(args);
-    args->at[0] = (struct wq__arg){"EVALSHA", 7};
-    args->at[1] = (struct wq__arg){scripts[script].sha, 40};
-    args->at[2] = (struct wq__arg){"10", 2};
-    for (size_t i = 0; i < WQ__KEYS; i++)
-        args->at[3 + i] =
-            (struct wq__arg){names->name[i], strlen(names->name[i])};
+    complete(args, names, script);
     for (int tries = 0; tries < 5; tries++) {
         bool again = false;
 

@@ -141,7 +141,7 @@ put_fence(struct wq__args *a, uint64_t fence, int64_t session)
 
 static void
 put_step(struct wq__redis *e, const struct wq__op *ops,
-         const struct wq__op *end, bool awake)
+         const struct wq__op *end)
 {
     struct wq__args   *a = &e->args;
     const bool         respects = e->rows.terms.retry & WQ_RETRY_RESPECT;
@@ -151,7 +151,7 @@ put_step(struct wq__redis *e, const struct wq__op *ops,
     wq__redis_put_session(a, e->session);
     wq__redis_put_time(e, a);
     wq__args_int(a, respects ? COMPLEX | BACKOFF : COMPLEX);
-    wq__args_int(a, awake);
+    wq__args_int(a, e->awake);
     wq__args_int(a, (int64_t)n.finishes);
     wq__args_int(a, (int64_t)n.adds);
     wq__args_int(a, (int64_t)n.wanted);
@@ -363,6 +363,14 @@ way_of(const redisReply *reply)
                                          : WQ__WAY_DONE;
 }
 
+void
+wq__step_send_ahead(struct wq__redis *e, const struct wq__op *ops,
+                    const struct wq__op *end)
+{
+    put_step(e, ops, end);
+    wq__redis_send_ahead(e, WQ__SCRIPT_STEP);
+}
+
 wq_err
 wq__step_run(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
              struct wq__pulse *pulse, enum wq__way *way)
@@ -371,9 +379,9 @@ wq__step_run(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
 
     for (*way = WQ__WAY_MORE; !err && *way == WQ__WAY_MORE;) {
         redisReply *reply = NULL;
-        const bool  awake = e->awake;
 
-        put_step(e, ops, end, awake);
+        if (!e->wire.ahead)
+            put_step(e, ops, end);
         err = wq__redis_call(e, WQ__SCRIPT_STEP, &reply);
         if (err)
             return err;

@@ -20,6 +20,8 @@
  *   view.c     stats, depths, walks, the check of all invariants
  *   wait.c     sleeping until another handle has changed the store
  *
+ * A queue with partitions has several of them, below one engine: spread.h.
+ *
  * The short way knows plain adds, gets, DONE and DROP. All else, and all that it
  * does not understand, goes the long way, where the core decides as it does for
  * SQLite (shared/rows.h): so policies, limits, debounce and throttle are written
@@ -63,12 +65,18 @@ struct wq__args {
 
 enum { WQ__KEYS = 10, WQ__NAME_META = 5, WQ__SID_BYTES = 8 };
 
-/* The names of the server's keys of a queue. */
+/* WHOLE: not a partition, but the queue. */
+enum { WQ__PARTS_MAX = 64, WQ__PART_WHOLE = -1, WQ__QUEUE_BYTES = 65 };
+
+/* The names of the server's keys of a queue, or of a partition: each has its own
+ * hash slot. The number of partitions is in the name, so that keys of one number
+ * never meet those of another. */
 struct wq__names {
     char name[WQ__KEYS][320];
 };
 
-void wq__names_init(struct wq__names *names, const char *queue);
+void wq__names_init(struct wq__names *names, const char *queue, unsigned parts,
+                    int part);
 
 /* Begin a call of a script; then append its arguments. */
 void wq__args_begin(struct wq__args *a);
@@ -85,6 +93,10 @@ void           wq__args_fini(struct wq__args *a);
 wq_err wq__script_run(struct wq__wire *w, const struct wq__names *names,
                       enum wq__script script, struct wq__args *args,
                       redisReply **out);
+
+/* The first half of wq__script_run(): see wq__wire_send_ahead(). */
+void wq__script_send_ahead(struct wq__wire *w, const struct wq__names *names,
+                           enum wq__script script, struct wq__args *args);
 
 /* The i-th element of an array reply, as it should be. */
 const redisReply *wq__reply_at(const redisReply *reply, size_t i);
@@ -165,12 +177,15 @@ struct wq__redis {
     struct wq__redis_clock clock;
     bool                   own_clock; /* time is the server's */
     struct wq__target      target;
-    struct wq__names       names;
-    struct wq__wire        wire; /* of run() and reconcile() */
-    struct wq__args        args;
-    struct wq__txn         txn;
-    struct wq__confirm     confirm;  /* what replicas must confirm */
-    bool                   confirms; /* ... of the batch under way */
+    char                   queue[WQ__QUEUE_BYTES]; /* its name */
+    unsigned           parts; /* how many partitions the queue has; 1: none */
+    int                part;  /* which one this is, or WQ__PART_WHOLE */
+    struct wq__names   names;
+    struct wq__wire    wire; /* of run() and reconcile() */
+    struct wq__args    args;
+    struct wq__txn     txn;
+    struct wq__confirm confirm;  /* what replicas must confirm */
+    bool               confirms; /* ... of the batch under way */
 
     /* Keys that were handed out in this batch, until the shell has taken them. */
     struct wq__handed *handed;
@@ -188,12 +203,13 @@ struct wq__redis {
     char        role[16];
 
     /* ---- beside batches ---- */
-    struct wq__lock side_lock; /* guards the next four */
+    struct wq__lock side_lock; /* guards the next five */
     struct wq__wire
         side_wire; /* of renew(), and to enter the set of sleepers */
     struct wq__args    side_args;
     struct wq__confirm side_confirm; /* of renew() */
     bool               was_renewed;  /* once */
+    int64_t            renewing;     /* the session whose renewal was sent */
 
     /* ---- wait(), kick(), fd() ---- */
     struct wq__lock wait_lock; /* guards what follows, but for what is atomic */
@@ -219,6 +235,18 @@ struct wq__redis {
     _Atomic int64_t next_ns;     /* when there is something to do, says run() */
     _Atomic size_t  ready, held; /* how many keys, says run() */
     bool awake; /* of run(): it says that the session is not asleep */
+
+    /* ---- of a partition: see spread.h ---- */
+    atomic_bool     out;      /* it is not to be used before reconcile() */
+    _Atomic size_t  holds;    /* of the shell, at least, in this partition */
+    atomic_bool     has_news; /* there may be READY keys, says wait() */
+    struct wq__ids *holders;  /* STATS adds those that hold keys; or NULL */
+};
+
+/* Sessions, each once. Zeroed: none. */
+struct wq__ids {
+    int64_t *at; /* owned */
+    size_t   len, cap;
 };
 
 /* The time as the scripts want it: "" if the server's is meant. */
@@ -229,6 +257,9 @@ void wq__redis_put_session(struct wq__args *a, int64_t session);
  * an error. `status` of a reply is its first element. */
 wq_err wq__redis_call(struct wq__redis *e, enum wq__script script,
                       redisReply **reply);
+
+/* The first half of the next such call: see wq__wire_send_ahead(). */
+void wq__redis_send_ahead(struct wq__redis *e, enum wq__script script);
 
 /* If the server's clock went forward: it gives the sessions that this may have
  * ended another lease. *lives: so also this one's. */
@@ -260,6 +291,10 @@ enum wq__way { WQ__WAY_DONE, WQ__WAY_LONG, WQ__WAY_LOST, WQ__WAY_MORE };
 wq_err wq__step_run(struct wq__redis *e, struct wq__op *ops,
                     const struct wq__op *end, struct wq__pulse *pulse,
                     enum wq__way *way);
+
+/* The first half of the next such call: see wq__wire_send_ahead(). */
+void wq__step_send_ahead(struct wq__redis *e, const struct wq__op *ops,
+                         const struct wq__op *end);
 
 /* Let the shell take a key that was handed out to `op`. WQ_EIO: it has no memory
  * for it. */
@@ -293,12 +328,18 @@ wq_err wq__view_run(struct wq__redis *e, struct wq__op *op);
 wq_err wq__redis_wait_init(struct wq__redis *e);
 void   wq__redis_wait_fini(struct wq__redis *e, bool forked);
 void   wq__redis_wait(struct wq__engine *base, int64_t until_ns);
-void   wq__redis_kick(struct wq__engine *base);
-int    wq__redis_fd(struct wq__engine *base);
+/* The same for several engines at once; the first one is to be kicked, and its
+ * clock counts. */
+void wq__redis_wait_on(struct wq__redis *const *parts, size_t n,
+                       int64_t until_ns);
+void wq__redis_kick(struct wq__engine *base);
+int  wq__redis_fd(struct wq__engine *base);
 /* Before and after a batch, which knows what other handles did until then. Sets
  * e->awake. */
 void wq__redis_wake_up(struct wq__redis *e);
 void wq__redis_woke_up(struct wq__redis *e, bool told);
+/* Instead of a batch: the user of fd() has looked, as far as that is possible. */
+void wq__redis_skip(struct wq__redis *e);
 /* After a batch that has begun another session: it sleeps, too. */
 void wq__redis_session_changed(struct wq__redis *e);
 
@@ -306,9 +347,37 @@ void wq__redis_session_changed(struct wq__redis *e);
 
 extern const struct wq__engine_ops wq__redis_ops;
 
+/* A number for a session that no other has. */
+wq_err wq__redis_new_id(int64_t *id);
+
 /* Begin the first session. */
-wq_err wq__redis_join(struct wq__redis *e);
-void   wq__redis_free(struct wq__redis *e, bool forked);
+wq_err wq__redis_join(struct wq__redis *e, int64_t id);
+
+/* End the session, if there is one: its keys are given back; `expired`: each
+ * counts an expiry. Begin the session `id`. */
+wq_err wq__redis_rejoin(struct wq__redis *e, int64_t id, bool expired);
+
+/* "begin", "claim", "renew" or "end" a session: see session.lua. WQ_ELOST: it has
+ * ended; WQ_EINVAL: the queue has another number of partitions. */
+wq_err wq__redis_change_session(struct wq__redis *e, int64_t session,
+                                const char *what);
+
+/* Connect, if need be, and find out whether the session has ended. */
+wq_err wq__redis_recheck(struct wq__redis *e, bool *ended);
+
+/* The two halves of run(), so that several engines run at the same time.
+ * `ahead`: the first call is sent. WQ_ELOST: the session of a partition has
+ * ended, and nothing has happened. */
+void wq__redis_begin_run(struct wq__redis *e, struct wq__op *batch, bool ahead);
+wq_err wq__redis_end_run(struct wq__redis *e, struct wq__op *batch,
+                         struct wq__pulse *pulse);
+
+/* The two halves of renew(); without the second if the first is not WQ_OK. */
+wq_err wq__redis_begin_renewal(struct wq__redis *e);
+wq_err wq__redis_end_renewal(struct wq__redis *e);
+
+void wq__redis_close(struct wq__redis *e, bool forked);
+void wq__redis_free(struct wq__redis *e, bool forked);
 
 /* ---- url.c ---------------------------------------------------------------- */
 

@@ -39,6 +39,15 @@ duration_option(const char *name, wq_redis_options *o)
                                                    : NULL;
 }
 
+static unsigned *
+count_option(const char *name, wq_redis_options *o)
+{
+    return strcmp(name, "max_expiries") == 0 ? &o->max_expiries
+           : strcmp(name, "replicas") == 0   ? &o->replicas
+           : strcmp(name, "partitions") == 0 ? &o->partitions
+                                             : NULL;
+}
+
 /* What a URL is read into. */
 struct reading {
     struct wq__target *target;
@@ -60,35 +69,36 @@ read_option(void *ctx, const char *name, const char *value)
     assert(o);
     const char  **word = word_option(name, o);
     int64_t      *duration = duration_option(name, o);
-    unsigned long n;
+    unsigned     *count = count_option(name, o);
+    unsigned long n = 0;
 
-    if (word || duration) {
-        if (word ? *word != NULL : *duration != 0)
+    if (word || duration || count) {
+        if (word ? *word != NULL : duration ? *duration != 0 : *count != 0)
             return wq_fail(WQ_EINVAL,
                            "redis: '%s' is given twice: in the URL, and in the "
                            "URL or the options",
                            name);
         if (word)
             *word = value;
-        else if (!wq__url_duration(value, duration))
+        else if (duration && !wq__url_duration(value, duration))
             return refuse_value(name, value, "a duration such as 30s");
-    } else if (strcmp(name, "max_expiries") == 0 ||
-               strcmp(name, "replicas") == 0) {
-        if (!wq__url_count(value, UINT_MAX, &n))
+        else if (count && !wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
-        *(*name == 'r' ? &o->replicas : &o->max_expiries) = (unsigned)n;
+        if (count)
+            *count = (unsigned)n;
     } else if (strcmp(name, "db") == 0) {
         if (!wq__url_count(value, INT_MAX, &n))
             return refuse_value(name, value, "a number");
         r->target->db = (int)n;
     } else {
-        return wq_fail(WQ_EINVAL,
-                       "redis: there is no option '%s' in a URL; options: "
-                       "queue, lease, timeout, max_expiries, replicas, "
-                       "replicas_timeout, user, password_file, ca_file, "
-                       "cert_file, key_file, db, sentinel_user, "
-                       "sentinel_password_file",
-                       name);
+        return wq_fail(
+            WQ_EINVAL,
+            "redis: there is no option '%s' in a URL; options: "
+            "queue, lease, timeout, max_expiries, replicas, "
+            "replicas_timeout, partitions, user, password_file, ca_file, "
+            "cert_file, key_file, db, sentinel_user, "
+            "sentinel_password_file",
+            name);
     }
     return WQ_OK;
 }

@@ -15,6 +15,7 @@
 
 #include "core/span.h"
 #include "error/error.h"
+#include "spread.h"
 #include "store.h"
 
 static wq_err
@@ -51,12 +52,40 @@ read_ages(const struct wq__redis *e, const redisReply *reply, wq_stats *out)
         out->unfinished_ns = out->longest_ns;
 }
 
+/* A session that holds keys in several partitions is one holder. */
+static wq_err
+note_holders(struct wq__ids *ids, const redisReply *list)
+{
+    for (size_t i = 0; i < list->elements; i++) {
+        const wq_key  bytes = wq__reply_bytes(list, i);
+        const int64_t id = bytes.len == WQ__SID_BYTES
+                               ? (int64_t)wq__get_be(bytes.data, bytes.len)
+                               : 0;
+        size_t        k = 0;
+
+        while (k < ids->len && ids->at[k] != id)
+            k++;
+        if (k < ids->len)
+            continue;
+        if (ids->len == ids->cap) {
+            const size_t cap = ids->cap ? ids->cap * 2 : 16;
+            int64_t     *at = realloc(ids->at, cap * sizeof *at);
+            if (!at)
+                return WQ_ENOMEM;
+            ids->at = at;
+            ids->cap = cap;
+        }
+        ids->at[ids->len++] = id;
+    }
+    return WQ_OK;
+}
+
 /* Counts are those of the handles: the shell knows them. */
 static wq_err
 read_stats(struct wq__redis *e, wq_stats *out)
 {
-    redisReply  *reply = NULL;
-    const wq_err err = look(e, "stats", 0, &reply);
+    redisReply *reply = NULL;
+    wq_err      err = look(e, "stats", 0, &reply);
 
     if (err)
         return err;
@@ -77,8 +106,10 @@ read_stats(struct wq__redis *e, wq_stats *out)
     wq__rows_fill_in(&n, out);
     if (e->rows.terms.ages)
         read_ages(e, reply, out);
+    if (e->holders)
+        err = note_holders(e->holders, wq__reply_at(reply, 13));
     freeReplyObject(reply);
-    return WQ_OK;
+    return err;
 }
 
 static wq_err
@@ -205,6 +236,13 @@ walk(struct wq__redis *e, struct wq__op *op)
 
 /* ---- the check ------------------------------------------------------------ */
 
+static int
+part_of(const struct wq__redis *e, wq_key key)
+{
+    return e->part == WQ__PART_WHOLE ? e->part
+                                     : (int)wq__spread_part(key, e->parts);
+}
+
 static wq_err
 check_records(struct wq__redis *e, struct wq__op *op)
 {
@@ -220,10 +258,13 @@ check_records(struct wq__redis *e, struct wq__op *op)
         for (size_t i = 0; i + 1 < page->elements; i += 2) {
             const wq_key   record = wq__reply_bytes(page, i + 1);
             struct wq__row row;
+            const wq_key   key = wq__reply_bytes(page, i);
             const char    *problem =
-                wq__record_unpack(record.data, record.len, &row)
-                       ? wq__row_problem(&e->rows, wq__reply_bytes(page, i), &row)
-                       : "its record is damaged";
+                !wq__record_unpack(record.data, record.len, &row)
+                       ? "its record is damaged"
+                   : part_of(e, key) != e->part
+                       ? "a key is in another partition than its own"
+                       : wq__row_problem(&e->rows, key, &row);
             if (problem)
                 op->as.check.problem(op->as.check.ctx, problem);
         }

@@ -16,6 +16,10 @@
  *
  * The timer of fd() is set again by a batch, but not more than four times a
  * second: so busy handles hardly pay for it, and idle ones look every second.
+ *
+ * A queue that is spread over partitions (spread.h) sleeps on all of them at the
+ * same time: wait() is the same for one engine and for several. It takes their
+ * locks one after the other, or in their order.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -161,30 +165,49 @@ lie_down(struct wq__redis *e)
     return e->in_bed;
 }
 
+/* With the lock: ask the server to count the session as asleep. The lock of the
+ * side wire is kept until end_enlist(). */
+static void
+begin_enlist(struct wq__redis *e, const char *how)
+{
+    struct wq__args *a = &e->side_args;
+
+    wq__lock_take(&e->side_lock);
+    wq__args_begin(a);
+    wq__redis_put_session(a, e->bed_of);
+    wq__redis_put_time(e, a);
+    wq__args_bytes(a, how, 5);
+    wq__args_int(a, atomic_load(&e->next_ns) / 1000);
+    wq__args_int(a, (int64_t)atomic_load(&e->ready));
+    wq__args_int(a, (int64_t)atomic_load(&e->held));
+    wq__script_send_ahead(&e->side_wire, &e->names, WQ__SCRIPT_SESSION, a);
+}
+
+/* With both locks; false: there is news. */
+static bool
+end_enlist(struct wq__redis *e, const char *how)
+{
+    redisReply  *reply = NULL;
+    const wq_err err = wq__script_run(
+        &e->side_wire, &e->names, WQ__SCRIPT_SESSION, &e->side_args, &reply);
+
+    wq__lock_release(&e->side_lock);
+    const bool news = err || wq__reply_is(reply, "NEWS");
+    atomic_store(&e->listed, !err && (!news || *how == 'w'));
+    if (news)
+        atomic_store(&e->has_news, true);
+    if (reply)
+        freeReplyObject(reply);
+    return !news;
+}
+
 /* With the lock: let the server count the session as asleep. False: there is
  * news. */
 static bool
 enlist(struct wq__redis *e, const char *how)
 {
-    const int64_t next_ns = atomic_load(&e->next_ns);
-    redisReply   *reply = NULL;
-
-    wq__lock_take(&e->side_lock);
-    wq__args_begin(&e->side_args);
-    wq__redis_put_session(&e->side_args, e->bed_of);
-    wq__redis_put_time(e, &e->side_args);
-    wq__args_bytes(&e->side_args, how, 5);
-    wq__args_int(&e->side_args, next_ns / 1000);
-    wq__args_int(&e->side_args, (int64_t)atomic_load(&e->ready));
-    wq__args_int(&e->side_args, (int64_t)atomic_load(&e->held));
-    const wq_err err = wq__script_run(
-        &e->side_wire, &e->names, WQ__SCRIPT_SESSION, &e->side_args, &reply);
-    wq__lock_release(&e->side_lock);
-    const bool news = err || wq__reply_is(reply, "NEWS");
-    atomic_store(&e->listed, !err && (!news || *how == 'w'));
-    if (reply)
-        freeReplyObject(reply);
-    return !news;
+    begin_enlist(e, how);
+    return end_enlist(e, how);
 }
 
 /* With the lock: what the server has answered. True: look at the store. */
@@ -200,6 +223,7 @@ has_answer(struct wq__redis *e)
         return false;
     e->in_bed = false;
     atomic_store(&e->listed, false);
+    atomic_store(&e->has_news, true);
     if (err)
         return true; /* the connection is gone: changes may be missed */
     e->wait_wire.touched = false;
@@ -214,16 +238,6 @@ has_answer(struct wq__redis *e)
     }
     freeReplyObject(reply);
     return true;
-}
-
-/* With the lock: sleep on the server, too. False: look at the store instead. If
- * the server cannot be reached, there is nothing to look at. */
-static bool
-fall_asleep(struct wq__redis *e)
-{
-    if (has_answer(e))
-        return false;
-    return !lie_down(e) || atomic_load(&e->listed) || enlist(e, "sleep");
 }
 
 /* ---- batches -------------------------------------------------------------- */
@@ -253,6 +267,17 @@ begin_watch(struct wq__redis *e)
 {
     if (!atomic_load(&e->waiting) && lie_down(e) && !enlist(e, "watch"))
         raise_event(e->unread_fd);
+}
+
+void
+wq__redis_skip(struct wq__redis *e)
+{
+    if (!atomic_load(&e->watched))
+        return;
+    wq__lock_take(&e->wait_lock);
+    clear_event(e->unread_fd);
+    set_look(e);
+    wq__lock_release(&e->wait_lock);
 }
 
 void
@@ -314,36 +339,103 @@ set_timer(struct wq__redis *e, int64_t until_ns)
     clock->watch(clock, &e->watch, until_ns);
 }
 
-/* With the lock: is there news that no token has told of? It still counts as
- * asleep; so if there is, the next batch says that it is awake, also if a token
- * was under way. */
-static bool
-look(struct wq__redis *e)
-{
-    const bool calm = enlist(e, "sleep") && !has_answer(e);
+/* Engines whose sessions sleep together. */
+struct bedroom {
+    struct wq__redis *const *at;
+    size_t                   n;
+};
 
-    atomic_store(&e->listed, true);
+/* Take all locks, in order. A partition that is out has no part in it. */
+static void
+lock_all(struct bedroom b)
+{
+    for (size_t i = 0; i < b.n; i++)
+        wq__lock_take(&b.at[i]->wait_lock);
+}
+
+static void
+unlock_all(struct bedroom b)
+{
+    for (size_t i = 0; i < b.n; i++)
+        wq__lock_release(&b.at[i]->wait_lock);
+}
+
+/* With the locks: those that `wanted` names enlist, all at the same time. The
+ * last that was asked is awaited first: mostly the others have answered then, and
+ * the process wakes up once. False: there is news. */
+static bool
+enlist_all(struct bedroom b, const bool *wanted)
+{
+    bool calm = true;
+
+    for (size_t i = 0; i < b.n; i++)
+        if (wanted[i])
+            begin_enlist(b.at[i], "sleep");
+    for (size_t i = b.n; i-- > 0;)
+        if (wanted[i])
+            calm &= end_enlist(b.at[i], "sleep");
+    return calm;
+}
+
+/* With the locks: sleep on the servers, too. False: look at the store instead. If
+ * a server cannot be reached, there is nothing to look at. */
+static bool
+fall_asleep(struct bedroom b)
+{
+    bool wanted[WQ__PARTS_MAX] = {false};
+    bool calm = true;
+
+    for (size_t i = 0; i < b.n; i++)
+        calm &= !has_answer(b.at[i]);
+    for (size_t i = 0; calm && i < b.n; i++)
+        wanted[i] = !atomic_load(&b.at[i]->out) && lie_down(b.at[i]) &&
+                    !atomic_load(&b.at[i]->listed);
+    return calm && enlist_all(b, wanted);
+}
+
+/* With the locks: is there news that no token has told of? All still count as
+ * asleep; so if there is, the next batch says that they are awake, also if a
+ * token was under way. */
+static bool
+look(struct bedroom b)
+{
+    bool wanted[WQ__PARTS_MAX] = {false};
+    bool calm = true;
+
+    for (size_t i = 0; i < b.n; i++) {
+        wanted[i] = atomic_load(&b.at[i]->listed);
+        calm &= wanted[i];
+    }
+    calm &= enlist_all(b, wanted);
+    for (size_t i = 0; i < b.n; i++)
+        if (wanted[i]) {
+            calm &= !has_answer(b.at[i]);
+            atomic_store(&b.at[i]->listed, true);
+        }
     return !calm;
 }
 
-/* Sleep once, without the lock. False: wait() must return. */
+/* Sleep once, without the locks. False: wait() must return. */
 static bool
-sleep_once(struct wq__redis *e, int64_t look_ns)
+sleep_once(struct bedroom b, int64_t look_ns)
 {
-    struct pollfd fds[] = {
-        {.fd = e->kick_fd, .events = POLLIN},
-        {.fd = e->has_beacon ? wq__beacon_fd(&e->beacon) : -1,
-         .events = POLLIN},
-        {.fd = e->wait_wire.fd, .events = POLLIN},
-    };
+    enum { KICK, TIMER, OWN };
+    const struct wq__redis *first = b.at[0];
+    struct pollfd           fds[OWN + WQ__PARTS_MAX] = {
+                  [KICK] = {.fd = first->kick_fd, .events = POLLIN},
+                  [TIMER] = {.fd = first->has_beacon ? wq__beacon_fd(&first->beacon) : -1,
+                             .events = POLLIN}};
     const int64_t left_ns = look_ns - wq__time_now();
     const int left_ms = left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
 
-    if (poll(fds, 3, left_ms) < 0)
+    for (size_t i = 0; i < b.n; i++)
+        fds[OWN + i] =
+            (struct pollfd){.fd = b.at[i]->wait_wire.fd, .events = POLLIN};
+    if (poll(fds, OWN + b.n, left_ms) < 0)
         return errno == EINTR;
-    if (fds[0].revents)
-        clear_event(e->kick_fd);
-    return !fds[0].revents && !fds[1].revents;
+    if (fds[KICK].revents)
+        clear_event(first->kick_fd);
+    return !fds[KICK].revents && !fds[TIMER].revents;
 }
 
 /* A look is two wake-ups: the timer, and the reply. An idle process shall not
@@ -355,32 +447,47 @@ next_look(const struct wq__redis *e)
 }
 
 void
-wq__redis_wait(struct wq__engine *base, int64_t until_ns)
+wq__redis_wait_on(struct wq__redis *const *parts, size_t n, int64_t until_ns)
 {
-    struct wq__redis         *e = engine_of(base);
+    const struct bedroom      b = {parts, n};
+    struct wq__redis         *first = parts[0];
+    wq_clock                 *clock = first->base.clock;
     const struct wq__sentence said = wq__fail_save();
-    int64_t                   look_ns = next_look(e);
+    int64_t                   look_ns = next_look(first);
     bool                      goes_on = true;
 
-    set_timer(e, until_ns);
-    wq__lock_take(&e->wait_lock);
-    atomic_store(&e->waiting, true);
-    while (goes_on && fall_asleep(e)) {
-        wq__lock_release(&e->wait_lock);
-        goes_on = sleep_once(e, look_ns);
-        wq__lock_take(&e->wait_lock);
+    set_timer(first, until_ns);
+    lock_all(b);
+    for (size_t i = 0; i < n; i++)
+        atomic_store(&parts[i]->waiting, true);
+    while (goes_on && fall_asleep(b)) {
+        unlock_all(b);
+        goes_on = sleep_once(b, look_ns);
+        lock_all(b);
         if (goes_on && wq__time_now() >= look_ns) {
-            goes_on = atomic_load(&e->listed) && !look(e);
-            look_ns = next_look(e);
+            goes_on = !look(b);
+            look_ns = next_look(first);
         }
     }
-    atomic_store(&e->waiting, false);
-    if (atomic_load(&e->watched))
-        raise_event(e->unread_fd);
-    wq__lock_release(&e->wait_lock);
-    if (e->has_beacon && e->watch.listed)
-        base->clock->watch(base->clock, &e->watch, WQ_FOREVER);
+    for (size_t i = 0; i < n; i++) {
+        atomic_store(&parts[i]->waiting, false);
+        /* the next batch may not concern all partitions */
+        if (atomic_load(&parts[i]->watched) &&
+            (n == 1 || atomic_load(&parts[i]->has_news)))
+            raise_event(parts[i]->unread_fd);
+    }
+    unlock_all(b);
+    if (first->has_beacon && first->watch.listed)
+        clock->watch(clock, &first->watch, WQ_FOREVER);
     wq__fail_restore(&said);
+}
+
+void
+wq__redis_wait(struct wq__engine *base, int64_t until_ns)
+{
+    struct wq__redis *e = engine_of(base);
+
+    wq__redis_wait_on(&e, 1, until_ns);
 }
 
 /* ---- event loops ---------------------------------------------------------- */

@@ -581,9 +581,8 @@ wq__wire_open(struct wq__wire *w)
     return err == WQ_EINVAL && w->target->was_reached ? WQ_EAWAY : err;
 }
 
-wq_err
-wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
-              redisReply **out)
+static wq_err
+send_command(struct wq__wire *w, const struct wq__arg *args, size_t n)
 {
     wq_err err = wq__wire_open(w);
 
@@ -596,12 +595,30 @@ wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
         wq__wire_add(w, args, n);
     if (w->confirm)
         wq__confirm_add(w);
+    w->sent_ns = wq__time_boottime();
     err = wq__wire_send(w);
-    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
+    w->deadline_ns = wq__time_now() + w->target->timeout_ns;
+    return err;
+}
+
+void
+wq__wire_send_ahead(struct wq__wire *w, const struct wq__arg *args, size_t n)
+{
+    w->ahead_err = send_command(w, args, n);
+    w->ahead = true;
+}
+
+wq_err
+wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
+              redisReply **out)
+{
+    wq_err err = w->ahead ? w->ahead_err : send_command(w, args, n);
+
+    w->ahead = false;
     if (!err && n)
-        err = wq__wire_receive(w, deadline_ns, out);
+        err = wq__wire_receive(w, w->deadline_ns, out);
     if (!err && w->confirm) {
-        err = wq__confirm_receive(w, deadline_ns + w->confirm->timeout_ns);
+        err = wq__confirm_receive(w, w->deadline_ns + w->confirm->timeout_ns);
         if (err && n) {
             freeReplyObject(*out);
             *out = NULL;

@@ -79,6 +79,12 @@ struct wq__wire {
      * number, of `connects`. */
     uint64_t           only;
     struct wq__lookup *lookup; /* of the host's name, if it goes on; owned */
+    /* The command of the next wq__wire_call() was sent ahead: it only receives
+     * the reply, or returns what became of the sending. */
+    bool    ahead;
+    wq_err  ahead_err;
+    int64_t deadline_ns; /* of the reply to the command that was sent last */
+    int64_t sent_ns;     /* when that was sent, on CLOCK_BOOTTIME */
 };
 
 void wq__wire_init(struct wq__wire *w, struct wq__target *target);
@@ -113,6 +119,11 @@ wq_err wq__wire_poll(struct wq__wire *w, redisReply **out);
 /* Open, send one command, receive its reply; then what w->confirm asks for. */
 wq_err wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
                      redisReply **out);
+
+/* The first half of the next wq__wire_call(): its command is sent. So commands to
+ * several servers are under way at the same time. */
+void wq__wire_send_ahead(struct wq__wire *w, const struct wq__arg *args,
+                         size_t n);
 
 /* Is this an error reply that begins with `word`? NULL: any error. */
 bool wq__reply_is_error(const redisReply *reply, const char *word);

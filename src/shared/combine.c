@@ -36,6 +36,7 @@ struct wq__post {
     struct wq__post  *next;   /* in `posts`, or in the list of those answered */
     struct wq__parker parker; /* only if its thread waits */
     wq_err            err;    /* out: of the batch */
+    wq_err            said;   /* out: the error that the engine spoke of */
     bool              leads;  /* woken to lead; else it has its results */
 };
 
@@ -174,29 +175,32 @@ static void
 note_pulse(struct wq__shared *s, const struct wq__pulse *pulse, int64_t sent_ns)
 {
     s->seen = *pulse;
-    s->did.adds += pulse->did.adds;
-    s->did.merged += pulse->did.merged;
-    s->did.gets += pulse->did.gets;
-    s->did.dones += pulse->did.dones;
-    s->did.removed += pulse->did.removed;
-    s->did.deferred += pulse->did.deferred;
-    s->did.drops += pulse->did.drops;
-    s->did.expired += pulse->did.expired;
+    wq__did_add(&s->did, &pulse->did);
     if (pulse->session_lost)
         begin_session(s, sent_ns);
 }
 
-/* With the lock: each post gets its operations back, with their results. */
+/* An engine with several stores may reach some, and not others. */
+static bool
+is_of_store(wq_err err)
+{
+    return err == WQ_EAWAY || err == WQ_EIO;
+}
+
+/* With the lock: each post gets its operations back, with their results. `says`:
+ * the engine has said why some of them failed. */
 static void
-answer(struct wq__shared *s, struct wq__post *posts, wq_err err)
+answer(struct wq__shared *s, struct wq__post *posts, wq_err err, bool says)
 {
     for (struct wq__post *p = posts; p; p = p->next) {
-        p->err = err;
+        p->err = p->said = err;
         if (p->last)
             p->last->next = NULL;
         for (struct wq__op *op = p->ops; op; op = op->next) {
             if (err)
                 op->err = err;
+            else if (says && is_of_store(op->err))
+                p->said = op->err;
             if (op->kind == WQ__OP_GET || op->kind == WQ__OP_RESUME)
                 wq__getting_end(s, op->as.get.ctx, op->err);
             if (op->kind == WQ__OP_STATS && !op->err)
@@ -205,8 +209,9 @@ answer(struct wq__shared *s, struct wq__post *posts, wq_err err)
     }
 }
 
-/* With the lock: the batch failed, and `before` sentences were set before it in
- * this thread. Keep what the engine said, for the threads that wait. */
+/* With the lock: the batch, or a part of it, failed, and `before` sentences were
+ * set before it in this thread. Keep what the engine said, for the threads that
+ * wait. */
 static void
 keep_sentence(struct wq__shared *s, wq_err err, unsigned before)
 {
@@ -252,9 +257,10 @@ run_batch(struct wq__shared *s)
         if (!err)
             err = call_engine(s, ops);
     }
-    if (err)
+    const bool says = err || wq__fail_count() != before;
+    if (says)
         keep_sentence(s, err, before);
-    answer(s, posts, err);
+    answer(s, posts, err, says);
     return posts;
 }
 
@@ -357,8 +363,8 @@ wq__shared_run(struct wq__shared *s, struct wq__op *ops)
     if (self.leads) {
         wq__shared_enter(s);
         lead(s, &self);
-    } else if (self.err) {
-        repeat_sentence(s, self.err);
+    } else if (self.said) {
+        repeat_sentence(s, self.said);
     }
     wq__parker_fini(&self.parker);
     return self.err;

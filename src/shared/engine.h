@@ -41,6 +41,10 @@
  * back the keys of gets that have happened. A finish that has is WQ_ELOST when
  * it is repeated, which the shell reports as WQ_OK (finish.c).
  *
+ * An engine with several stores may reach some of them: then run() is WQ_OK, an
+ * operation of a store that was not reached is WQ_EAWAY, and an add that has
+ * happened in some of them only is WQ_EIO.
+ *
  * An engine says why by wq_fail(), never with a password: wq_last_error() of
  * every thread whose operations were in the batch shows it.
  *
@@ -143,6 +147,7 @@ struct wq__op {
         struct {
             unsigned states; /* enum wq_state, or'ed */
             uint64_t cursor; /* 0: from the beginning; in and out */
+            unsigned part;   /* likewise, of engines with several stores */
             bool     ended;  /* out: there are no more keys */
             /* Called for each key; false: no space, go on with this key next
              * time. */
@@ -161,6 +166,19 @@ struct wq__did {
     uint64_t adds, merged, gets, dones, removed, deferred, drops;
     uint64_t expired; /* holds of other sessions that had ended by time */
 };
+
+static inline void
+wq__did_add(struct wq__did *to, const struct wq__did *more)
+{
+    to->adds += more->adds;
+    to->merged += more->merged;
+    to->gets += more->gets;
+    to->dones += more->dones;
+    to->removed += more->removed;
+    to->deferred += more->deferred;
+    to->drops += more->drops;
+    to->expired += more->expired;
+}
 
 /* What the shell must know after a batch. */
 struct wq__pulse {

@@ -353,5 +353,38 @@ class Keeper(WithServer):
         self.assertTrue(self.keepers())
 
 
+class Partitions(WithServer):
+    def setUp(self):
+        super().setUp()
+        self.whole = self.url
+        self.url += "?partitions=3"
+
+    def test_verbs_work_with_all_partitions(self):
+        keys = ["k%d" % i for i in range(12)]
+        self.done("add", *keys)
+        got = self.done("get").decode().rstrip("\n")
+        self.assertIn(got, keys)
+        self.assertEqual(self.counts(), (11, 1, 0, 0))
+        self.assertIn(b", primary, 3 partitions\n", self.done("status"))
+        server = self.status()["server"]
+        self.assertEqual((server["partitions"], server["partitions_away"]),
+                         (3, 0))
+        self.assertEqual(sorted(key["key"] for key in self.json("list")),
+                         sorted(keys))
+        self.done("done", got)
+        self.done("fsck")
+        worker = self.worker()
+        self.await_counts(0, 0, 0, 0)
+        self.assertEqual(sorted(self.begun() + [got]), sorted(keys))
+        self.done("drain")
+        worker.terminate()
+
+    def test_url_without_the_number_is_refused(self):
+        self.done("add", "a")
+        self.url = self.whole
+        self.assertIn("has partitions=3, not 1: use that number",
+                      self.refused("add", "b"))
+
+
 if __name__ == "__main__":
     main()

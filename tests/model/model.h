@@ -174,6 +174,8 @@ struct model {
     int64_t          max_ready; /* READY for so long, a key is next; 0: never */
     size_t           lens[MODEL_KEYS];   /* the bytes of each key */
     int              groups[MODEL_KEYS]; /* the group of each key */
+    int              parts[MODEL_KEYS];  /* S-25: the partition of each, or 0 */
+    int              only; /* the next get takes a key of this one; 0: any */
 
     /* The limiter, which is exponential, and what comes before it. */
     int64_t  first_delay, max_delay;

@@ -131,14 +131,25 @@ model__raise_ready(struct model *m, int key, int priority)
     model__settle_lanes(m);
 }
 
-/* Of the highest priority, if that counts, the first to come or the last.
- * [PQ-16] */
+static bool
+is_choice(const struct model *m, int key)
+{
+    return !m->only || m->parts[key] == m->only;
+}
+
+/* Of the highest priority, if that counts, the first to come or the last, among
+ * the keys that the model chooses from; there is one. [PQ-16] */
 static int
 next_in_line(const struct model *m)
 {
-    int next = m->ready[0];
+    size_t from = 0;
 
-    for (size_t i = 1; i < m->ready_len; i++) {
+    while (from + 1 < m->ready_len && !is_choice(m, m->ready[from]))
+        from++;
+    int next = m->ready[from];
+    for (size_t i = from + 1; i < m->ready_len; i++) {
+        if (!is_choice(m, m->ready[i]))
+            continue;
         const int a = m->keys[m->ready[i]].priority;
         const int b = m->keys[next].priority;
         if (m->is_flat || a == b) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* chaos.c: does a queue in a server survive chaos (support/chaos.h)?
  *
- *     redis_chaos [server | hosts] [SECONDS]    10 without SECONDS
+ *     redis_chaos [server [SECONDS [PARTITIONS]] | hosts [SECONDS]]
+ *
+ * 10 s, and a queue without partitions, unless they are given.
  *
  * server: it is killed (kill -9) and started again with what it has written: it
  * syncs before it answers. Every second worker process is behind a proxy, which
@@ -39,6 +41,7 @@ static struct redis_server server;
 static char                proxy_path[200];
 static int                 to_proxy; /* a pipe: modes */
 static long                restarts, cuts;
+static unsigned            partitions = 1;
 
 static wq_err
 open_url(const char *url, int64_t timeout_ns, wq_queue **out)
@@ -46,7 +49,8 @@ open_url(const char *url, int64_t timeout_ns, wq_queue **out)
     return wq_redis_open(
         url,
         WQ_REDIS_OPTIONS(.lease_ns = WQ_MS(CHAOS_LEASE_MS),
-                         .timeout_ns = timeout_ns, .max_expiries = UINT_MAX),
+                         .timeout_ns = timeout_ns, .max_expiries = UINT_MAX,
+                         .partitions = partitions),
         WQ_CONFIG(.limiter = wq_limiter_exponential(WQ_MS(1), WQ_MS(50))), out);
 }
 
@@ -235,9 +239,11 @@ main(int argc, char **argv)
     const int at = 1 + (hosts || (argc >= 2 && strcmp(argv[1], "server") == 0));
     const long seconds = argc > at ? atol(argv[at]) : 10;
 
-    if (seconds < 1) {
-        (void)fprintf(stderr,
-                      "usage: redis_chaos [server | hosts] [SECONDS]\n");
+    if (argc > at + 1 && !hosts)
+        partitions = (unsigned)atol(argv[at + 1]);
+    if (seconds < 1 || partitions < 1) {
+        (void)fprintf(stderr, "usage: redis_chaos [server [SECONDS "
+                              "[PARTITIONS]] | hosts [SECONDS]]\n");
         return 2;
     }
     if (!redis_server_is_installed())

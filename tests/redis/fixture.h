@@ -17,7 +17,13 @@
 #include <wq/inspect.h>
 #include <wq/redis.h>
 
+#include "support/redis_queue.h"
 #include "support/redis_server.h"
+
+/* How many partitions the queues of a program have; see tests/CMakeLists.txt. */
+#ifndef TEST_PARTITIONS
+#define TEST_PARTITIONS 1
+#endif
 
 static inline void
 need_server(void)
@@ -32,8 +38,27 @@ url_of(const char *socket, const char *queue)
 {
     static _Thread_local char url[300];
 
-    (void)snprintf(url, sizeof url, "redis+unix://%s?queue=%s", socket, queue);
+    const int len =
+        snprintf(url, sizeof url, "redis+unix://%s?queue=%s", socket, queue);
+    if (TEST_PARTITIONS > 1)
+        (void)snprintf(url + len, sizeof url - (size_t)len, "&partitions=%d",
+                       TEST_PARTITIONS);
     return url;
+}
+
+/* The name of a set of the server in which `key` is, or would be. In a static
+ * buffer. */
+static inline const char *
+name_of(const char *queue, const char *key, const char *set)
+{
+    static char name[100];
+    char        part[32] = "";
+
+    if (TEST_PARTITIONS > 1)
+        (void)snprintf(part, sizeof part, "/%d.%u", TEST_PARTITIONS,
+                       redis_queue_partition(wq_str(key), TEST_PARTITIONS));
+    (void)snprintf(name, sizeof name, "wq:{%s%s}:%s", queue, part, set);
+    return name;
 }
 
 static inline wq_queue *

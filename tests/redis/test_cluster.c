@@ -353,6 +353,87 @@ TEST(queue_goes_on_at_the_replica_that_took_over)
     redis_server_stop(&replica.server);
 }
 
+/* ---- partitions ----------------------------------------------------------- */
+
+enum { PARTS = 8, SPREAD = 40 };
+
+/* The node of the partition of key number `n`. */
+static const struct node *
+node_of(int n)
+{
+    char key[16], words[100];
+
+    (void)snprintf(key, sizeof key, "%d", n);
+    (void)snprintf(words, sizeof words, "CLUSTER KEYSLOT wq:{q/%d.%u}:k", PARTS,
+                   redis_queue_partition(wq_str(key), PARTS));
+    return atoi(redis_server_say(&f.nodes[0].server, words)) < 8192
+               ? &f.nodes[0]
+               : &f.nodes[1];
+}
+
+/* Get and finish all keys; how many there were. Errors of the moment: those of
+ * partitions that are away. */
+static int
+work_on_all(void)
+{
+    wq_item *item = NULL;
+    int      n = 0;
+    wq_err   err;
+
+    while ((err = wq_get_within(f.q, 0, &item)) != WQ_ETIMEDOUT) {
+        if (err)
+            break;
+        assert_err(wq_done(f.q, item), WQ_OK);
+        n++;
+    }
+    return n;
+}
+
+static void
+add_number(int n, bool is_away)
+{
+    char key[16];
+
+    (void)snprintf(key, sizeof key, "%d", n);
+    if (is_away)
+        assert_true(is_for_now(wq_add(f.q, wq_str(key))));
+    else
+        assert_err(add_in_the_end(f.q, key), WQ_OK);
+}
+
+/* S-25: partitions are in both nodes; those of one go on while the other is
+ * dead. */
+TEST(partitions_are_in_several_nodes)
+{
+    struct node *a = &f.nodes[0], *b = &f.nodes[1];
+    int          of_a = 0;
+
+    (void)state;
+    assert_err(wq_redis_open(url("", a, "?queue=q&partitions=8"),
+                             WQ_REDIS_OPTIONS(.lease_ns = LEASE,
+                                              .timeout_ns = WQ_SECONDS(10)),
+                             NULL, &f.q),
+               WQ_OK);
+    for (int i = 0; i < SPREAD; i++) {
+        of_a += node_of(i) == a;
+        add_number(i, false);
+    }
+    assert_in_range(of_a, 1, SPREAD - 1);
+    assert_int_equal(stats_of(f.q).ready, SPREAD);
+    assert_int_equal(work_on_all(), SPREAD);
+
+    tell(&a->server, "CONFIG SET cluster-require-full-coverage no");
+    redis_server_kill(&b->server);
+    for (int i = 0; i < SPREAD; i++)
+        add_number(i, node_of(i) == b);
+    assert_int_equal(work_on_all(), of_a);
+    start(b, true);
+    for (int i = 0; i < SPREAD; i++)
+        add_number(i, false);
+    assert_int_equal(work_on_all(), SPREAD);
+    check(f.q);
+}
+
 #define with_cluster(name)                                                     \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -360,4 +441,5 @@ WQ_TESTS(with_cluster(queue_is_found_from_any_node),
          with_cluster(queue_in_use_moves_with_its_slot),
          with_cluster(script_does_not_run_while_its_slot_moves),
          with_cluster(queue_goes_on_at_the_replica_that_took_over),
-         with_cluster(queue_of_a_dead_node_is_away_until_it_is_back));
+         with_cluster(queue_of_a_dead_node_is_away_until_it_is_back),
+         with_cluster(partitions_are_in_several_nodes));

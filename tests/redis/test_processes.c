@@ -282,9 +282,10 @@ consume_one(int out, int in)
 static void
 await_sleepers(int n)
 {
-    char words[80];
+    char words[120];
 
-    (void)snprintf(words, sizeof words, "ZCARD wq:{%s}:idle", tokens);
+    (void)snprintf(words, sizeof words, "ZCARD %s",
+                   name_of(tokens, "k", "idle"));
     for (int i = 0; i < 60000; i++) {
         if (atoi(redis_server_say(redis_server_of_process(), words)) == n)
             return;

@@ -59,8 +59,11 @@ TEST(idle_descriptor_is_readable_at_most_twice_a_second)
 /* The token went to a process that was killed: nobody wakes this one. */
 TEST(key_whose_wake_up_was_lost_is_found)
 {
+    char words[120];
+
     (void)state;
-    assert_string_equal(redis_server_say(&f.server, "DEL wq:{q}:idle"), "1");
+    (void)snprintf(words, sizeof words, "DEL %s", name_of("q", "k", "idle"));
+    assert_string_equal(redis_server_say(&f.server, words), "1");
     assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
     sleep_until_key();
 }
@@ -83,13 +86,17 @@ TEST(server_that_was_away_while_idle_is_found_again)
 /* The sessions that sleep are those that live. */
 TEST(new_session_of_a_watched_handle_counts_as_asleep)
 {
+    char idle[100], words[250];
+
     (void)state;
     assert_string_equal(redis_server_say(&f.server, "FLUSHALL"), "OK");
     get_nothing(f.a);
-    assert_string_equal(redis_server_say(&f.server, "ZCARD wq:{q}:idle"), "1");
-    assert_string_equal(
-        redis_server_say(&f.server, "ZINTERCARD 2 wq:{q}:idle wq:{q}:sess"),
-        "1");
+    (void)snprintf(idle, sizeof idle, "%s", name_of("q", "k", "idle"));
+    (void)snprintf(words, sizeof words, "ZCARD %s", idle);
+    assert_string_equal(redis_server_say(&f.server, words), "1");
+    (void)snprintf(words, sizeof words, "ZINTERCARD 2 %s %s", idle,
+                   name_of("q", "k", "sess"));
+    assert_string_equal(redis_server_say(&f.server, words), "1");
 }
 
 #define watched(name)                                                          \

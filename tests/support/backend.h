@@ -42,6 +42,10 @@ struct backend {
      * that waits for an answer looks asleep. */
     void (*settle)(void);
 
+    /* Keys are in order among those for which this returns the same, and only
+     * among these. NULL: all are. */
+    int (*part)(wq_key key);
+
     bool on_disk; /* every call takes tens of microseconds */
     bool remote;  /* every call is a message to a server, and its answer */
 

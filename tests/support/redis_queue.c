@@ -15,7 +15,8 @@
 static atomic_uint queues;
 
 static wq_err
-open_number(unsigned number, const wq_config *config, wq_queue **out)
+open_number(unsigned number, unsigned partitions, const wq_config *config,
+            wq_queue **out)
 {
     char url[256];
 
@@ -27,20 +28,53 @@ open_number(unsigned number, const wq_config *config, wq_queue **out)
                          WQ_REDIS_OPTIONS(.lease_ns = INT64_C(100) * 365 * 24 *
                                                       3600 * WQ_SECONDS(1),
                                           .timeout_ns = WQ_SECONDS(60),
-                                          .manual_renew = true),
+                                          .manual_renew = true,
+                                          .partitions = partitions),
                          config, out);
 }
 
 wq_err
 redis_queue_open(const wq_config *config, wq_queue **out)
 {
-    return open_number(atomic_fetch_add(&queues, 1) + 1, config, out);
+    return open_number(atomic_fetch_add(&queues, 1) + 1, 1, config, out);
 }
 
 wq_err
 redis_queue_open_again(const wq_config *config, wq_queue **out)
 {
-    return open_number(atomic_load(&queues), config, out);
+    return open_number(atomic_load(&queues), 1, config, out);
+}
+
+wq_err
+redis_queue_open_spread(const wq_config *config, wq_queue **out)
+{
+    return open_number(atomic_fetch_add(&queues, 1) + 1, REDIS_QUEUE_PARTITIONS,
+                       config, out);
+}
+
+wq_err
+redis_queue_open_spread_again(const wq_config *config, wq_queue **out)
+{
+    return open_number(atomic_load(&queues), REDIS_QUEUE_PARTITIONS, config,
+                       out);
+}
+
+unsigned
+redis_queue_partition(wq_key key, unsigned n)
+{
+    const uint64_t mixers[] = {0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 1};
+    uint64_t       h = 14695981039346656037U; /* FNV-1a */
+
+    for (const unsigned char *at = key.data, *end = at + key.len; at < end;
+         at++) {
+        h ^= *at;
+        h *= 1099511628211U;
+    }
+    for (int i = 0; i < 3; i++) { /* MurmurHash3 */
+        h ^= h >> 33;
+        h *= mixers[i];
+    }
+    return (unsigned)(h % n);
 }
 
 /* It reads all that has come before it answers any of it. The connection stays,

@@ -32,13 +32,13 @@ end
 
 if what == 'stats' then
   -- READY, HELD, DIRTY, WAITING, DEAD, known, first deadline, its rest, holders,
-  -- when the oldest hold began, the sum of these times
+  -- when the oldest hold began, the sum of these times, the holders
   local meta = call('HMGET', M, 'dirty', 'idle', 'cool')
   local cools = tonumber(meta[3] or 0)
   local due, due_rest = first_waiting(cools)
-  local holders, seen, oldest, sum = 0, {}, '', 0
+  local holders, seen, oldest, sum = {}, {}, '', 0
   each_held(function(_, rec, owner)
-    if not seen[owner] then seen[owner] = true holders = holders + 1 end
+    if not seen[owner] then seen[owner] = true holders[#holders + 1] = owner end
     local got = sub(rec, 42, 49)
     local hi, lo = unpk('>i4I4', got)
     local ns = hi * 4294967296 + lo
@@ -49,8 +49,8 @@ if what == 'stats' then
   end)
   return {'OK', now8, card(R), card(H), tonumber(meta[1] or 0),
           call('ZCARD', D) - cools, call('ZCARD', X),
-          known_keys() - (meta[2] or 0), due or '', due_rest or 0, holders,
-          oldest, string.format('%.17g', sum)}
+          known_keys() - (meta[2] or 0), due or '', due_rest or 0, #holders,
+          oldest, string.format('%.17g', sum), holders}
 end
 
 if what == 'depths' then

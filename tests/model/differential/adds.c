@@ -195,6 +195,8 @@ diff_add_with(struct diff_world *w)
     if (!w->knows_waits &&
         (a.options.debounce_ns || a.options.waiting || a.options.rate_limited))
         n = 1;
+    if (backend.part && a.options.rate_limited && w->terms->max_retries)
+        n = 1; /* S-25: each partition gives up on its own */
     for (size_t i = 0; i < n; i++) {
         keys[i] = diff_key(picks[i].key);
         picks[i].at = later(w, a.options.after_ns);

@@ -8,11 +8,16 @@
 
 /* ---- hand-outs ----------------------------------------------------------- */
 
-/* The model's next key, for this handle. */
+/* The model's next key, for this handle. Where order is that of a partition, it is
+ * the first of the partition from which the queue has taken `item`; NULL: it has
+ * found none. */
 static enum model_answer
-get_from_model(struct diff_world *w, int *n)
+get_from_model(struct diff_world *w, const wq_item *item, int *n)
 {
+    const int key = item ? diff_number(item->key) : -1;
+
     model_pause(&w->model, w->h->paused);
+    w->model.only = key < 0 ? 0 : w->model.parts[key];
     return model_get(&w->model, w->now, n);
 }
 
@@ -42,7 +47,7 @@ compare_get(struct diff_world *w, wq_err err, wq_item *item)
 {
     int n = -1;
 
-    diff_compare_get(w, get_from_model(w, &n), err);
+    diff_compare_get(w, get_from_model(w, err ? NULL : item, &n), err);
     if (err || n < 0)
         return;
     diff_note_more(w, " ->");
@@ -70,13 +75,13 @@ diff_get_many(struct diff_world *w)
     diff_note(w, "get_many %zu", max);
     const wq_err err = wq_get_many(w->h->q, items, max, 0, &n);
     if (err) {
-        diff_compare_get(w, get_from_model(w, &key), err);
+        diff_compare_get(w, get_from_model(w, NULL, &key), err);
         return;
     }
     diff_note_more(w, " ->");
     for (size_t i = 0; i < n && !diff_has_failed(w); i++) {
         diff_equal(w, "the model has a key, too", MODEL_OK,
-                   get_from_model(w, &key));
+                   get_from_model(w, items[i], &key));
         if (!diff_has_failed(w))
             take(w, items[i], key);
     }

@@ -287,6 +287,8 @@ diff_begin(struct diff_world *w, const struct diff_terms *terms, uint64_t seed,
     m->buries = w->is_shared;
     for (int n = 0; n < MODEL_KEYS; n++)
         m->lens[n] = n < DIFF_KEYS ? diff_key(n).len : 0;
+    for (int n = 0; backend.part && n < DIFF_KEYS; n++)
+        m->parts[n] = 1 + backend.part(diff_key(n));
     open_handles(w);
     w->h = &w->handles[0];
 }

@@ -20,7 +20,9 @@ server_read(wq_queue *q, struct server *out)
         return false;
     *out = (struct server){.reachable = s.reachable,
                            .lease_left_ns = s.lease_left_ns,
-                           .reconnects = s.reconnects};
+                           .reconnects = s.reconnects,
+                           .partitions = s.partitions,
+                           .partitions_away = s.partitions_away};
     (void)snprintf(out->name, sizeof out->name, "%s", s.name);
     (void)snprintf(out->version, sizeof out->version, "%s", s.version);
     (void)snprintf(out->role, sizeof out->role, "%s", s.role);
@@ -51,5 +53,8 @@ server_json(const struct server *server, struct wq__text *out)
     add_text(out, "name", server->name);
     add_text(out, "version", server->version);
     add_text(out, "role", server->role);
+    if (server->partitions > 1)
+        text_print(out, ",\"partitions\":%u,\"partitions_away\":%u",
+                   server->partitions, server->partitions_away);
     wq__text_char(out, '}');
 }

@@ -20,6 +20,8 @@ struct server {
     char     name[160];   /* HOST:PORT or PATH */
     char     version[32]; /* "Redis 7.0.15"; may be empty */
     char     role[16];    /* "primary"; may be empty */
+    unsigned partitions;  /* of the queue; 1: it has none */
+    unsigned partitions_away;
 };
 
 /* False: the queue is not in a server. */

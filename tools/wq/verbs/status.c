@@ -18,7 +18,7 @@ begin_count(struct print *print, const char *state, size_t n)
     text_print(&print->line, "%*s  %8zu", (int)(7 - strlen(state)), "", n);
 }
 
-/* "server   HOST:PORT, Redis 7.0.15, primary" */
+/* "server   HOST:PORT, Redis 7.0.15, primary[, 8 partitions]" */
 static void
 print_server(struct print *print, const struct server *server)
 {
@@ -28,6 +28,8 @@ print_server(struct print *print, const struct server *server)
         text_print(&print->line, ", %s", server->version);
     if (*server->role)
         text_print(&print->line, ", %s", server->role);
+    if (server->partitions > 1)
+        text_print(&print->line, ", %u partitions", server->partitions);
     print_line(print);
 }
 

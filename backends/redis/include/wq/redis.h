@@ -26,7 +26,7 @@
  *               26379. DB: 0
  *   queue=NAME  letters, digits, '.', '_' and '-', at most 64; "default"
  *   lease=DURATION (30s, 500ms), timeout=DURATION, max_expiries=N, replicas=N,
- *   replicas_timeout=DURATION, user=NAME, password_file=PATH, ca_file=PATH,
+ *   replicas_timeout=DURATION, partitions=N, user=NAME, password_file=PATH, ca_file=PATH,
  *   cert_file=PATH, key_file=PATH, db=N, sentinel_user=NAME,
  *   sentinel_password_file=PATH
  *               see wq_redis_options
@@ -39,7 +39,34 @@
  * The server. Redis 7.0 or Valkey 7.2, or later. It must not evict keys
  * (maxmemory-policy noeviction, which is the default, or a volatile- one), and
  * should keep what it has on disk: appendonly yes. Without that all keys are lost
- * when it is restarted. All of a queue is in keys that begin with wq:{NAME}: .
+ * when it is restarted. All of a queue is in keys that begin with wq:{NAME}: ,
+ * with partitions also wq:{NAME/N.i}: .
+ *
+ * Partitions. A queue is in one hash slot, and so in one node of a cluster. With
+ * partitions=N it is spread over N slots. Each key belongs to one partition, so
+ * all that is promised of a key holds: one holder at a time, fences that grow,
+ * failures, deadlines, DIRTY. What is promised of several keys holds within each
+ * partition only:
+ *
+ *   - order: by priority, then first come, first served, in each partition. Gets
+ *     take turns: each partition is asked after 16 * N keys at the latest;
+ *   - an add of several keys is all or nothing in each partition. If it succeeds
+ *     in some and not in others, it is WQ_EIO: call it again. With max_retries, a
+ *     rate-limited one ends with the first partition that gives a key up: keys of
+ *     partitions before it were added;
+ *   - of the limiter's bucket of all keys, each partition has an N-th: rate and
+ *     burst (at least 1);
+ *   - max_len is refused (WQ_ENOTSUP);
+ *   - stats, depths and walks are of several moments.
+ *
+ * If a partition cannot be reached, its keys are WQ_EAWAY, and the others go on; a
+ * get that finds no key is WQ_EAWAY, and so are wq_len() and the stats. Holds are
+ * renewed together: a handle that holds a key of such a partition loses all its
+ * holds after the lease, and goes on without that partition.
+ *
+ * The number is stored in the server when the queue is first opened: another one
+ * is WQ_EINVAL. To change it, drain the queue, close all handles, and delete
+ * wq:{NAME}:meta. A handle has three connections for each partition.
  *
  * Link with -lwq-redis -lwq (pkg-config: wq-redis).
  */
@@ -95,6 +122,10 @@ typedef struct wq_redis_options {
     const char *sentinel_user;
     const char *sentinel_password;
     const char *sentinel_password_file; /* its first line is the password */
+    /* Spread the queue over so many hash slots, and so over several nodes of a
+     * cluster: 1 to 64; 0: 1. All handles of a queue must have the same number;
+     * see "Partitions" above. */
+    unsigned partitions;
 } wq_redis_options;
 #define WQ_REDIS_OPTIONS(...)                                                  \
     (&(wq_redis_options){.size = sizeof(wq_redis_options), __VA_ARGS__})
@@ -108,7 +139,7 @@ typedef struct wq_redis_options {
  * Returns WQ_OK;
  *   WQ_EINVAL     a bad URL or option; the server refuses the user, the password
  *                 or the database; its certificate is not trusted; it evicts
- *                 keys;
+ *                 keys; the queue has another number of partitions;
  *   WQ_EVERSION   the queue was made by a newer release: it is unchanged;
  *   WQ_ENOTSUP    what wq.h says of shared queues; the server is too old;
  *   WQ_EAWAY      it cannot be reached, is loading its data, or is a replica;
@@ -116,7 +147,7 @@ typedef struct wq_redis_options {
  * wq_last_error() says more.
  * Threads: any.  Blocks: for the server, at most timeout_ns for the connection,
  * with the lookup of its name, and for each exchange.  Since: 0.1.  [S-17 S-20
- * S-21 S-22 S-23 S-24]
+ * S-21 S-22 S-23 S-24 S-25]
  */
 WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
                                          const wq_redis_options *options,
@@ -158,6 +189,8 @@ typedef struct wq_redis_server {
     char     name[160]; /* HOST:PORT, [ADDRESS]:PORT or PATH of the server that
                              the handle talks to: the primary that the
                              sentinels name, the node that has the queue */
+    unsigned partitions;      /* of the queue; 1: it is not spread */
+    unsigned partitions_away; /* of these, how many did not answer last */
 } wq_redis_server;
 
 /* Read it. Version and role are those that the server had at open.
