@@ -91,11 +91,13 @@ hash-end       src/core/hash.c       unit_hash              s/return sum + pair(
 give-back      src/core/slab.c       unit_slab              s/if (c->spare \&\& c->spare->live == 0) {/if (0) {/
 spare          src/core/slab.c       unit_slab              s/if (c->spare \&\& c->spare->live == 0) {/if (c->blocks > 1) {/
 walk           src/core/slab.c       unit_slab              s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
-nap-begin      src/memory/gate.c     unit_patience          s/^            begin_nap(m);/            (void)0;/
+nap-begin      src/memory/gate.c     unit_patience          /^leaves_to_others(/,/^}/s/^        begin_nap(m);/        (void)0;/
 nap-watched    src/memory/gate.c     unit_patience          s/return next < m->patience.nap_ends_ns ? next : m->patience.nap_ends_ns;/return next;/
 nap-end        src/memory/patience.h unit_patience          s/p->fast = p->fast \&\& n >= p->expected;/(void)n;/
 nap-idle       src/memory/patience.h unit_patience          s/return p->fast \&\& n > p->before;/return p->fast;/
 nap-awake      src/memory/gate.c     unit_patience          s/^           (m->spinner || m->woken_getters || m->core.loans.live);/           true;/
+nap-fifo       src/memory/gate.c     unit_patience          s/^           wq__core_is_fifo(&m->core) \&\&/           true \&\&/
+nap-stale      src/memory/patience.h unit_patience          s/if (now - p->timed_ns > WQ__PATIENCE_STALE_NS)/if (0)/
 nap-deadline   src/memory/gate.c     unit_patience          s/^           now < wq__core_next_deadline(&m->core);/           true;/
 nap-shutdown   src/memory/gate.c     unit_patience          s/return m->patience.fast \&\& !m->core.shutting_down \&\&/return m->patience.fast \&\&/
 nap-fake       src/memory/create.c   unit_patience          s/wq__clock_is_real(m->clock) \&\& !config->real_time/!config->real_time/
@@ -417,7 +419,7 @@ redis-renewal  backends/redis/engine.c    redis_link       s/call(e, &e->side_wi
 redis-sigpipe  backends/redis/wire.c      redis_link       s/: send(w->fd, data, len, MSG_NOSIGNAL);/: send(w->fd, data, len, 0);/
 redis-reader   backends/redis/wire.c      redis_link       s/^        redisReaderFree(w->reader);/        (void)0;/
 redis-part-hash     backends/redis/spread.c redis_partitions s/^    return (unsigned)((h . (h >> 33)) % n);/    return (unsigned)(h % n);/
-redis-part-number   backends/redis/lua/session.lua redis_partitions s/^  elseif parts ~= ARGV.5. then/  elseif parts == 0 then/
+redis-part-number   backends/redis/lua/session.lua redis_partitions s/^  elseif parts ~= ARGV.6. then/  elseif parts == 0 then/
 redis-part-bucket   backends/redis/open.c redis_partitions s/^        l->rate .= parts;/        (void)0;/
 redis-part-turn     backends/redis/spread_gets.c redis_partitions s/if (s->streak >= BURST || /if (s->streak >= 100000 * BURST || /
 redis-part-others   backends/redis/spread_gets.c redis_partitions s/if (!s->share.p..fresh && !s->share.p..err) {/if (s->n == 0) {/

@@ -180,12 +180,13 @@ wq__redis_forgive(struct wq__redis *e, bool *lives)
 static wq_err
 fail_parts(const struct wq__redis *e, const redisReply *reply)
 {
-    return wq_fail(WQ_EINVAL,
-                   "redis: the queue '%s' in %s has partitions=%" PRId64
-                   ", not %u: use that number; to change it, drain the queue, "
-                   "close all of its handles, and delete wq:{%s}:meta",
-                   e->queue, e->target.name, wq__reply_int(reply, 2), e->parts,
-                   e->queue);
+    return wq_fail(
+        WQ_EINVAL,
+        "redis: the queue '%s' in %s has partitions=%" PRId64
+        ", not %u: open it with the former; to change it, work until "
+        "no key is left, close all of its handles, and delete "
+        "wq:{%s}:meta",
+        e->queue, e->target.name, wq__reply_int(reply, 2), e->parts, e->queue);
 }
 
 wq_err
@@ -381,7 +382,7 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
         bool lost = false;
         err = run_from(e, &at, &out, &lost);
         if (err) /* operations before it have happened */
-            return at != batch && err == WQ_EAWAY ? WQ_EIO : err;
+            return at != batch ? WQ_EIO : err;
         if (!lost) {
             err = wq__replicas_end(e, batch);
             if (err)

@@ -15,13 +15,17 @@
 #include "port/time.h"
 #include "store.h"
 
+/* Steps of less are not noticed. Other handles may have shorter leases. */
+#define MOST_TOLERANCE_NS WQ_MS(500)
+
 void
 wq__redis_clock_init(struct wq__redis_clock *c, int64_t lease_ns)
 {
     wq__offset_clock_init(&c->base, wq__time_wall() - wq__time_boottime());
     atomic_init(&c->known, false);
     atomic_init(&c->stepped, false);
-    c->tolerance_ns = lease_ns / 10;
+    c->tolerance_ns =
+        lease_ns / 10 < MOST_TOLERANCE_NS ? lease_ns / 10 : MOST_TOLERANCE_NS;
 }
 
 void

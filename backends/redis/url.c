@@ -75,8 +75,8 @@ read_option(void *ctx, const char *name, const char *value)
     if (word || duration || count) {
         if (word ? *word != NULL : duration ? *duration != 0 : *count != 0)
             return wq_fail(WQ_EINVAL,
-                           "redis: '%s' is given twice: in the URL, and in the "
-                           "URL or the options",
+                           "redis: '%s' is given twice: in the URL, or there "
+                           "and in the options",
                            name);
         if (word)
             *word = value;

@@ -442,6 +442,14 @@ wq__core_unfinished_runs(const struct wq__core *c)
     return c->ready.len + c->loans.live + c->dirty;
 }
 
+/* Are keys handed out in the order in which they became READY? No longer, once a
+ * key has had a priority. */
+static inline bool
+wq__core_is_fifo(const struct wq__core *c)
+{
+    return wq__ready_is_fifo(&c->ready);
+}
+
 /* Will gets find no key unless one is added: none is READY or WAITING? */
 static inline bool
 wq__core_empty(const struct wq__core *c)

@@ -179,6 +179,7 @@ shrink(struct wq__levels *l)
     struct wq__levels plain;
 
     wq__levels_init(&plain, l->mem);
+    plain.several = l->several;
     plain.plain[0] = l->at[0];
     plain.plain[0].place = 0;
     const bool in_heap = l->at[0].place != 0;
@@ -215,6 +216,7 @@ take_free(struct wq__levels *l)
     if (level == l->freed)
         l->freed = l->at[level].next_free;
     l->used++;
+    l->several = true;
     return level;
 }
 

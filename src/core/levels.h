@@ -20,6 +20,7 @@
 #ifndef WQ_CORE_LEVELS_H
 #define WQ_CORE_LEVELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +51,7 @@ struct wq__levels {
     uint32_t            fresh;    /* numbers from this one on were never used */
     uint32_t            freed;    /* the first of the freed levels; 0: none */
     uint32_t            heap_len; /* levels in the heap */
+    bool                several;  /* there was ever one beside level 0 */
     struct wq__level    plain[1]; /* all that a plain queue needs */
     uint32_t            plain_heap[1];
 };

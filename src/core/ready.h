@@ -71,6 +71,14 @@ void wq__ready_init(struct wq__ready *r, struct wq__slab *recs,
                     const wq_allocator *mem);
 void wq__ready_fini(struct wq__ready *r);
 
+/* See wq__core_is_fifo(). */
+static inline bool
+wq__ready_is_fifo(const struct wq__ready *r)
+{
+    return !(r->special & (WQ__PLUG_IN | WQ__GROUPED | WQ__AGEING)) &&
+           !r->levels.several;
+}
+
 /* How many keys could be handed out now, one after the other. */
 static inline size_t
 wq__ready_offers(const struct wq__ready *r)

@@ -72,13 +72,14 @@ has_ended(struct wq__memory *m)
            !wq__inbox_holds(&m->inbox);
 }
 
-/* Are keys left to the getters that are awake (patience.h)? At least one is: it
- * spins, was woken, or works on a key. If it does not come back, because it
+/* Are keys left to the getters that are awake (patience.h)? One is, as far as can
+ * be known: it spins, was woken, or a key is on loan. If it does not come back, because it
  * gave its key to another thread or has ended, the nap ends all the same. */
 static bool
 is_patient(const struct wq__memory *m)
 {
     return m->patience.fast && !m->core.shutting_down &&
+           wq__core_is_fifo(&m->core) &&
            (m->spinner || m->woken_getters || m->core.loans.live);
 }
 
@@ -90,19 +91,23 @@ begin_nap(struct wq__memory *m)
                      m->clock->now(m->clock));
 }
 
+/* A key may be left to getters that are awake: a nap has begun, or begins. */
+static bool
+leaves_to_others(struct wq__memory *m)
+{
+    if (is_patient(m) && !wq__patience_naps(&m->patience))
+        begin_nap(m);
+    return is_patient(m);
+}
+
 static struct wq__sleeper *
 take_getters(struct wq__memory *m, struct wq__sleeper *wake)
 {
     const size_t n = has_ended(m) ? SIZE_MAX : getters_needed(m);
 
-    if (m->getters.len && n > m->woken_getters + (m->spinner != 0) &&
-        is_patient(m)) {
-        if (!wq__patience_naps(&m->patience))
-            begin_nap(m);
-    } else {
-        while (m->getters.len && n > m->woken_getters + (m->spinner != 0))
-            wake = take_getter(m, m->getters.first, wake);
-    }
+    while (m->getters.len && n > m->woken_getters + (m->spinner != 0) &&
+           !leaves_to_others(m))
+        wake = take_getter(m, m->getters.first, wake);
     if (m->getters.len && !deadline_is_watched(m))
         wake = take_new_timekeeper(m, wake);
     return wake;

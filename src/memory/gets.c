@@ -56,13 +56,12 @@ note_hand_out(struct wq__memory *m, struct batch *b)
     b->n++;
 }
 
-/* Are keys handed out fast? Only of interest if there are several threads. */
+/* Are keys got fast? Only of interest if there are several threads. */
 static inline void
 note_pace(struct wq__memory *m)
 {
-    if (m->inbox.cells && wq__patience_counts(&m->patience, m->core.fence))
-        wq__patience_count(&m->patience, m->core.fence,
-                           m->clock->stopwatch(m->clock));
+    if (m->inbox.cells && wq__patience_count(&m->patience))
+        wq__patience_time(&m->patience, m->clock->now(m->clock));
 }
 
 /* The calling thread got a key: from now on producers use the inbox, and get

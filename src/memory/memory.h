@@ -73,7 +73,7 @@ struct wq__memory {
 
     /* A producer that has put a key at this position of the inbox, or at a
      * later one, takes the lock and wakes a getter. 0: always. WQ__WAKE_NOBODY:
-     * never, no getter sleeps. Between the two: a getter spins while others
+     * never, no getter sleeps, or one naps (patience.h). Between the two: a getter spins while others
      * sleep. Written with the lock; read without it (inbox.h, I4). */
     alignas(WQ__CACHE_LINE) _Atomic uint64_t wake_from;
 
@@ -150,8 +150,8 @@ struct wq__memory {
     struct wq__capacity promised; /* capacity that woken producers will use */
     uint64_t tickets; /* producers that ever had to wait: the next ticket */
 
-    /* The getter that sleeps until the earliest deadline, on behalf of all;
-     * NULL: none. */
+    /* The getter that sleeps until the earliest deadline, or the end of a nap,
+     * on behalf of all; NULL: none. */
     struct wq__sleeper *timekeeper;
     int64_t             timekeeper_until_ns;
 

@@ -599,6 +599,8 @@ promote_first(struct wq__rows *r)
 
     if (err)
         return err;
+    if (!(before.image.states & (WQ__WAITING | WQ__COOLDOWN)))
+        return r->store->damaged(r, key, &before); /* else it is found again */
     row = before;
     err = wq__row_import(r, key, &before, NULL);
     if (err)

@@ -382,7 +382,7 @@ class Partitions(WithServer):
     def test_url_without_the_number_is_refused(self):
         self.done("add", "a")
         self.url = self.whole
-        self.assertIn("has partitions=3, not 1: use that number",
+        self.assertIn("has partitions=3, not 1: open it with the former",
                       self.refused("add", "b"))
 
 

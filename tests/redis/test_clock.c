@@ -203,6 +203,21 @@ TEST(certain_hold_is_not_given_away_by_the_long_way)
     assert_err(wq_done(f.a, item), WQ_OK);
 }
 
+/* A tenth of its own lease would be more than the other one has. */
+TEST(handle_with_a_long_lease_notices_a_short_step)
+{
+    (void)state;
+    wq_destroy(f.a);
+    wq_destroy(f.b);
+    f.a = open_leased(WQ_SECONDS(20), true);
+    f.b = open_leased(WQ_SECONDS(300), true);
+    wq_item *item = hold("k");
+    step_clock(WQ_SECONDS(25));
+    get_nothing(f.b);
+    assert_true(wq_hold_left(f.a, item) > 0);
+    assert_err(wq_done(f.a, item), WQ_OK);
+}
+
 TEST(holder_that_notices_a_step_forward_keeps_its_key)
 {
     (void)state;
@@ -248,6 +263,7 @@ WQ_TESTS(with_clock(hold_is_not_certain_for_longer_after_a_step_back),
          with_clock(deadlines_are_as_before_when_a_step_back_is_taken_back),
          with_clock(certain_hold_is_not_given_away_after_a_step_forward),
          with_clock(certain_hold_is_not_given_away_by_the_long_way),
+         with_clock(handle_with_a_long_lease_notices_a_short_step),
          with_clock(holder_that_notices_a_step_forward_keeps_its_key),
          with_clock(key_of_a_dead_holder_is_READY_in_time_after_a_step_forward),
          with_clock(deadline_is_not_lost_by_a_step_forward));

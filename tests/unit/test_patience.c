@@ -9,7 +9,7 @@
 
 /* ---- the counts --------------------------------------------------------- */
 
-enum { KEYS = WQ__PATIENCE_KEYS };
+enum { GETS = WQ__PATIENCE_GETS };
 
 static struct wq__patience
 fast_patience(void)
@@ -17,36 +17,48 @@ fast_patience(void)
     struct wq__patience p;
 
     wq__patience_init(&p, true);
-    wq__patience_count(&p, KEYS, 0);
-    wq__patience_count(&p, 2 * KEYS, WQ__PATIENCE_NS);
+    wq__patience_time(&p, WQ__PATIENCE_NS);
     assert_true(p.fast);
     return p;
 }
 
 /* O-12 */
-TEST(hand_outs_are_timed_in_bunches)
+TEST(gets_are_timed_in_bunches)
 {
     struct wq__patience p;
+    int64_t             now = WQ_SECONDS(1);
 
     wq__patience_init(&p, true);
-    assert_false(wq__patience_counts(&p, KEYS - 1));
-    assert_true(wq__patience_counts(&p, KEYS));
-    wq__patience_count(&p, KEYS, 1000000);
-    assert_false(p.fast);
-    assert_false(wq__patience_counts(&p, 2 * KEYS - 1));
-    assert_true(wq__patience_counts(&p, 2 * KEYS));
-    wq__patience_count(&p, 2 * KEYS, 1000000 + WQ__PATIENCE_NS);
-    assert_true(p.fast);
-    wq__patience_count(&p, 3 * KEYS, 1000000 + 2 * WQ__PATIENCE_NS + 1);
-    assert_false(p.fast);
+    for (int bunch = 0; bunch < 3; bunch++) {
+        for (int i = 1; i < GETS; i++)
+            assert_false(wq__patience_count(&p));
+        assert_true(wq__patience_count(&p));
+        wq__patience_time(&p, now);
+        assert_int_equal(p.fast, bunch == 1); /* the first is not known */
+        now += WQ__PATIENCE_NS + bunch;
+    }
 }
 
-TEST(hand_outs_are_not_timed_where_patience_is_not_allowed)
+TEST(gets_are_not_timed_where_patience_is_not_allowed)
 {
     struct wq__patience p;
 
     wq__patience_init(&p, false);
-    assert_false(wq__patience_counts(&p, 100 * KEYS));
+    for (int i = 0; i < 2 * GETS; i++)
+        assert_false(wq__patience_count(&p));
+}
+
+/* O-12: what was fast may be slow now. */
+TEST(no_nap_begins_long_after_a_burst)
+{
+    struct wq__patience p = fast_patience();
+
+    wq__patience_nap(&p, 100, 3, p.timed_ns + WQ__PATIENCE_STALE_NS);
+    assert_true(wq__patience_naps(&p));
+    (void)wq__patience_wake(&p, 103);
+    wq__patience_nap(&p, 103, 3, p.timed_ns + WQ__PATIENCE_STALE_NS + 1);
+    assert_false(wq__patience_naps(&p));
+    assert_false(p.fast);
 }
 
 /* O-12 */
@@ -55,9 +67,9 @@ TEST(nap_follows_a_nap_while_those_awake_keep_up)
     struct wq__patience p = fast_patience();
 
     assert_false(wq__patience_naps(&p));
-    wq__patience_nap(&p, 100, 3, 7000);
+    wq__patience_nap(&p, 100, 3, 70000);
     assert_true(wq__patience_naps(&p));
-    assert_int_equal(p.nap_ends_ns, 7000 + WQ__NAP_NS);
+    assert_int_equal(p.nap_ends_ns, 70000 + WQ__NAP_NS);
     assert_true(wq__patience_wake(&p, 103));
     assert_false(wq__patience_naps(&p));
     assert_true(p.fast);
@@ -94,6 +106,7 @@ be_fast(void)
 {
     wq__gate_enter(m);
     m->patience.fast = true;
+    m->patience.timed_ns = WQ_FOREVER / 2; /* and nobody has forgotten it */
     wq__gate_leave(m);
 }
 
@@ -231,18 +244,38 @@ TEST(shutdown_does_not_wait_for_a_nap)
     assert_err(wq_done(q, held), WQ_OK);
 }
 
-/* With one thread there is nobody to be patient for. */
-TEST(hand_outs_are_counted_when_there_are_several_threads)
+/* O-12: keys of a higher priority would be handed out instead of it. */
+TEST(key_behind_others_of_higher_priority_wakes_a_getter)
 {
-    for (int i = 0; i < KEYS; i++) {
-        add("a");
-        work_on("a");
-    }
-    assert_int_equal(m->patience.counted, 0);
-    open_inbox();
+    const wq_key high = wq_str("high");
+
+    nap_for_long();
+    assert_err(wq_add_with(q, WQ_ADD(.priority = 1), &high, 1), WQ_OK);
+    expect_key(0, "high");
+    sleep_one_more(0);
+    be_fast();
+    add("low");
+    expect_key(0, "low");
+    assert_err(wq_done(q, held), WQ_OK);
+}
+
+/* With one thread there is nobody to be patient for. */
+TEST(gets_are_counted_when_there_are_several_threads)
+{
     add("a");
     work_on("a");
-    assert_int_equal(m->patience.counted, KEYS + 1);
+    assert_int_equal(m->patience.gets, 0);
+    open_inbox();
+    for (int i = 1; i < GETS; i++) {
+        add("a");
+        work_on("a");
+        assert_int_equal(m->patience.gets, i);
+    }
+    assert_int_equal(m->patience.timed_ns, 0);
+    add("a");
+    work_on("a");
+    assert_int_equal(m->patience.gets, 0);
+    assert_int_not_equal(m->patience.timed_ns, 0);
 }
 
 TEST(real_time_queue_is_not_patient)
@@ -269,8 +302,9 @@ TEST(queue_with_a_fake_clock_is_not_patient)
 
 #define patient_test(name) test_with(name, open_patient, close_queue)
 
-WQ_TESTS(test(hand_outs_are_timed_in_bunches),
-         test(hand_outs_are_not_timed_where_patience_is_not_allowed),
+WQ_TESTS(test(gets_are_timed_in_bunches),
+         test(gets_are_not_timed_where_patience_is_not_allowed),
+         test(no_nap_begins_long_after_a_burst),
          test(nap_follows_a_nap_while_those_awake_keep_up),
          test(key_that_is_left_for_a_nap_ends_the_patience),
          test(no_nap_follows_when_nothing_is_handed_out),
@@ -283,6 +317,7 @@ WQ_TESTS(test(hand_outs_are_timed_in_bunches),
          patient_test(interrupt_ends_a_nap),
          patient_test(get_times_out_during_a_nap),
          patient_test(shutdown_does_not_wait_for_a_nap),
-         queue_test(hand_outs_are_counted_when_there_are_several_threads),
+         patient_test(key_behind_others_of_higher_priority_wakes_a_getter),
+         queue_test(gets_are_counted_when_there_are_several_threads),
          queue_test(real_time_queue_is_not_patient),
          queue_test(queue_with_a_fake_clock_is_not_patient));

@@ -38,7 +38,8 @@ local PLAIN = '\1\0\0\0\0\0\0' -- how a record begins that says no more
 --
 -- It goes on when the server's clock steps back: sessions write down what time it
 -- was when they renewed their leases, `seen`, and the queue's time is `ahead` of
--- the clock from then on, until the clock is there, too.
+-- the clock from then on, until the clock steps forward, or nobody has renewed for
+-- so long that it is there, too.
 local us, rest, now8 = nil, 0, ARGV[2]
 local meta = call('HMGET', M, 'n', 'dirty', 'seen', 'ahead')
 if now8 ~= '' then

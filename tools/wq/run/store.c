@@ -47,6 +47,8 @@ store_is_away(const struct runner *runner)
 static bool
 answered(struct runner *runner, const char *what, wq_err err)
 {
+    if (err == WQ_ELOST)
+        return true; /* a lease is over: known without the store */
     if (!is_transient(err)) {
         if (runner->delay_ns)
             report("the queue answers again");

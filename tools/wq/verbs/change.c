@@ -5,6 +5,7 @@
  * keys are collected, and several threads call the verb: their calls share round
  * trips and transactions. What became of the keys is reported in their order.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ enum { MOST = 4096, THREADS = 128 };
 struct one {
     char  *data; /* owned */
     size_t len;
-    wq_err err;
+    wq_err err;      /* WQ_EINTERRUPTED: it was not its turn */
     char   why[200]; /* a sentence, if it failed */
 };
 
@@ -40,6 +41,7 @@ struct change {
     size_t       n;
     bool         missed; /* some key was not found */
     bool         failed; /* reported */
+    atomic_bool  ends;   /* the store has failed: no further key is tried */
 };
 
 static void
@@ -82,7 +84,7 @@ report_one(struct change *change, const struct one *one)
         report("%s: %s: %s", verb_of(change), change->none,
                report_key(key.data, key.len));
         change->missed = true;
-    } else if (!change->failed) {
+    } else if (one->err != WQ_EINTERRUPTED && !change->failed) {
         report("%s: cannot %s %s: %s", verb_of(change), verb_of(change),
                report_key(key.data, key.len), one->why);
         change->failed = true;
@@ -99,6 +101,16 @@ change_one(void *ctx, size_t i)
     one->err = change->verb(change->q, wq_bytes(one->data, one->len));
     if (one->err)
         (void)snprintf(one->why, sizeof one->why, "%s", queue_error(one->err));
+    if (one->err && one->err != WQ_ESTATE && one->err != WQ_ENOTFOUND)
+        atomic_store(&change->ends, true);
+}
+
+static bool
+has_ended(void *ctx)
+{
+    struct change *change = ctx;
+
+    return atomic_load(&change->ends);
 }
 
 /* False: a key failed. */
@@ -107,8 +119,9 @@ flush(void *ctx)
 {
     struct change *change = ctx;
 
-    /* It fails only for bad arguments. */
-    (void)!wq_parallelize(THREADS, change->n, change_one, change, NULL);
+    /* It fails only for bad arguments, or if it ends early. */
+    (void)!wq_parallelize(THREADS, change->n, change_one, change,
+                          WQ_PARALLEL(.cancelled = has_ended));
     for (size_t i = 0; i < change->n; i++) {
         report_one(change, &change->keys[i]);
         free(change->keys[i].data);
@@ -128,7 +141,8 @@ collect(struct change *change, wq_key key)
         return false;
     }
     memcpy(data, key.data, key.len);
-    change->keys[change->n++] = (struct one){.data = data, .len = key.len};
+    change->keys[change->n++] =
+        (struct one){.data = data, .len = key.len, .err = WQ_EINTERRUPTED};
     return change->n < MOST || flush(change);
 }
 

@@ -65,8 +65,9 @@
  * holds after the lease, and goes on without that partition.
  *
  * The number is stored in the server when the queue is first opened: another one
- * is WQ_EINVAL. To change it, drain the queue, close all handles, and delete
- * wq:{NAME}:meta. A handle has three connections for each partition.
+ * is WQ_EINVAL. To change it, work until no key is left, WAITING and DEAD ones
+ * included, close all handles, and delete wq:{NAME}:meta. A handle has three
+ * connections and about seven descriptors for each partition.
  *
  * Link with -lwq-redis -lwq (pkg-config: wq-redis).
  */
