@@ -418,8 +418,10 @@ prepare_engine(const struct call *call, int part, wq_redis_options *o,
     struct wq__redis *e = calloc(1, sizeof *e);
     char             *copy = NULL;
 
-    if (!e)
-        return wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
+    if (!e) {
+        (void)wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
+        return WQ_ENOMEM;
+    }
     *o = *call->options;
     wq_err err = wq__redis_read_url(call->url, &e->target, o, &copy);
     if (!err)

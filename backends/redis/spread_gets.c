@@ -23,7 +23,7 @@ is_out(const struct wq__spread *s, unsigned p)
 static unsigned
 after(const struct wq__spread *s, unsigned p)
 {
-    return (p + 1) % s->n;
+    return p + 1 < s->n ? p + 1 : 0;
 }
 
 unsigned

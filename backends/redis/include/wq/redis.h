@@ -187,10 +187,10 @@ typedef struct wq_redis_server {
     uint64_t reconnects;  /* connections that were lost and made again */
     char     version[32]; /* "Redis 7.0.15"; "": the user may not know it */
     char     role[16];    /* "primary"; "": the user may not know it */
-    char     name[160]; /* HOST:PORT, [ADDRESS]:PORT or PATH of the server that
+    char     name[160];  /* HOST:PORT, [ADDRESS]:PORT or PATH of the server that
                              the handle talks to: the primary that the
                              sentinels name, the node that has the queue */
-    unsigned partitions;      /* of the queue; 1: it is not spread */
+    unsigned partitions; /* of the queue; 1: it is not spread */
     unsigned partitions_away; /* of these, how many did not answer last */
 } wq_redis_server;
 
