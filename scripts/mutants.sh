@@ -91,7 +91,7 @@ hash-end       src/core/hash.c       unit_hash              s/return sum + pair(
 give-back      src/core/slab.c       unit_slab              s/if (c->spare \&\& c->spare->live == 0) {/if (0) {/
 spare          src/core/slab.c       unit_slab              s/if (c->spare \&\& c->spare->live == 0) {/if (c->blocks > 1) {/
 walk           src/core/slab.c       unit_slab              s/<< UNIT_BITS | unit;$/<< UNIT_BITS;/
-nap-begin      src/memory/gate.c     unit_patience          /^leaves_to_others(/,/^}/s/^        begin_nap(m);/        (void)0;/
+nap-begin      src/memory/gate.c     unit_patience          /^leaves_to_others(/,/^}/s/^        begin_nap(m, .*/        (void)begin_nap;/
 nap-watched    src/memory/gate.c     unit_patience          s/return next < m->patience.nap_ends_ns ? next : m->patience.nap_ends_ns;/return next;/
 nap-end        src/memory/patience.h unit_patience          s/p->fast = p->fast \&\& n >= p->expected;/(void)n;/
 nap-idle       src/memory/patience.h unit_patience          s/return p->fast \&\& n > p->before;/return p->fast;/

@@ -73,8 +73,9 @@ has_ended(struct wq__memory *m)
 }
 
 /* Are keys left to the getters that are awake (patience.h)? One is, as far as can
- * be known: it spins, was woken, or a key is on loan. If it does not come back, because it
- * gave its key to another thread or has ended, the nap ends all the same. */
+ * be known: it spins, was woken, or a key is on loan. If it does not come back,
+ * because it gave its key to another thread or has ended, the nap ends all the
+ * same. */
 static bool
 is_patient(const struct wq__memory *m)
 {
@@ -84,11 +85,10 @@ is_patient(const struct wq__memory *m)
 }
 
 static void
-begin_nap(struct wq__memory *m)
+begin_nap(struct wq__memory *m, int64_t now)
 {
     wq__patience_nap(&m->patience, m->core.fence,
-                     wq__core_offers(&m->core) + wq__inbox_len(&m->inbox),
-                     m->clock->now(m->clock));
+                     wq__core_offers(&m->core) + wq__inbox_len(&m->inbox), now);
 }
 
 /* A key may be left to getters that are awake: a nap has begun, or begins. */
@@ -96,7 +96,7 @@ static bool
 leaves_to_others(struct wq__memory *m)
 {
     if (is_patient(m) && !wq__patience_naps(&m->patience))
-        begin_nap(m);
+        begin_nap(m, m->clock->now(m->clock));
     return is_patient(m);
 }
 
@@ -230,11 +230,12 @@ wq__gate_is_drained(struct wq__memory *m)
 /* ---- entering and leaving ----------------------------------------------- */
 
 /* From which position of the inbox on must a producer wake a getter? During a
- * nap from none: the nap ends without a producer. A spinning getter sees the first key within a fraction of a microsecond, and wakes
- * others when it leaves and there are more keys. So WQ__SPARED keys, READY ones
- * included, are left to it: about as many as a producer adds in that time. A
- * key beyond that wakes a sleeping getter. An event loop and a sink with a
- * callback for changes count as sleeping getters. */
+ * nap from none: the nap ends without a producer. A spinning getter sees the
+ * first key within a fraction of a microsecond, and wakes others when it leaves
+ * and there are more keys. So WQ__SPARED keys, READY ones included, are left to
+ * it: about as many as a producer adds in that time. A key beyond that wakes a
+ * sleeping getter. An event loop and a sink with a callback for changes count as
+ * sleeping getters. */
 static uint64_t
 compute_wake_from(struct wq__memory *m)
 {
@@ -521,7 +522,7 @@ sleeps_on(struct wq__memory *m, int64_t deadline_ns)
     const bool    over = now >= m->patience.nap_ends_ns;
 
     if (over && wq__patience_wake(&m->patience, m->core.fence))
-        begin_nap(m);
+        begin_nap(m, now);
     return wq__patience_naps(&m->patience) && is_patient(m) &&
            !m->interrupted && now < deadline_ns &&
            now < wq__core_next_deadline(&m->core);

@@ -37,8 +37,9 @@
  *      position after the keys that are left to the spinning one: the same
  *      argument holds for keys from there on. During a nap (patience.h) it is
  *      beyond all positions: the getter that takes the nap will see the keys.
- *      So every thread that releases the lock writes `wake_from`, then reads tail. (`wake_from` belongs to
- *      the queue: see gate.c. tests/protocol/sleep.pml checks this.)
+ *      So every thread that releases the lock writes `wake_from`, then reads
+ *      tail. (`wake_from` belongs to the queue: see gate.c.
+ *      tests/protocol/sleep.pml checks this.)
  *  I5  An accepted key is not lost: emptying stops at a key that cannot be
  *      merged for lack of memory, and leaves it and all later keys in the
  *      ring, in order.

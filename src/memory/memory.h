@@ -73,8 +73,9 @@ struct wq__memory {
 
     /* A producer that has put a key at this position of the inbox, or at a
      * later one, takes the lock and wakes a getter. 0: always. WQ__WAKE_NOBODY:
-     * never, no getter sleeps, or one naps (patience.h). Between the two: a getter spins while others
-     * sleep. Written with the lock; read without it (inbox.h, I4). */
+     * never, no getter sleeps, or one naps (patience.h). Between the two: a
+     * getter spins while others sleep. Written with the lock; read without it
+     * (inbox.h, I4). */
     alignas(WQ__CACHE_LINE) _Atomic uint64_t wake_from;
 
     /* After this time the spinning getter must have lost its processor. Written

@@ -122,6 +122,20 @@ shorten_leases(void)
     f.b = open_leased(WQ_SECONDS(2), false);
 }
 
+/* b gets a key whose holder does not renew its lease, although the clock steps. */
+static void
+expect_key_of_a_dead_holder_after(int64_t step_ns)
+{
+    wq_item *item = NULL;
+
+    shorten_leases();
+    const wq_item *old = hold("k");
+    step_clock(step_ns);
+    assert_err(wq_get_within(f.b, LONG, &item), WQ_OK);
+    assert_int_equal(wq_hold_left(f.a, old), 0);
+    assert_err(wq_done(f.b, item), WQ_OK);
+}
+
 /* ---- back ----------------------------------------------------------------- */
 
 TEST(hold_is_not_certain_for_longer_after_a_step_back)
@@ -139,15 +153,8 @@ TEST(hold_is_not_certain_for_longer_after_a_step_back)
 
 TEST(key_of_a_dead_holder_is_READY_in_time_after_a_step_back)
 {
-    wq_item *item = NULL;
-
     (void)state;
-    shorten_leases();
-    const wq_item *old = hold("k");
-    step_clock(-HOUR);
-    assert_err(wq_get_within(f.b, LONG, &item), WQ_OK);
-    assert_int_equal(wq_hold_left(f.a, old), 0);
-    assert_err(wq_done(f.b, item), WQ_OK);
+    expect_key_of_a_dead_holder_after(-HOUR);
 }
 
 TEST(deadline_comes_in_time_after_a_step_back)
@@ -231,15 +238,8 @@ TEST(holder_that_notices_a_step_forward_keeps_its_key)
 
 TEST(key_of_a_dead_holder_is_READY_in_time_after_a_step_forward)
 {
-    wq_item *item = NULL;
-
     (void)state;
-    shorten_leases();
-    const wq_item *old = hold("k");
-    step_clock(HOUR);
-    assert_err(wq_get_within(f.b, LONG, &item), WQ_OK);
-    assert_int_equal(wq_hold_left(f.a, old), 0);
-    assert_err(wq_done(f.b, item), WQ_OK);
+    expect_key_of_a_dead_holder_after(HOUR);
 }
 
 /* Deadlines are times of the server: they are not lost, but may come early. */
