@@ -111,9 +111,10 @@ e2e-kubernetes: ## run the Kubernetes controller against a real API server
 	$(build) release -DWQ_TESTS=OFF
 	$(Q)scripts/e2e_kubernetes.sh test
 
-soak: ## run the stress tests of the queues for SOAK_SECONDS each
+soak: ## check for SOAK_SECONDS each that memory stays flat, and the stress tests
 	$(Q)scripts/deps.sh build test
 	$(build) release -DWQ_TESTS=ON
+	$(Q)build/release/tests/soak $(SOAK_SECONDS)
 	$(Q)WQ_STRESS_SECONDS=$(SOAK_SECONDS) build/release/tests/stress_queue
 	$(Q)WQ_POWER_LOSSES=1000 build/release/tests/sqlite_power
 	$(Q)build/release/tests/sqlite_chaos process $(SOAK_SECONDS)

@@ -9,12 +9,13 @@
 #define _GNU_SOURCE
 #include "redis/served.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "support/entries.h"
 
 /* ---- bytes ---------------------------------------------------------------- */
 
@@ -359,19 +360,6 @@ TEST(renewal_does_not_wait_for_a_call_that_hangs)
 }
 
 /* ---- what is left --------------------------------------------------------- */
-
-static size_t
-entries_of(const char *path)
-{
-    DIR   *dir = opendir(path);
-    size_t n = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    (void)closedir(dir);
-    return n;
-}
 
 static size_t
 bytes_in_use(void)

@@ -3,7 +3,7 @@
  * each for itself? */
 #include "shared/fixture.h"
 
-#include <dirent.h>
+#include "support/entries.h"
 
 /* ---- shutdown ------------------------------------------------------------ */
 
@@ -624,14 +624,7 @@ TEST(paused_get_sleeps_while_an_answer_is_in_doubt)
 static size_t
 count_descriptors(void)
 {
-    DIR   *dir = opendir("/proc/self/fd");
-    size_t n = 0;
-
-    while (dir && readdir(dir))
-        n++;
-    if (dir)
-        (void)closedir(dir);
-    return n;
+    return entries_of("/proc/self/fd");
 }
 
 /* S-07: of 10,000 handles that end while they hold a key. */

@@ -3,8 +3,9 @@
  * side.h says? */
 #include "sqlite/fixture.h"
 
-#include <dirent.h>
 #include <sys/mman.h>
+
+#include "support/entries.h"
 
 /* ---- making it ----------------------------------------------------------- */
 
@@ -396,14 +397,7 @@ TEST(synced_only_grows)
 static int
 count_descriptors(void)
 {
-    DIR *dir = opendir("/proc/self/fd");
-    int  n = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    (void)closedir(dir);
-    return n;
+    return (int)entries_of("/proc/self/fd");
 }
 
 TEST(descriptors_do_not_leak)
