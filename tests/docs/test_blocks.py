@@ -6,13 +6,15 @@ tests/house/quoted.sh holds blocks of C and shell against the files that are
 built and run. Here: that no block lacks its file; blocks below a line
 `<!-- printed by NAME -->` against what examples/NAME.c prints, and below
 `<!-- expected by SCRIPT -->` against what that script compares its output
-with."""
+with. Also the SQL and the rights of a user in docs/backends.md."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -112,6 +114,43 @@ class Blocks(unittest.TestCase):
                               "%s:%d" % (path, line))
                 checked += 1
         self.assertGreater(checked, 10)
+
+
+class Backends(unittest.TestCase):
+    """What docs/backends.md tells an administrator to type."""
+
+    def test_the_queries_find_the_keys_of_a_file(self):
+        program = os.path.join(os.path.dirname(EXAMPLES), "tools/wq")
+        if not os.path.exists(program):
+            raise unittest.SkipTest("the command is not built")
+        (text,) = [text for _, _, language, text in blocks("docs/backends.md")
+                   if language == "sql"]
+        found = {}
+        with tempfile.TemporaryDirectory(prefix="wq-sql-") as folder:
+            path = folder + "/q.db"
+            for words in ("add bad",
+                          "work --until-empty --no-retry-codes=1 false",
+                          "add --after=1h later", "add one two"):
+                subprocess.run(
+                    [program] + words.split(), timeout=60, check="add" in words,
+                    env=dict(os.environ, WQ_QUEUE="sqlite:" + path),
+                    capture_output=True)
+            with contextlib.closing(sqlite3.connect(path)) as file:
+                for query, state in re.findall(r"^(SELECT .*?;) +-- (\w+) keys$",
+                                               text, re.M):
+                    found[state] = [row[0] for row in file.execute(query)]
+        self.assertEqual(found, {"READY": [2], "WAITING": ["later"],
+                                 "DEAD": ["bad"]})
+
+    def test_the_rights_of_a_user_are_those_that_are_tested(self):
+        (line,) = re.findall(r"^ +redis-cli (ACL SETUSER (?:.*\\\n)*.*\n)",
+                             read("docs/backends.md"), re.M)
+        tested = re.search(r"user_with_the_documented_rights_can_do_all\)(.*?)"
+                           r"\"OK\"", read("tests/redis/test_access.c"), re.S)
+        self.assertEqual(
+            line.replace("\\\n", " ").replace("'", "").split(),
+            "".join(re.findall(r'"(.*)"', tested.group(1))).replace(
+                ">s3cret", ">PASSWORD").split())
 
 
 class Service(unittest.TestCase):
