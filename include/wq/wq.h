@@ -1121,7 +1121,7 @@ wq_result_bury(void)
  *
  * This is what a worker pool calls with the result of the handler. Compared
  * with wq_forget(), wq_add_rate_limited() and the like, followed by wq_done(),
- * a shared queue does it all or nothing of it, and nothing if the key was lost.
+ * a shared queue does all of it or nothing, and nothing if the key was lost.
  * A holder's retry is no add: a shared queue accepts it after a shutdown, too.
  * A queue that is not shared drops the key then: WQ_ESHUTDOWN. [S-14]
  *
@@ -1139,8 +1139,8 @@ wq_result_bury(void)
  *   WQ_ENOTSUP    the backend has no delays or limits: the item is still on
  *                 loan; finish it with another result.
  * In all cases but the last two the loan has ended. In a queue that is not
- * shared a retry that failed with the error of push() is counted as a failure
- * all the same.
+ * shared, a retry that failed with the error of push() still counts as a
+ * failure.
  * Threads: any.  Blocks: never; a shared queue until the store answers.
  * Since: 0.1.  [S-02 S-04 S-12 S-13 S-14]
  */
