@@ -40,9 +40,10 @@ test-quick: ## run the tests that need only a compiler and cmocka
 	$(Q)scripts/deps.sh quick
 	$(build) quick
 	$(ctest) --preset quick
-	@echo "test-quick left out: the command (make test)," \
-	    "SQLite, metrics, races, system calls, installed programs," \
-	    "conformance of other backends, stress, house checks"
+	@echo "test-quick left out (make test runs them): the command, queues in" \
+	    "files and servers, other backends, the model, refused memory," \
+	    "stress, races, system calls, metrics, installed programs," \
+	    "examples, documents, house checks"
 
 test-qemu: ## run the tests for ARCHES (i386 aarch64 s390x armel) in qemu
 	$(Q)scripts/deps.sh build qemu
@@ -111,7 +112,7 @@ e2e-kubernetes: ## run the Kubernetes controller against a real API server
 	$(build) release -DWQ_TESTS=OFF
 	$(Q)scripts/e2e_kubernetes.sh test
 
-soak: ## check for SOAK_SECONDS each that memory stays flat, and the stress tests
+soak: ## use queues for SOAK_SECONDS each, and look for leaks and lost keys
 	$(Q)scripts/deps.sh build test
 	$(build) release -DWQ_TESTS=ON
 	$(Q)build/release/tests/soak $(SOAK_SECONDS)
