@@ -2,9 +2,9 @@
 /* load.c: does wq_open() load a library that is named after the scheme, and no
  * other? (S-11)
  *
- *     LD_LIBRARY_PATH=DIR load DIR
+ *     load DIR
  *
- * DIR has libwq-testscheme.so.0.1 and libwq-nosymbol.so.0.1.
+ * DIR is its RPATH, and has libwq-testscheme.so.0.1 and libwq-nosymbol.so.0.1.
  */
 #include <dlfcn.h>
 #include <stdio.h>
