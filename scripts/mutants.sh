@@ -407,6 +407,11 @@ redis-leaves   backends/redis/route.c     redis_sentinel   s/^        forget(w);
 redis-moved    backends/redis/route.c     redis_cluster    s/^    if (wq__reply_is_error(reply, "MOVED "))/    if (wq__reply_is_error(reply, "NONE "))/
 redis-slot     backends/redis/scripts.c   redis_cluster    s/.used., .none.}/"used", "used"}/
 redis-nodes    backends/redis/route.c     redis_cluster    s/r->known.r->next++ % r->len./r->known[0]/
+redis-looked   backends/redis/lua/session.lua redis_partitions s/if parts ~= .1. or known_keys() > 0 or$/if true or/
+redis-claims   backends/redis/open.c      redis_partitions s/wq__redis_change_session(e, 0, "check")/wq__redis_change_session(e, 0, "claim")/
+redis-unused   backends/redis/lua/session.lua redis_partitions s/known_keys() > 0 or$/false or/
+metrics-gauge  src/metrics/exposition.c   behaviour_registry s/ || !name->now.unknown;/ || name;/
+next-state     src/shared/gets.c          conformance_redis_parts s/if (err == WQ_ESTATE) .*/if (0)/
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/
 redis-look     backends/redis/wait.c      redis_watch      s/^    if (timerfd_settime(/    if (0 \&\& timerfd_settime(/
 redis-watch    backends/redis/engine.c    redis_watch      s/^        wq__redis_session_changed(e);/        (void)0;/
@@ -419,7 +424,7 @@ redis-renewal  backends/redis/engine.c    redis_link       s/call(e, &e->side_wi
 redis-sigpipe  backends/redis/wire.c      redis_link       s/: send(w->fd, data, len, MSG_NOSIGNAL);/: send(w->fd, data, len, 0);/
 redis-reader   backends/redis/wire.c      redis_link       s/^        redisReaderFree(w->reader);/        (void)0;/
 redis-part-hash     backends/redis/spread.c redis_partitions s/^    return (unsigned)((h . (h >> 33)) % n);/    return (unsigned)(h % n);/
-redis-part-number   backends/redis/lua/session.lua redis_partitions s/^  elseif parts ~= ARGV.6. then/  elseif parts == 0 then/
+redis-part-number   backends/redis/lua/session.lua redis_partitions s/^  local changes = version and parts ~= ARGV.6.$/  local changes = false/
 redis-part-bucket   backends/redis/open.c redis_partitions s/^        l->rate .= parts;/        (void)0;/
 redis-part-turn     backends/redis/spread_gets.c redis_partitions s/if (s->streak >= BURST || /if (s->streak >= 100000 * BURST || /
 redis-part-others   backends/redis/spread_gets.c redis_partitions s/if (!s->share.p..fresh && !s->share.p..err) {/if (s->n == 0) {/

@@ -387,7 +387,7 @@ make_engine(struct wq__redis *e, const wq_redis_options *o, int part,
 }
 
 /* A node of a cluster may name another one, which is checked, too. `session` 0:
- * only the number of partitions is checked. */
+ * only the number of partitions is checked, and open_parts() stores it. */
 static wq_err
 join_server(struct wq__redis *e, const wq_redis_options *o, int64_t session)
 {
@@ -396,7 +396,7 @@ join_server(struct wq__redis *e, const wq_redis_options *o, int64_t session)
 
     if (!err)
         err = session ? wq__redis_join(e, session)
-                      : wq__redis_change_session(e, 0, "claim");
+                      : wq__redis_change_session(e, 0, "check");
     if (!err && atomic_load(&e->target.route.moves) != moves)
         err = check_server(e, o);
     return err;
@@ -462,6 +462,8 @@ open_part(const struct call *call, const struct wq__redis *root, int part,
     return wq__redis_join(*out, session);
 }
 
+/* The number of partitions is stored when all of them are open: an open that
+ * fails does not fix it. */
 static wq_err
 open_parts(const struct call *call, struct wq__redis *root,
            struct wq__engine **out)
@@ -472,6 +474,8 @@ open_parts(const struct call *call, struct wq__redis *root,
 
     for (unsigned p = 0; p < root->parts && !err; p++)
         err = open_part(call, root, (int)p, session, &parts[p]);
+    if (!err)
+        err = wq__redis_change_session(root, 0, "claim");
     wq__wire_close(&root->wire, false);
     if (!err)
         err = wq__spread_open(root, parts, session, out);

@@ -357,8 +357,9 @@ wq_err wq__redis_join(struct wq__redis *e, int64_t id);
  * counts an expiry. Begin the session `id`. */
 wq_err wq__redis_rejoin(struct wq__redis *e, int64_t id, bool expired);
 
-/* "begin", "claim", "renew" or "end" a session: see session.lua. WQ_ELOST: it has
- * ended; WQ_EINVAL: the queue has another number of partitions. */
+/* "begin", "check", "claim", "renew" or "end" a session: see session.lua.
+ * WQ_ELOST: it has ended; WQ_EINVAL: the queue has another number of
+ * partitions. */
 wq_err wq__redis_change_session(struct wq__redis *e, int64_t session,
                                 const char *what);
 

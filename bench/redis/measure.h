@@ -53,8 +53,8 @@ wq_queue *queue_open(enum server server);
 
 void threads_measure(size_t round);
 void threads_print(size_t rounds);
-/* The median of keys/s of wq's add and next. */
-double threads_rate(size_t threads);
+/* The median of keys/s of a side. */
+double threads_rate(size_t side, size_t threads);
 /* Only add and next with so many threads, for a profiler. */
 void threads_spin(size_t threads, double seconds);
 

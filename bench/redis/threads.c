@@ -128,11 +128,11 @@ ratio(enum figure f, size_t load, size_t side, size_t by)
 }
 
 double
-threads_rate(size_t threads)
+threads_rate(size_t side, size_t threads)
 {
     for (size_t load = 0; load < THREAD_COUNTS; load++)
         if (thread_counts[load] == threads)
-            return figures[WQ_NEXT][load][RATE][0];
+            return figures[side][load][RATE][0];
     return 0;
 }
 

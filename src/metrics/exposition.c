@@ -179,6 +179,13 @@ add_depths(struct wq__text *t, const struct family *f,
     }
 }
 
+/* A gauge of what is not known now is left out: 0 would be a value. */
+static bool
+is_known(const struct family *f, const struct wq__name *name)
+{
+    return f->kind == COUNTER || f->kind == HISTOGRAM || !name->now.unknown;
+}
+
 static void
 add_samples(struct wq__text *t, const struct family *f,
             const struct wq__name *name, wq_text format)
@@ -208,18 +215,27 @@ add_samples(struct wq__text *t, const struct family *f,
 
 /* ---- the whole ----------------------------------------------------------- */
 
+static void
+add_family(struct wq__text *t, const struct family *f,
+           const wq_registry *registry, wq_text format)
+{
+    bool begun = false; /* without samples, no heading */
+
+    for (size_t i = 0; i < registry->names_len; i++) {
+        if (!is_known(f, registry->names[i]))
+            continue;
+        if (!begun)
+            add_heading(t, f, format);
+        begun = true;
+        add_samples(t, f, registry->names[i], format);
+    }
+}
+
 void
 wq__exposition(const wq_registry *registry, wq_text format, struct wq__text *t)
 {
-    /* Without samples, no family is written. */
-    const size_t n =
-        registry->names_len ? sizeof families / sizeof families[0] : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        add_heading(t, &families[i], format);
-        for (size_t k = 0; k < registry->names_len; k++)
-            add_samples(t, &families[i], registry->names[k], format);
-    }
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        add_family(t, &families[i], registry, format);
     if (format == WQ_TEXT_OPENMETRICS)
         wq__text_str(t, "# EOF\n");
 }

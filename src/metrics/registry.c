@@ -144,20 +144,18 @@ find_or_insert(wq_registry *registry, const char *text, struct wq__name **out)
 
 /* ---- queries ------------------------------------------------------------- */
 
-/* Query the statistics of a queue. If that fails, its counters stay, and it
- * counts as empty. */
-static void
+/* Query the statistics of a queue; one that has none counts as empty. False: that
+ * failed, and the last ones stay. */
+static bool
 query_stats(struct wq__reporter *r)
 {
-    wq_stats now = {.size = sizeof now};
+    wq_stats     now = {.size = sizeof now};
+    const wq_err err = wq_read_stats(r->q, &now);
 
-    if (wq_read_stats(r->q, &now) == WQ_OK) {
-        r->last = now;
-        return;
-    }
-    r->last.ready = r->last.dirty = r->last.waiting = 0;
-    r->last.unfinished_ns = r->last.longest_ns = 0;
-    r->last.paused = false;
+    if (err && err != WQ_ENOTSUP)
+        return false;
+    r->last = now;
+    return true;
 }
 
 static void
@@ -283,10 +281,13 @@ gather(wq_registry *registry, struct wq__name *name)
     for (size_t i = 0; i < name->known_len; i++)
         name->known[i].depth = 0;
     for (struct wq__reporter *r = name->open; r && !err; r = r->next) {
-        query_stats(r);
+        const bool known = query_stats(r);
         add_history(&name->now.history, r);
-        add_gauges(&name->now, &r->last);
-        err = add_depths(registry, name, r);
+        if (known) {
+            add_gauges(&name->now, &r->last);
+            err = add_depths(registry, name, r);
+        }
+        name->now.unknown |= !known;
     }
     return err;
 }
@@ -373,7 +374,7 @@ close_queue(void *handle)
     wq_registry         *registry = r->registry;
 
     wq__lock_take(&registry->lock);
-    query_stats(r);
+    (void)query_stats(r);
     add_history(&r->name->closed, r);
     unlink_reporter(r);
     wq__lock_release(&registry->lock);

@@ -44,6 +44,7 @@ struct wq__totals {
     struct wq__seconds unfinished; /* the sum over the queues */
     struct wq__seconds longest;    /* the largest of them */
     uint64_t           others;     /* depth of priorities without a label */
+    bool unknown; /* a queue does not tell its state: no gauge is a sum */
 };
 
 struct wq__name {

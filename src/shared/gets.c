@@ -300,9 +300,13 @@ wq__shared_next_with(wq_queue *q, wq_result result, int64_t timeout_ns,
 wq_err
 wq__shared_next(wq_queue *q, int64_t timeout_ns, wq_item **item)
 {
-    if (*item) {
+    wq_item *const old = *item;
+
+    if (old) {
         const wq_err err =
             next(wq__shared_of(q), wq__result_end(), timeout_ns, item);
+        if (err == WQ_ESTATE) /* the done failed: *item is unchanged */
+            *item = old;
         if (err != WQ_ELOST)
             return err;
     }

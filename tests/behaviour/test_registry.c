@@ -178,7 +178,8 @@ TEST(queues_with_the_same_name_may_end_in_any_order)
     }
 }
 
-/* O-40: a backend that fails for a while must not look like a restart. */
+/* O-40: a backend that fails for a while must not look like a restart, nor like an
+ * empty queue. */
 TEST(counters_stay_while_a_queue_cannot_be_read)
 {
     struct stub_queue *q = open_stub("pods");
@@ -189,8 +190,15 @@ TEST(counters_stay_while_a_queue_cannot_be_read)
     (void)read_text();
     q->stats_err = WQ_EIO;
     q->depths_err = WQ_EIO;
-    assert_values("pods", {"adds_total", "7"}, {"depth", "0"},
-                  {"paused_queues", "0"});
+    assert_values("pods", {"adds_total", "7"},
+                  {"work_duration_seconds_sum", "0"});
+    assert_null(strstr(reg.text, "\nworkqueue_depth{"));
+    assert_null(strstr(reg.text, "\nworkqueue_priority_depth{"));
+    assert_null(strstr(reg.text, "\nworkqueue_unfinished_work_seconds{"));
+    assert_null(strstr(reg.text, "\nworkqueue_paused_queues{"));
+    q->stats_err = q->depths_err = WQ_OK;
+    assert_values("pods", {"depth", "3"}, {"paused_queues", "1"});
+    q->stats_err = WQ_EIO;
     close_stub(q);
     assert_values("pods", {"adds_total", "7"});
 }

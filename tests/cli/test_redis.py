@@ -101,6 +101,31 @@ class Lost(WithServer):
         self.await_event(event="finished", key="a", outcome="lost")
         worker.terminate()
 
+    def test_lost_holds_are_counted(self):
+        self.need_page()
+        self.done("add", "a")
+        worker = self.waiting("--json=events", "--summary", self.listen())
+        self.await_begun("a")
+        self.server.say("FLUSHALL")
+        self.let_go("a")
+        self.await_event(event="finished", key="a", outcome="lost")
+        self.assertRegex(self.fetch("/metrics"),
+                         b"\nwq_run_lost_total{.*} 1\n")
+        worker.terminate()
+        self.assertEqual(self.await_event(event="summary")[0]["lost"], 1)
+        self.assertIn(b"; 1 hold lost", worker.stderr.read())
+
+    def test_key_that_is_dead_by_lost_holds_has_a_note(self):
+        self.set_option("max_expiries=1")
+        self.set_lease("500ms")
+        self.done("add", "a")
+        worker = self.waiting()
+        self.await_begun("a")
+        worker.kill()
+        until(lambda: self.keys("dead") == [b"a"], "the end of the lease")
+        row = self.done("list").splitlines()[1].split()
+        self.assertEqual(row[:2] + row[-1:], [b"DEAD", b"lost", b"a"])
+
 
 class Warnings(WithServer):
     options = ()  # not in a file
@@ -227,6 +252,10 @@ class Page(WithServer):
         self.assertTrue(server()["reachable"])
         self.assertIn(b'\nwq_run_server_up{name="mail"} 1\n',
                       self.fetch("/metrics"))
+        unknown = (b'\nwq_run_dead{', b'\nwq_run_retrying{',
+                   b'\nworkqueue_depth{', b'\nworkqueue_waiting_keys{')
+        for gauge in unknown:
+            self.assertIn(gauge, self.fetch("/metrics"))
         self.assertEqual(self.fetch("/readyz"), b"ok\n")
         self.server.kill()
         until(lambda: not server()["reachable"], "the end of the server")
@@ -235,6 +264,8 @@ class Page(WithServer):
         self.assertEqual(self.fetch("/healthz"), b"ok\n")
         self.assertIn(b'\nwq_run_server_up{name="mail"} 0\n',
                       self.fetch("/metrics"))
+        for gauge in unknown:
+            self.assertNotIn(gauge, self.fetch("/metrics"))
         self.server.start(*self.options)
         until(lambda: server()["reachable"], "the server")
         self.assertRegex(self.fetch("/metrics"), b'\nwq_run_server_reconnects_total'

@@ -154,6 +154,42 @@ TEST(another_number_of_partitions_is_refused)
     refuse("parts", 4, "has partitions=3, not 4");
 }
 
+TEST(look_without_partitions_does_not_fix_their_number)
+{
+    wq_queue *q = open_at(f.server.socket, "whole", LEASE, NULL);
+
+    (void)state;
+    assert_err(wq_add(q, wq_str("k")), WQ_OK);
+    wq_destroy(q);
+    refuse("whole", 2, "has partitions=1, not 2"); /* for its key */
+    q = open_at(f.server.socket, "whole", LEASE, NULL);
+    assert_err(wq_remove(q, wq_str("k")), WQ_OK);
+    refuse("whole", 2, "has partitions=1, not 2"); /* for its session */
+    wq_destroy(q);
+    assert_err(wq_redis_open(url_of(f.server.socket, "whole"),
+                             WQ_REDIS_OPTIONS(.partitions = 2), NULL, &q),
+               WQ_OK);
+    refuse("whole", 1, "has partitions=2, not 1");
+    wq_destroy(q);
+}
+
+TEST(open_that_fails_does_not_fix_the_number_of_partitions)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    wq_destroy(f.a);
+    wq_destroy(f.b);
+    f.a = f.b = NULL;
+    (void)redis_server_say(&f.server, "DEL wq:{parts}:meta");
+    (void)redis_server_say(&f.server, "HSET wq:{parts/3.1}:meta version 9");
+    assert_err(wq_redis_open(url_of(f.server.socket, "parts"),
+                             WQ_REDIS_OPTIONS(.partitions = 3), NULL, &q),
+               WQ_EVERSION);
+    f.a = open_parts(PARTS, NULL);
+    refuse("parts", 3, "has partitions=4, not 3");
+}
+
 TEST(bound_that_cannot_be_kept_is_refused)
 {
     wq_queue *q = NULL;
@@ -677,6 +713,8 @@ TEST(check_finds_a_key_in_a_wrong_partition)
 WQ_TESTS(parted(partition_of_a_key_is_the_same_for_ever),
          test(numbers_are_spread_evenly),
          parted(another_number_of_partitions_is_refused),
+         parted(look_without_partitions_does_not_fix_their_number),
+         parted(open_that_fails_does_not_fix_the_number_of_partitions),
          parted(bound_that_cannot_be_kept_is_refused),
          parted(keys_of_one_add_reach_all_partitions),
          parted(key_that_is_given_up_ends_an_add_of_many),

@@ -147,6 +147,30 @@ say(const char *command, const char *kind, const char *words)
     assert_true(*redis_server_say(redis_server_of_process(), text) != '-');
 }
 
+static void
+note_problem(void *ctx, const char *text)
+{
+    char *const all = ctx;
+
+    assert_true(strlen(all) + strlen(text) < 2000);
+    strcat(all, text);
+    strcat(all, "\n");
+}
+
+TEST(check_names_the_keys_of_what_it_finds)
+{
+    char text[2048] = "";
+
+    (void)state;
+    assert_err(wq_add(f.q, wq_bytes("k\n\x7f", 3)), WQ_OK);
+    say("ZREMRANGEBYRANK", "ready", "0 0");
+    say("HSET", "k", "broken x");
+    assert_err(wq_check(f.q, note_problem, text), WQ_OK);
+    assert_non_null(strstr(text, "the key 'k\\x0a\\x7f' of state 1 is not"));
+    assert_non_null(strstr(text, "the record of the key 'broken' is damaged"));
+    say("DEL", "k", "");
+}
+
 TEST(check_finds_what_does_not_fit_together)
 {
     static const char *const damage[][3] = {
@@ -196,4 +220,5 @@ TEST(server_hashes_few_keys_too)
 WQ_TESTS(with_queue(walk_visits_each_of_many_keys_once),
          with_queue(any_bytes_can_be_a_key),
          with_queue(server_hashes_few_keys_too),
+         with_queue(check_names_the_keys_of_what_it_finds),
          with_queue(check_finds_what_does_not_fit_together));

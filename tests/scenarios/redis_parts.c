@@ -13,7 +13,6 @@
 #define MAX_LEN "max_len cannot be kept over several partitions"
 /* Any shared queue. */
 #define FLUSH "wq_wait_idle() is supported, and wq_flush() is not"
-#define ENDED "an item that is not on loan is NULL after wq_next()"
 
 static const struct backend_skip skips[] = {
     REDIS_SKIPS
@@ -22,7 +21,6 @@ static const struct backend_skip skips[] = {
     /* conformance/test_conformance.c */
     {"add_with_is_done_or_not_supported", ORDER_OF_PARTS},
     {"flushes_are_done_or_not_supported", FLUSH},
-    {"next_of_an_item_not_on_loan_is_refused", ENDED},
     /* add_with.scenario */
     {"batch_with_a_key_that_is_given_up_adds_nothing", IN_PART},
     {"default_limiter_delays_the_hundred_and_first_failure", BUCKET},

@@ -424,6 +424,22 @@ print_key(void *ctx, wq_key key, const wq_key_info *info)
     return true;
 }
 
+/* Is the store consistent? It may be away, or too busy to answer in time: then
+ * nothing is known yet. */
+static bool
+is_audited(wq_queue *q)
+{
+    size_t       problems = 0;
+    const wq_err err = wq_check(q, audit_print, &problems);
+
+    if (is_passing(err))
+        return false;
+    if (err)
+        report_error("check", err);
+    atomic_fetch_add(&s->broken, problems > 0);
+    return true;
+}
+
 static _Noreturn void
 run_janitor(void)
 {
@@ -435,11 +451,8 @@ run_janitor(void)
 
         if (err && !is_passing(err))
             report_error("each", err);
-        if (atomic_load(&s->phase) == REST && is_idle(q)) {
-            if (!audit_is_clean(q))
-                atomic_fetch_add(&s->broken, 1);
+        if (atomic_load(&s->phase) == REST && is_idle(q) && is_audited(q))
             atomic_store(&s->rest_is_idle, rest);
-        }
         sleep_us(10000);
     }
     (void)wq_each(q, 0, print_key, NULL);

@@ -1,10 +1,11 @@
 -- session.lua: a session begins, goes on, sleeps, or ends.
 --
---   session, time, 'begin' | 'claim' | 'renew' | 'forgive' | 'end', lease in
---   microseconds, the session's number plus 1, number of partitions
+--   session, time, 'begin' | 'check' | 'claim' | 'renew' | 'forgive' | 'end', lease
+--   in microseconds, the session's number plus 1, number of partitions
 --   → 'OK' or 'LOST', time; renew: how many keys it holds; 'NEWER', 'PARTS': what
 --   the queue has
---   claim: begin without a session; only the number is checked, or stored
+--   claim: begin without a session; only the number is checked, or stored; check:
+--   not even that
 --   session, time, 'sleep' | 'watch', the earliest deadline that it knows, in
 --   microseconds (beyond 2^53 a score is not exact), and how many READY and HELD
 --   keys
@@ -47,16 +48,24 @@ if ARGV[3] == 'forgive' then
 end
 if ARGV[3] == 'renew' and not lives(sid) then return {'LOST', now8} end
 insist()
-if ARGV[3] == 'begin' or ARGV[3] == 'claim' then
+if ARGV[3] ~= 'renew' then
   local made = call('HMGET', M, 'version', 'parts')
   local version, parts = made[1], made[2] or '1'
-  if not version then
+  if version and tonumber(version) > 1 then return {'NEWER', now8, version} end
+  local changes = version and parts ~= ARGV[6]
+  if changes then
+    -- Without partitions all keys are here: if there are none, and no session that
+    -- lives, somebody has only looked. Sessions that have ended do so for good.
+    if parts ~= '1' or known_keys() > 0 or
+       call('ZCOUNT', S, string.format('(%.0f', us), '+inf') > 0 then
+      return {'PARTS', now8, parts}
+    end
+  end
+  if ARGV[3] == 'check' then return {'OK', now8} end
+  if changes then call('DEL', S) end
+  if changes or not version then
     call('HSET', M, 'version', '1')
     if ARGV[6] ~= '1' then call('HSET', M, 'parts', ARGV[6]) end
-  elseif tonumber(version) > 1 then
-    return {'NEWER', now8, version}
-  elseif parts ~= ARGV[6] then
-    return {'PARTS', now8, parts}
   end
   if ARGV[3] == 'claim' then return {'OK', now8} end
   local guard = string.rep('\255', 80)

@@ -105,12 +105,18 @@ local function complain(text)
   problems = problems + 1
   if problems <= 20 then out[#out + 1] = text end
 end
+-- A key as it is shown: bytes that are no printable ASCII as \xHH.
+local function show(key)
+  local text = string.gsub(sub(key, 1, 100), '[^\32-\126]',
+                           function(c) return string.format('\\x%02x', byte(c)) end)
+  return "'" .. text .. (#key > 100 and "...'" or "'")
+end
 local members = {[R] = 1, [D] = 0, [H] = 1, [X] = 0, [U] = 0} -- with the guards
-local function expect(set, score, member, rec)
+local function expect(set, score, member, key, rec)
   members[set] = members[set] + 1
   local is = call('ZSCORE', set, member)
   if not is or tonumber(is) ~= tonumber(score) then
-    complain('a record of state ' .. rec:byte(1) .. ' is not, or elsewhere, in ' .. set)
+    complain('the key ' .. show(key) .. ' of state ' .. rec:byte(1) .. ' is not, or elsewhere, in ' .. set)
   end
 end
 local cursor, guard = '0', nil
@@ -122,11 +128,11 @@ repeat
     if key == '' then
       guard = rec
     else
-      if not pcall(index, key, rec, 1, function(set, score, member) expect(set, score, member, rec) end) then
-        complain('a record is damaged')
+      if not pcall(index, key, rec, 1, function(set, score, member) expect(set, score, member, key, rec) end) then
+        complain('the record of the key ' .. show(key) .. ' is damaged')
       end
       if rec:byte(1) == 2 and #rec > 41 and not call('ZSCORE', S, sub(rec, 34, 41)) then
-        complain('a key is HELD by a session that nobody knows')
+        complain('the key ' .. show(key) .. ' is HELD by a session that nobody knows')
       end
     end
   end

@@ -76,6 +76,9 @@ summary_line(const struct view *view, char *text, size_t size)
     if (view->counts.timeouts)
         add_count(text, size, &len, view->counts.timeouts, "; ", "time-out",
                   "time-outs");
+    if (view->counts.lost)
+        add_count(text, size, &len, view->counts.lost, "; ", "hold lost",
+                  "holds lost");
     if (view->unread)
         add(text, size, &len, "; input was left unread");
     return text;

@@ -24,7 +24,7 @@ struct family {
 static const char *
 find_labels(const char *text, size_t *len)
 {
-    const char *from = strstr(text, "\nworkqueue_depth{");
+    const char *from = strstr(text, "\nworkqueue_adds_total{");
     const char *end = from ? strchr(from + 1, '\n') : NULL;
 
     while (end && *end != '}')
@@ -65,14 +65,29 @@ add_own(struct wq__text *out, const struct view *v, wq_text format,
          "Runs that failed and are retried."},
         {"restarts", true, v->counts.restarts, "Runs stopped by --restart."},
         {"timeouts", true, v->counts.timeouts, "Runs stopped by --timeout."},
+        {"lost", true, v->counts.lost,
+         "Runs of a shared queue whose hold was lost."},
         {"running", false, v->running, "Current runs."},
         {"slots", false, v->slots, "Maximum of current runs."},
+    };
+
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        add_family(out, &families[i], format, labels, len);
+}
+
+/* Of keys. They are left out while they are not known: 0 would be a value. */
+static void
+add_keys(struct wq__text *out, const struct view *v, wq_text format,
+         const char *labels, size_t len)
+{
+    const struct family families[] = {
         {"retrying", false, v->retrying, "Keys that wait for a retry."},
         {"dead", false, v->dead, "DEAD keys of a shared queue."},
     };
 
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        add_family(out, &families[i], format, labels, len);
+        if (!v->outdated)
+            add_family(out, &families[i], format, labels, len);
 }
 
 /* Of the server of the queue, if it has one. */
@@ -112,6 +127,7 @@ metrics_add(struct runner *runner, const struct view *view, wq_text format,
     const size_t end = format == WQ_TEXT_OPENMETRICS ? strlen(LAST_LINE) : 0;
     wq__text_add(out, text, len - end);
     add_own(out, view, format, labels, labels_len);
+    add_keys(out, view, format, labels, labels_len);
     add_server(out, view_queue(runner), format, labels, labels_len);
     wq__text_add(out, LAST_LINE, end);
     free(text);

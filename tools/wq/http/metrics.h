@@ -10,10 +10,13 @@
  *     wq_run_retries_total      runs that failed and are retried
  *     wq_run_restarts_total     runs stopped by --restart
  *     wq_run_timeouts_total     runs stopped by --timeout
+ *     wq_run_lost_total         runs of a shared queue whose hold was lost
  *     wq_run_running            current runs
  *     wq_run_slots              maximum of current runs
  *     wq_run_retrying           keys that wait for a retry
  *     wq_run_dead               DEAD keys of a shared queue
+ *
+ * Gauges of keys are left out while the store does not answer.
  */
 #ifndef WQ_TOOL_METRICS_H
 #define WQ_TOOL_METRICS_H

@@ -200,6 +200,7 @@ events_summary(struct events *events, const struct view *view, int status)
     add_count(line, "tempfails", view->counts.tempfails);
     add_count(line, "restarts", view->counts.restarts);
     add_count(line, "timeouts", view->counts.timeouts);
+    add_count(line, "lost", view->counts.lost);
     add_seconds(line, "seconds", view->now_ns - view->started_ns);
     if (view->unread)
         wq__text_str(line, ",\"unread\":true");

@@ -191,15 +191,14 @@ read_delay(struct runner *runner, struct run *run)
         run->retry_in_ns = info.wait_ns;
 }
 
-/* Unless stop_lost() has said so. */
+/* Once for each run. */
 static void
-report_lost(struct run *run)
+report_lost(struct runner *runner, struct run *run, const char *meaning)
 {
-    if (!run->lost)
-        report("%s: its hold was lost: its result does not count; another "
-               "worker may have run it",
-               report_key(run->key.data, run->key.len));
     run->lost = true;
+    runner->counts.lost++;
+    report("%s: its hold was lost: %s", report_key(run->key.data, run->key.len),
+           meaning);
 }
 
 bool
@@ -213,7 +212,10 @@ store_result(struct runner *runner, struct run *run)
     run->item = NULL;
     if (err == WQ_ELOST) {
         run->outcome = OUTCOME_LOST;
-        report_lost(run);
+        if (!run->lost)
+            report_lost(runner, run,
+                        "its result does not count; another worker may have "
+                        "run it");
     } else if (err == WQ_EGIVENUP) {
         run->outcome = OUTCOME_FAILED;
     } else if (err && err != WQ_EDROPPED) {
@@ -244,9 +246,7 @@ stop_lost(struct runner *runner, struct run *run)
 {
     if (run->lost || wq_hold_left(runner->q, run->item) > 0)
         return;
-    run->lost = true;
-    report("%s: its hold was lost: another worker may run it now; stopping it",
-           report_key(run->key.data, run->key.len));
+    report_lost(runner, run, "another worker may run it now; stopping it");
     ending_stop_run(runner, run);
 }
 

@@ -10,7 +10,9 @@ view_take(struct runner *runner, struct view *out)
     const struct options *options = runner->options;
     wq_stats              stats = {.size = sizeof stats};
 
-    if (!store_is_away(runner) && wq_read_stats(runner->q, &stats) == WQ_OK)
+    const bool known =
+        !store_is_away(runner) && wq_read_stats(runner->q, &stats) == WQ_OK;
+    if (known)
         runner->stats = stats;
     else
         stats = runner->stats; /* zero at first */
@@ -21,6 +23,7 @@ view_take(struct runner *runner, struct view *out)
         .finite = runner->open == 0 && !options->follow &&
                   (!options->shared || options->until_empty),
         .counts = runner->counts,
+        .outdated = !known,
         .ready = stats.ready,
         .waiting = stats.waiting,
         .retrying =

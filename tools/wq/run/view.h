@@ -46,6 +46,7 @@ struct counts {
     uint64_t tempfails; /* of these: exit 75 */
     uint64_t restarts;  /* runs stopped by --restart */
     uint64_t timeouts;  /* runs stopped by --timeout */
+    uint64_t lost;      /* runs of a shared queue whose hold was lost */
 };
 
 struct view {
@@ -57,7 +58,9 @@ struct view {
 
     struct counts counts;
 
-    /* Now. */
+    /* Now; `outdated`: the store does not answer, and the numbers of its keys are
+     * those of its last answer, or 0. */
+    bool    outdated;
     size_t  ready;    /* READY keys: they wait for a slot or for --rate */
     size_t  waiting;  /* WAITING keys: debounce, after, retry */
     size_t  retrying; /* of these: for a retry (one that has become READY may

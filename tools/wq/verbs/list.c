@@ -28,13 +28,15 @@ main_state(unsigned states)
     return "";
 }
 
-/* What the column of notes says: a HELD key runs again, a WAITING key failed. */
+/* What the column of notes says: a HELD key runs again, a WAITING key failed, the
+ * holders of a DEAD key died or lost it. */
 static const char *
-note(unsigned states)
+note(const wq_key_info *info)
 {
-    return states & WQ_STATE_DIRTY     ? "again"
-           : states & WQ_STATE_BACKOFF ? "retry"
-                                       : "";
+    return info->states & WQ_STATE_DIRTY                    ? "again"
+           : info->states & WQ_STATE_BACKOFF                ? "retry"
+           : info->states & WQ_STATE_DEAD && info->expiries ? "lost"
+                                                            : "";
 }
 
 /* The color codes of the first column take no space on the screen. */
@@ -47,7 +49,7 @@ print_row(struct print *print, wq_key key, const wq_key_info *info)
 
     print_state(print, state);
     text_print(&print->line, "%*s  %-5s  %8d  %8u  %6s  %6s  ",
-               (int)(7 - strlen(state)), "", note(info->states), info->priority,
+               (int)(7 - strlen(state)), "", note(info), info->priority,
                print_failures(info), print_time(since),
                print_time(info->wait_ns));
     print_key(print, key);
