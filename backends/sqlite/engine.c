@@ -507,6 +507,7 @@ sqlite_run(struct wq__engine *base, struct wq__op *batch,
 {
     struct wq__sqlite *e = engine_of(base);
 
+    wq__side_looks(e->side); /* also if it fails: an event loop must not spin */
     e->locked = false;
     if (may_only_look(batch)) {
         const wq_err err = run_as(e, WQ__SQL_BEGIN_TO_LOOK, batch, pulse);

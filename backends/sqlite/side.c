@@ -424,6 +424,7 @@ allocate(void)
     if (!s)
         return NULL;
     s->dir_fd = s->state_fd = s->kick_fd = s->bell_fd = s->news_fd = -1;
+    s->look_fd = -1;
     for (int i = 0; i < WQ__SIDE_PEERS; i++)
         s->peers[i].fd = -1;
     for (int i = 0; i < WQ__SIDE_BELLS; i++)

@@ -37,11 +37,12 @@ enum {
     WQ__SIDE_QUEUES = 4096,   /* of one database; ids are 1 .. QUEUES */
 };
 
-/* How long wait() sleeps at most, of real time. Three things can be missed: a
- * wake-up that died with the session that got it, the death of a session in
- * another pid namespace or beyond those that a session watches, and a wake-up
- * that could not be sent for lack of descriptors. One look a second finds them,
- * and costs nothing that can be measured. */
+/* How long wait() sleeps at most, of real time, and how long fd() is silent.
+ * Four things can be missed: a wake-up that died with the session that got it,
+ * the death of a session in another pid namespace or beyond those that a session
+ * watches, a wake-up that could not be sent for lack of descriptors, and that the
+ * database or its directory was deleted or replaced. One look a second finds
+ * them, and costs nothing that can be measured. */
 #define WQ__SIDE_LOOK_NS INT64_C(1000000000)
 
 /* How often find_ended() asks the kernel which sessions live, if nobody
@@ -73,8 +74,10 @@ void wq__side_close(struct wq__side *s, bool forked);
 
 /* ---- the writer lock ----------------------------------------------------- */
 
-/* One handle at a time writes to the database. Fair: blocks in the kernel, which
- * serves first come, first served. WQ_EAWAY: the file is gone or was replaced;
+/* One handle at a time writes to the database. Blocks in the kernel, which wakes
+ * those that wait whenever the lock is released: nobody polls, and nobody
+ * starves. It is not handed over: a handle that has just released it can take it
+ * again before the others run. WQ_EAWAY: the file is gone or was replaced;
  * WQ_EIO. Both have a sentence. */
 wq_err wq__side_lock(struct wq__side *s);
 void   wq__side_unlock(struct wq__side *s);
@@ -191,9 +194,13 @@ void wq__side_wait(struct wq__side *s, uint32_t queue, wq_clock *clock,
 void wq__side_kick(struct wq__side *s);
 
 /* A descriptor for wq_fd(): readable when another session has published since
- * the last catch_up(), or has died, until the next find_ended() and catch_up().
- * The same for the life of the side. From the first call on, the session counts
- * as one that sleeps. -1: there is none (errno). May be called at any time. */
+ * the last catch_up(), or has died, until the next find_ended() and catch_up();
+ * also WQ__SIDE_LOOK_NS after the last looks(), until the next one. The same for
+ * the life of the side. From the first call on, the session counts as one that
+ * sleeps. -1: there is none (errno). May be called at any time. */
 int wq__side_fd(struct wq__side *s);
+
+/* Without the lock: the caller is about to look at the database. */
+void wq__side_looks(struct wq__side *s);
 
 #endif

@@ -34,6 +34,7 @@ wq__side_close_all(struct wq__side *s)
     wq__side_close_fd(&s->kick_fd);
     wq__side_close_fd(&s->bell_fd);
     wq__side_close_fd(&s->news_fd);
+    wq__side_close_fd(&s->look_fd);
     for (int i = 0; i < WQ__SIDE_PEERS; i++)
         wq__side_close_fd(&s->peers[i].fd);
     for (int i = 0; i < WQ__SIDE_BELLS; i++)

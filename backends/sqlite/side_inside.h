@@ -163,16 +163,19 @@ struct wq__side {
     /* Guards all below, up to the next comment: renew(), is_ended(), wait() and
      * fd() run beside the other functions. It is taken after the writer lock. */
     struct wq__lock      lock;
-    int                  slot;      /* of the own session; -1: none */
-    int64_t              id;        /* its id; 0: none */
-    uint32_t             queue;     /* its queue */
-    int                  bell_fd;   /* its FIFO, for reading; -1: not open */
-    int                  news_fd;   /* epoll: FIFO and pidfds; -1: not open */
-    bool                 waiting;   /* a thread is in wait() */
-    bool                 watched;   /* fd() was called */
-    bool                 rung;      /* there may be a byte in the FIFO */
-    uint64_t             members;   /* wq__side_queue.members of `peers` */
-    bool                 has_peers; /* `members` is valid */
+    int                  slot;    /* of the own session; -1: none */
+    int64_t              id;      /* its id; 0: none */
+    uint32_t             queue;   /* its queue */
+    int                  bell_fd; /* its FIFO, for reading; -1: not open */
+    int                  news_fd; /* epoll: FIFO, pidfds, look_fd; -1: none */
+    int                  look_fd; /* a timerfd: a user of fd() must look; -1:
+                                       fd() was not called */
+    int64_t              look_at_ns; /* when it is due */
+    bool                 waiting;    /* a thread is in wait() */
+    bool                 watched;    /* fd() was called */
+    bool                 rung;       /* there may be a byte in the FIFO */
+    uint64_t             members;    /* wq__side_queue.members of `peers` */
+    bool                 has_peers;  /* `members` is valid */
     struct wq__side_peer peers[WQ__SIDE_PEERS];
 
     /* wq__side_queue.epoch at the last catch_up(). Written with the writer lock,

@@ -166,7 +166,7 @@ wq__side_sweep_peers(struct wq__side *s)
 
     for (int k = 0; k < n; k++) {
         if (events[k].data.u64 == 0)
-            continue; /* the FIFO */
+            continue; /* the FIFO, or look_fd */
         struct wq__side_peer *entry =
             find_entry(s, (int64_t)events[k].data.u64);
         if (entry)

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* side_wait.c: how does a handle sleep until something happens elsewhere?
  *
- * In one poll() of three descriptors: an epoll set with the FIFO of the session
- * and the pidfds of others (which is also what fd() returns), an eventfd for
- * kick(), and a beacon that the clock makes readable. No thread, no signal; one
- * wake-up a second while nothing happens.
+ * In one poll() of an epoll set with the FIFO of the session and the pidfds of
+ * others (which is also what fd() returns), an eventfd for kick(), and a beacon
+ * that the clock makes readable. No thread, no signal; one
+ * wake-up a second while nothing happens: then the caller looks at the database,
+ * and finds out, too, if its file was deleted. A program that sleeps on fd() does
+ * the same: a timer in the epoll set makes the descriptor readable when a second
+ * has passed since the last look.
  *
  * Where the file system has no FIFOs, or the system no beacons, it looks at the
  * epoch and at the clock every STEP_MS instead.
  */
 #include <errno.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "port/time.h"
@@ -149,12 +154,13 @@ sleep_once(struct wq__side *s, wq_clock *clock, int64_t until_ns,
         {.fd = s->news_fd, .events = POLLIN},
         {.fd = s->kick_fd, .events = POLLIN},
         {.fd = wq__beacon_fd(&s->beacon), .events = POLLIN},
+        {.fd = s->look_fd, .events = POLLIN},
     };
     const bool in_steps = (s->slot >= 0 && s->bell_fd < 0) ||
                           (fds[2].fd < 0 && until_ns != WQ_FOREVER);
     wq__lock_release(&s->lock);
 
-    const int n = poll(fds, 3, sleep_ms(look_ns, in_steps));
+    const int n = poll(fds, 4, sleep_ms(look_ns, in_steps));
     if (n < 0)
         return errno == EINTR;
     if (fds[1].revents) {
@@ -164,6 +170,8 @@ sleep_once(struct wq__side *s, wq_clock *clock, int64_t until_ns,
     if (fds[0].revents)
         take_news(s);
     if (fds[2].revents || (in_steps && clock->now(clock) >= until_ns))
+        return false;
+    if (fds[3].revents) /* stays readable until looks() */
         return false;
     return wq__time_now() < look_ns;
 }
@@ -184,12 +192,59 @@ wq__side_wait(struct wq__side *s, uint32_t queue, wq_clock *clock,
 
 /* ---- event loops --------------------------------------------------------- */
 
+/* With s->lock: the next look of a user of fd() is due `look_ns` from now. The
+ * timer is set again only when a quarter of that has passed: a busy handle need
+ * not call the kernel for each batch. */
+static void
+set_look(struct wq__side *s)
+{
+    const int64_t at_ns = wq__time_now() + s->look_ns;
+
+    if (s->look_fd < 0 || at_ns - s->look_at_ns < s->look_ns / 4)
+        return;
+    const struct itimerspec at = {
+        .it_value = {.tv_sec = (time_t)(at_ns / 1000000000),
+                     .tv_nsec = (long)(at_ns % 1000000000)}};
+    if (timerfd_settime(s->look_fd, TFD_TIMER_ABSTIME, &at, NULL) == 0)
+        s->look_at_ns = at_ns;
+}
+
+void
+wq__side_looks(struct wq__side *s)
+{
+    wq__lock_take(&s->lock);
+    set_look(s);
+    wq__lock_release(&s->lock);
+}
+
+/* With s->lock: -1: errno. */
+static int
+open_look(struct wq__side *s)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0};
+
+    if (s->look_fd >= 0)
+        return 0;
+    s->look_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (s->look_fd < 0)
+        return -1;
+    if (epoll_ctl(s->news_fd, EPOLL_CTL_ADD, s->look_fd, &event) != 0) {
+        const int cause = errno;
+        wq__side_close_fd(&s->look_fd);
+        errno = cause;
+        return -1;
+    }
+    set_look(s);
+    return 0;
+}
+
 int
 wq__side_fd(struct wq__side *s)
 {
     wq__lock_take(&s->lock);
     int fd = -1;
-    if (is_lost(s) ? s->news_fd >= 0 : wq__side_open_bell(s) == 0) {
+    if ((is_lost(s) ? s->news_fd >= 0 : wq__side_open_bell(s) == 0) &&
+        open_look(s) == 0) {
         fd = s->news_fd;
         s->watched = true;
         wq__side_lie_down(s);

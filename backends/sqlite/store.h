@@ -44,6 +44,13 @@ enum { WQ__SQLITE_APPLICATION = 0x77710001, WQ__SQLITE_SCHEMA = 2 };
     "due, arrival, dprio, cool, latest, cool_next, cool_wait, cool_until, "    \
     "fails, failed, expiries, tokens, tokens_ns"
 
+/* Rows of `extra` that keys refer to. A row without its key, or whose key does
+ * not know of it, is damage that wq_check() reports. Statements that look for the
+ * next deadline must not find it if those that act on deadlines do not: the
+ * deadline would have passed for ever, and gets would not sleep. */
+#define WQ__EXTRA_OF_KEYS                                                      \
+    "extra x CROSS JOIN key k ON k.id=x.id AND k.queue=x.queue AND k.flags&16"
+
 /* Statements that are prepared once. */
 #define WQ__STATEMENTS(X)                                                      \
     X(BEGIN, "BEGIN IMMEDIATE")                                                \
@@ -59,18 +66,15 @@ enum { WQ__SQLITE_APPLICATION = 0x77710001, WQ__SQLITE_SCHEMA = 2 };
     X(FIRST_READY,                                                             \
       "SELECT " WQ__ROW_COLUMNS " FROM key k WHERE queue=?1 AND st=1"          \
       " AND rank IS NOT NULL ORDER BY rank DESC, seq LIMIT 1")                 \
-    X(FIRST_DUE,                                                               \
-      "SELECT " WQ__ROW_COLUMNS " FROM extra x CROSS JOIN key k ON k.id=x.id"  \
-      " WHERE x.queue=?1 AND due<=?2 AND due IS NOT NULL"                      \
-      " ORDER BY due, arrival LIMIT 1")                                        \
-    X(FIRST_COOL,                                                              \
-      "SELECT " WQ__ROW_COLUMNS " FROM extra x CROSS JOIN key k ON k.id=x.id"  \
-      " WHERE x.queue=?1 AND cool<=?2 AND cool IS NOT NULL"                    \
-      " ORDER BY cool LIMIT 1")                                                \
-    X(FIRST_FULL,                                                              \
-      "SELECT " WQ__ROW_COLUMNS " FROM extra x CROSS JOIN key k ON k.id=x.id"  \
-      " WHERE x.queue=?1 AND tokens_ns IS NOT NULL"                            \
-      " AND tokens_ns>?2 ORDER BY tokens_ns LIMIT 1")                          \
+    X(FIRST_DUE, "SELECT " WQ__ROW_COLUMNS " FROM " WQ__EXTRA_OF_KEYS          \
+                 " WHERE x.queue=?1 AND due<=?2 AND due IS NOT NULL"           \
+                 " ORDER BY due, arrival LIMIT 1")                             \
+    X(FIRST_COOL, "SELECT " WQ__ROW_COLUMNS " FROM " WQ__EXTRA_OF_KEYS         \
+                  " WHERE x.queue=?1 AND cool<=?2 AND cool IS NOT NULL"        \
+                  " ORDER BY cool LIMIT 1")                                    \
+    X(FIRST_FULL, "SELECT " WQ__ROW_COLUMNS " FROM " WQ__EXTRA_OF_KEYS         \
+                  " WHERE x.queue=?1 AND tokens_ns IS NOT NULL"                \
+                  " AND tokens_ns>?2 ORDER BY tokens_ns LIMIT 1")              \
     X(HELD_BY, "SELECT " WQ__ROW_COLUMNS                                       \
                " FROM key k WHERE queue=?1 AND st=2 AND rank=?2 AND seq>?3"    \
                " ORDER BY seq LIMIT 1")                                        \
@@ -78,10 +82,11 @@ enum { WQ__SQLITE_APPLICATION = 0x77710001, WQ__SQLITE_SCHEMA = 2 };
                    " AND rank>?2 ORDER BY rank LIMIT 1")                       \
     X(WALK, "SELECT " WQ__ROW_COLUMNS " FROM key k NOT INDEXED"                \
             " WHERE id>?1 AND queue=?2 ORDER BY id LIMIT ?3")                  \
-    X(NEXT_DUE, "SELECT due FROM extra WHERE queue=?1 AND due IS NOT NULL"     \
-                " ORDER BY due LIMIT 1")                                       \
-    X(NEXT_COOL, "SELECT cool FROM extra WHERE queue=?1 AND cool IS NOT NULL"  \
-                 " ORDER BY cool LIMIT 1")                                     \
+    X(NEXT_DUE, "SELECT due FROM " WQ__EXTRA_OF_KEYS                           \
+                " WHERE x.queue=?1 AND due IS NOT NULL ORDER BY due LIMIT 1")  \
+    X(NEXT_COOL,                                                               \
+      "SELECT cool FROM " WQ__EXTRA_OF_KEYS                                    \
+      " WHERE x.queue=?1 AND cool IS NOT NULL ORDER BY cool LIMIT 1")          \
     X(INSERT,                                                                  \
       "INSERT INTO key(id, key, st, flags, rank, seq, prio, since,"            \
       " hprio, got, queue) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)")        \

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -432,6 +433,38 @@ class Work(Shared):
                       ended.err)
         database.close()
         self.await_counts(1, 0, 0, 0)
+
+    def delete_store(self):
+        for name in os.listdir(self.path("")):
+            if name.startswith("queue.db") and name != "queue.db-wq":
+                os.unlink(self.path(name))
+        shutil.rmtree(self.path("queue.db-wq"))
+
+    @of_sqlite
+    def test_idle_worker_ends_when_its_file_is_deleted(self):
+        """Also if there is another file in its place: its keys are not seen."""
+        worker = self.worker("-q")
+        self.done("add", "a")
+        self.await_counts(0, 0, 0, 0)
+        self.delete_store()
+        self.done("add", "b")
+        ended = self.ends(worker, 125)
+        self.assertRegex(ended.err, b"^wq: cannot get a key: .* deleted or "
+                                    b"replaced .*\n$")
+        self.assertEqual(self.begun(), ["a"])
+        self.assertEqual(self.counts(), (1, 0, 0, 0))
+
+    @of_sqlite
+    def test_last_run_ends_when_its_file_is_deleted(self):
+        self.done("add", "a")
+        worker = self.waiting("-q")
+        self.await_begun("a")
+        self.delete_store()
+        self.let_go("a")
+        ended = self.ends(worker, 125)
+        self.assertIn(b"wq: cannot store the result of a run: ", ended.err)
+        self.assertIn(b"wq: a: cannot store its result\n", ended.err)
+        self.assertNotIn(b"trying again", ended.err)
 
     def test_lost_hold_stops_the_run(self):
         """A worker that is stopped for longer than its lease loses its key."""

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <wq/inspect.h>
 #include <wq/sqlite.h>
@@ -128,7 +129,65 @@ TEST(each_kind_of_damage_is_found)
     }
 }
 
+/* A deadline whose row is damaged cannot act; the others do, and a get sleeps. */
+static void
+expect_sleep_and_report(const char *damage)
+{
+    wq_item *item;
+
+    (void)place_sql(f.at.db, damage);
+    assert_int_equal(wq_add_after_str(f.q, "soon", WQ_MS(10)), WQ_OK);
+    assert_int_equal(wq_get_within(f.q, WQ_SECONDS(5), &item), WQ_OK); /* r */
+    assert_int_equal(wq_get_within(f.q, WQ_SECONDS(5), &item), WQ_OK);
+    assert_string_equal(item->key.data, "soon");
+    const clock_t before = clock();
+    assert_int_equal(wq_get_within(f.q, WQ_MS(500), &item), WQ_ETIMEDOUT);
+    assert_in_range(clock() - before, 0, CLOCKS_PER_SEC / 5);
+    assert_true(count_problems() > 0);
+}
+
+/* O-35 */
+TEST(get_sleeps_beside_a_deadline_without_its_key)
+{
+    expect_sleep_and_report("INSERT INTO extra(id, queue, due, arrival)"
+                            " VALUES(5, 1, 1, 1), (6, 1, 2, 2);"
+                            "INSERT INTO extra(id, queue, cool, arrival)"
+                            " VALUES(7, 1, 1, 1)");
+}
+
+/* O-35 */
+TEST(get_sleeps_beside_a_deadline_that_its_key_does_not_know)
+{
+    expect_sleep_and_report("UPDATE key SET flags=0"
+                            " WHERE key=CAST('w' AS BLOB);"
+                            "UPDATE extra SET due=1");
+}
+
+/* O-35 */
+TEST(row_that_cannot_be_promoted_is_named)
+{
+    wq_item *item = NULL;
+
+    assert_int_equal(wq_get_within(f.q, 0, &item), WQ_OK); /* r */
+    assert_int_equal(wq_done(f.q, item), WQ_OK);
+    (void)place_sql(f.at.db, "UPDATE extra SET due=1, cool=1");
+    assert_int_equal(wq_add_after_str(f.q, "soon", WQ_MS(1)), WQ_OK);
+    assert_int_equal(wq_get_within(f.q, WQ_SECONDS(5), &item), WQ_EAWAY);
+    assert_non_null(strstr(wq_last_error(), "or delete the row"));
+    assert_true(count_problems() > 0);
+    (void)place_sql(f.at.db, "DELETE FROM key WHERE key=CAST('w' AS BLOB)");
+    assert_int_equal(wq_get_within(f.q, 0, &item), WQ_OK);
+    assert_string_equal(item->key.data, "soon");
+}
+
 WQ_TESTS(cmocka_unit_test_setup_teardown(intact_file_has_no_problem, set_up,
                                          tear_down),
          cmocka_unit_test_setup_teardown(each_kind_of_damage_is_found, set_up,
-                                         tear_down));
+                                         tear_down),
+         cmocka_unit_test_setup_teardown(
+             get_sleeps_beside_a_deadline_without_its_key, set_up, tear_down),
+         cmocka_unit_test_setup_teardown(
+             get_sleeps_beside_a_deadline_that_its_key_does_not_know, set_up,
+             tear_down),
+         cmocka_unit_test_setup_teardown(row_that_cannot_be_promoted_is_named,
+                                         set_up, tear_down));

@@ -3,6 +3,8 @@
  * do several handles, queues and processes share? */
 #define _DEFAULT_SOURCE /* setgroups() */
 
+#include <poll.h>
+
 #include "sqlite/tasks.h"
 
 /* ---- files: S-18 --------------------------------------------------------- */
@@ -79,6 +81,66 @@ TEST(add_to_a_replaced_file_is_refused)
     (void)actor_do(a, do_destroy, "");
     expect_gets(b, "new");
     expect_clean(b);
+}
+
+/* A sleeper hears of a deleted file within the bound of its looks. */
+TEST(get_that_waits_ends_when_its_file_is_deleted)
+{
+    struct actor *a = opener("");
+
+    actor_post(a, do_get, "20000");
+    sleep_ms(100);
+    remove_files();
+    assert_err((wq_err)actor_await(a), WQ_EAWAY);
+    assert_true(actor_do(a, do_has_message, ""));
+    (void)actor_do(a, do_destroy, "");
+}
+
+/* How often a get that follows the descriptor runs within so many milliseconds,
+ * until it fails otherwise than by finding no key; minus the error then. */
+static int64_t
+do_follow_descriptor(const char *ms)
+{
+    struct pollfd fd = {.fd = wq_fd(queue), .events = POLLIN};
+    const int64_t until = now_ns() + WQ_MS(atol(ms));
+    int64_t       gets = 0;
+
+    for (; now_ns() < until; gets++) {
+        if (poll(&fd, 1, (int)((until - now_ns()) / 1000000) + 1) <= 0)
+            break;
+        const wq_err err = wq_get_within(queue, 0, &item);
+        if (err != WQ_ETIMEDOUT)
+            return -(int64_t)err;
+    }
+    return gets;
+}
+
+TEST(descriptor_is_readable_when_its_file_was_deleted)
+{
+    struct actor *a = opener("");
+
+    assert_in_range(actor_do(a, do_follow_descriptor, "2500"), 1, 5);
+    actor_post(a, do_follow_descriptor, "20000");
+    sleep_ms(100);
+    remove_files();
+    assert_err((wq_err)-actor_await(a), WQ_EAWAY);
+    (void)actor_do(a, do_destroy, "");
+}
+
+/* A program that ignores the error does not spin. */
+TEST(descriptor_of_a_deleted_file_is_readable_once_a_second)
+{
+    struct actor *a = opener("");
+
+    (void)actor_do(a, do_follow_descriptor, "1"); /* it has one */
+    remove_files();
+    for (int i = 0; i < 3; i++) {
+        const int64_t before = now_ns();
+        assert_err((wq_err)-actor_do(a, do_follow_descriptor, "20000"),
+                   WQ_EAWAY);
+        assert_true(i == 0 || now_ns() - before > WQ_MS(500));
+    }
+    (void)actor_do(a, do_destroy, "");
 }
 
 TEST(deleted_directory_of_the_processes_loses_no_key)
@@ -424,6 +486,9 @@ TEST(deadline_of_one_process_passes_in_another)
 WQ_TESTS(IN_PLACE(add_to_a_deleted_file_is_refused),
          IN_PLACE(add_to_a_file_that_was_deleted_alone_is_refused),
          IN_PLACE(add_to_a_replaced_file_is_refused),
+         IN_PLACE(get_that_waits_ends_when_its_file_is_deleted),
+         IN_PLACE(descriptor_is_readable_when_its_file_was_deleted),
+         IN_PLACE(descriptor_of_a_deleted_file_is_readable_once_a_second),
          IN_PLACE(deleted_directory_of_the_processes_loses_no_key),
          IN_PLACE(file_that_is_no_database_is_refused_and_untouched),
          IN_PLACE(database_of_another_program_is_refused_and_untouched),

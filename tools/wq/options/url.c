@@ -178,6 +178,17 @@ url_complete(const char *url, bool existing, int holder)
 }
 
 char *
+url_sqlite_path(const char *url)
+{
+    const char *path = url + strlen(SQLITE);
+    char       *copy = strndup(path, strcspn(path, "?"));
+
+    if (copy)
+        (void)url_decode(copy); /* the backend refuses what is wrong */
+    return copy;
+}
+
+char *
 url_queue_name(const char *url)
 {
     const char *end = NULL;

@@ -31,6 +31,8 @@ const char *url_shown(const char *url);
  * `holder` is not 0, names the process that holds keys. The caller frees it.
  * NULL: errno says why. */
 char *url_complete(const char *url, bool existing, int holder);
+/* The path in a sqlite: URL. The caller frees it. NULL: out of memory. */
+char *url_sqlite_path(const char *url);
 /* The name of the queue: the value of queue=, or "default". The caller frees it.
  * NULL: out of memory. */
 char *url_queue_name(const char *url);

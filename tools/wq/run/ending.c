@@ -329,7 +329,7 @@ ending_is_over(struct runner *runner)
     if (runner->phase == PHASE_RUNNING && runner->open == 0 &&
         is_finite(runner->options))
         enter(runner, PHASE_FINISHING, "end of input");
-    if (runner->phase == PHASE_KILLING || runner->overdue)
+    if (runner->phase == PHASE_KILLING || runner->overdue || runner->gone)
         give_up(runner);
     if (runner->running > 0 || runner->batch.n > 0)
         return false;

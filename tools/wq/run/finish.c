@@ -378,8 +378,9 @@ finish_recorded(struct runner *runner)
 static void
 abandon(struct runner *runner, struct run *run)
 {
-    report("%s: cannot store its result: it will run again",
-           report_key(run->key.data, run->key.len));
+    report("%s: cannot store its result%s",
+           report_key(run->key.data, run->key.len),
+           runner->gone ? "" : ": it will run again");
     run->outcome = OUTCOME_STOPPED;
     conclude(runner, run);
 }

@@ -43,6 +43,7 @@
 #include "process/run.h"
 #include "queue/batch.h"
 #include "queue/groups.h"
+#include "queue/place.h"
 #include "run/durations.h"
 #include "run/failures.h"
 #include "run/notes.h"
@@ -125,6 +126,7 @@ struct runner {
     struct watch lost;     /* of an eventfd: a hold was lost */
     struct batch batch;    /* keys that are not added yet */
     struct timer retry;    /* set: the store is away until then */
+    struct place place;    /* where its files are, if it has files */
     int64_t      delay_ns; /* of that timer; 0: the last call was answered */
     wq_stats     stats;    /* the last that it told */
 
@@ -134,6 +136,7 @@ struct runner {
     bool         halted;      /* --halt was met, or a run exited with 255 */
     bool         succeeded;   /* --halt was met by enough keys that succeeded */
     bool         overdue;     /* --drain-timeout has passed */
+    bool         gone;        /* the file of the queue was deleted, replaced */
     int          fatal;       /* exit status of a fatal error; 0: none */
     struct timer drain_limit; /* --drain-timeout */
 

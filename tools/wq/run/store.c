@@ -5,7 +5,9 @@
  * fails because of the store is reported once, and repeated: after a delay that
  * grows with each failure, all that is left to do is tried again (before_sleep()
  * in runner.c): keys to add, results to store, keys to get. Nothing is lost
- * meanwhile: keys wait in the batch, ended runs in their slots.
+ * meanwhile: keys wait in the batch, ended runs in their slots. If the file of the
+ * queue was deleted or replaced, it never answers again: then the program ends,
+ * when the runs that are left have.
  *
  * A hold that is lost makes another worker run the key. So our run is stopped,
  * and its result does not count.
@@ -43,6 +45,15 @@ store_is_away(const struct runner *runner)
     return runner->retry.set;
 }
 
+/* before_sleep() begins the drain: this may be called while a run ends. */
+static void
+end_without_store(struct runner *runner, const char *what, wq_err err)
+{
+    report("cannot %s: %s", what, queue_error(err));
+    runner->gone = true;
+    runner->fatal = STATUS_ERROR;
+}
+
 /* The call returned `err`. Returns false if it is to be repeated later. */
 static bool
 answered(struct runner *runner, const char *what, wq_err err)
@@ -55,7 +66,9 @@ answered(struct runner *runner, const char *what, wq_err err)
         runner->delay_ns = 0;
         return true;
     }
-    if (!runner->delay_ns)
+    if (!runner->gone && place_is_gone(&runner->place))
+        end_without_store(runner, what, err);
+    else if (!runner->delay_ns)
         report("cannot %s: %s; trying again", what, queue_error(err));
     runner->delay_ns = !runner->delay_ns ? FIRST_DELAY
                        : runner->delay_ns < LONGEST_DELAY / 2
@@ -292,6 +305,7 @@ store_open(struct runner *runner)
                               .on_lost = on_lost, .lost_ctx = runner),
                     &runner->q))
         return false;
+    place_init(&runner->place, options->queue);
     const int fd = wq_fd(runner->q);
     runner->watching = true;
     if (fd >= 0 &&
@@ -306,6 +320,7 @@ store_close(struct runner *runner)
 {
     loop_unwatch(runner->loop, &runner->ready);
     wq_destroy(runner->q);
+    place_fini(&runner->place);
     if (runner->lost.set) {
         loop_unwatch(runner->loop, &runner->lost);
         (void)close(runner->lost.fd);
