@@ -30,6 +30,11 @@ level-order    src/core/levels.c     unit_levels            s/priority > l->at/p
 level-hold     src/core/core.c       unit_levels            s/^    wq__levels_hold(levels, level);/    (void)0;/
 lazy-top       src/core/levels.h     unit_levels            s/return l->at\[top\].first ? top/return 1 ? top/
 batch-undo     src/core/add.c        fault_core_adds        s/^        free_unused_records(c, prepared, n);/        (void)0;/
+batch-undo2    src/core/core.c       fault_core_adds        s/^    while (err \&\& i-- > 0)/    while (0)/
+batch-twice    src/core/core.c       fault_core_adds        s/^        if (adds\[i\].made)/        if (1)/
+seed-fork      src/limit/secret.c    fault_random           s/ || source.forks != forks//
+seed-number    src/limit/secret.c    fault_random           s/source.used++/source.used/
+slab-sizes     src/core/slab.c       behaviour_memory       s/CLASSES_STEP = WQ_DEBUG ? 1 : 8/CLASSES_STEP = 41/
 victim         src/core/capacity.c       scenario_bounds        s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__NAMED)/while (0)/
 group-turn     src/core/groups.c     unit_groups            s/^    l->first = member(g, ref)->next; .*/    (void)l;/
 group-behind   src/core/groups.c     unit_groups            s/^        member(g, m->next)->prev = head;/        member(g, m->next)->prev = level->first = head;/

@@ -415,16 +415,12 @@ static wq_err
 find_records(struct wq__core *c, const wq_key *keys,
              struct wq__prepared *prepared, size_t n, struct wq__capacity *made)
 {
-    enum {
-        AHEAD = 4
-    }; /* keys; a slot that is not in the cache takes some 100 ns */
-
     *made = (struct wq__capacity){0};
     for (size_t i = 0; i < n; i++) {
         struct wq__prepared *p = &prepared[i];
 
-        if (i + AHEAD < n)
-            wq__index_prefetch(&c->index, prepared[i + AHEAD].hash);
+        if (i + WQ__AHEAD < n)
+            wq__index_prefetch(&c->index, prepared[i + WQ__AHEAD].hash);
         p->made = false;
         if (p->skip) {
             p->ref = wq__index_find(&c->index, keys[i], p->hash);

@@ -327,6 +327,22 @@ add_absent(struct wq__core *c, wq_key key, uint32_t hash,
     return WQ_OK;
 }
 
+/* Add a key that has a record. */
+static inline wq_err
+admit_known(struct wq__core *c, wq__ref ref, int64_t now, uint32_t level,
+            wq_added *what)
+{
+    struct wq__rec *rec = wq__core_rec(c, ref);
+
+    if (c->respect && wq__rec_backs_off(rec)) {
+        c->tally.merged++;
+        wq__rec_set(rec, WQ__COVERS_ADD);
+        *what = wq__core_keep_deadline(c, ref, level);
+        return WQ_OK;
+    }
+    return request_run(c, ref, rec, level, now, what);
+}
+
 static inline wq_err
 admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
       uint32_t level, wq_added *what)
@@ -338,14 +354,7 @@ admit(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
         *what = WQ_ADDED_NEW;
         return add_absent(c, key, hash, place, level, now);
     }
-    struct wq__rec *rec = wq__core_rec(c, ref);
-    if (c->respect && wq__rec_backs_off(rec)) {
-        c->tally.merged++;
-        wq__rec_set(rec, WQ__COVERS_ADD);
-        *what = wq__core_keep_deadline(c, ref, level);
-        return WQ_OK;
-    }
-    return request_run(c, ref, rec, level, now, what);
+    return admit_known(c, ref, now, level, what);
 }
 
 wq_err
@@ -370,6 +379,59 @@ wq__core_add(struct wq__core *c, wq_key key, uint32_t hash, int64_t now,
     if (c->shutting_down)
         return WQ_ESHUTDOWN;
     return admit(c, key, hash, now, 0, what);
+}
+
+/* Find the record of each key, or create one without any state. */
+static wq_err
+prepare_many(struct wq__core *c, const wq_key *keys, struct wq__plain_add *adds,
+             size_t n)
+{
+    wq_err err = WQ_OK;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        struct wq__plain_add *a = &adds[i];
+        struct wq__place      place;
+        struct wq__rec       *rec;
+
+        if (i + WQ__AHEAD < n)
+            wq__index_prefetch(&c->index, adds[i + WQ__AHEAD].hash);
+        a->ref = wq__index_seek(&c->index, keys[i], a->hash, &place);
+        a->made = !a->ref;
+        if (!a->made)
+            continue;
+        err = make_record(c, keys[i], a->hash, &place, &a->ref, &rec);
+        if (err)
+            break;
+        wq__index_insert(&c->index, a->hash, a->ref, place);
+    }
+    while (err && i-- > 0)
+        if (adds[i].made)
+            wq__core_forget_if_bare(c, adds[i].ref);
+    return err;
+}
+
+wq_err
+wq__core_add_many(struct wq__core *c, const wq_key *keys,
+                  struct wq__plain_add *adds, size_t n, int64_t now,
+                  int priority, wq_added *results)
+{
+    uint32_t level;
+    wq_added what;
+
+    assert(!(c->ready.special & (WQ__PLUG_IN | WQ__GROUPED)) && !c->max_len &&
+           !c->max_bytes);
+    if (c->shutting_down)
+        return WQ_ESHUTDOWN;
+    wq_err err = wq__levels_find(&c->ready.levels, priority, &level);
+    if (err)
+        return err;
+    err = prepare_many(c, keys, adds, n);
+    for (size_t i = 0; !err && i < n; i++)
+        err = admit_known(c, adds[i].ref, now, level,
+                          results ? &results[i] : &what);
+    wq__levels_release(&c->ready.levels, level);
+    return err;
 }
 
 /* ---- flushes ------------------------------------------------------------ */

@@ -130,6 +130,20 @@ wq_err wq__core_admit(struct wq__core *c, wq_key key, uint32_t hash,
 wq_err wq__core_add_with_priority(struct wq__core *c, wq_key key, uint32_t hash,
                                   int64_t now, int priority, wq_added *what);
 
+/* One key of wq__core_add_many(). */
+struct wq__plain_add {
+    uint32_t hash; /* in: of the key */
+    wq__ref  ref;  /* private to the core, as the next */
+    bool     made; /* this add created its record */
+};
+
+/* wq__core_add_with_priority() of all of `keys`, or of none. *results, which
+ * may be NULL, becomes what was done with each key. Only for a queue without a
+ * wq_order, groups or bounds. WQ_ESHUTDOWN, WQ_ENOMEM. */
+wq_err wq__core_add_many(struct wq__core *c, const wq_key *keys,
+                         struct wq__plain_add *adds, size_t n, int64_t now,
+                         int priority, wq_added *results);
+
 /* How to add: wq_add_options in the core's terms. */
 struct wq__how {
     enum {

@@ -9,6 +9,10 @@
 
 #include "core/core.h"
 
+/* So many keys ahead an add of several prefetches their slots of the index: a
+ * slot that is not in the cache takes some 100 ns. */
+enum { WQ__AHEAD = 4 };
+
 /* What the queue remembers about a debounced or throttled key, while the key
  * has an entry in the delay heap. A run that covers a throttled add is followed
  * by a cooldown, in which throttled adds do not run the key again. */

@@ -16,13 +16,14 @@ enum {
         1 << (32 - UNIT_BITS), /* the remaining bits of a 32-bit reference */
     /* Small at first, so that a small queue stays small; each next one is twice
      * as large. In debug builds rare paths become daily ones. */
-    BLOCK_FIRST = WQ_DEBUG ? 256 : 1024,
-    TABLE_FIRST = WQ_DEBUG ? 2 : 8,
+    BLOCK_FIRST = WQ_DEBUG ? 256 : 512,
+    TABLE_FIRST = WQ_DEBUG ? 2 : 4,
+    CLASSES_STEP = WQ_DEBUG ? 1 : 8, /* sizes that are added at once */
 };
 
 _Static_assert(sizeof(struct wq__block) % WQ__SLAB_UNIT == 0,
                "slots begin on a unit");
-_Static_assert(WQ__SLAB_MAX + sizeof(struct wq__block) <= 1024,
+_Static_assert(WQ__SLAB_MAX + sizeof(struct wq__block) <= 512,
                "an object fits the smallest block of a release build");
 
 /* ---- the list of blocks with a free slot --------------------------------- */
@@ -78,6 +79,26 @@ reserve_number(struct wq__slab *s)
     return true;
 }
 
+/* Make sure that there is a class for slots of `slot_units`. */
+static bool
+reserve_class(struct wq__slab *s, uint32_t slot_units)
+{
+    if (slot_units < s->classes_len)
+        return true;
+    const uint32_t    len = (slot_units / CLASSES_STEP + 1) * CLASSES_STEP;
+    struct wq__class *classes = wq__mem_array(s->mem, len, sizeof *classes);
+    if (!classes)
+        return false;
+
+    for (uint32_t i = 0; i < len; i++)
+        classes[i] =
+            i < s->classes_len ? s->classes[i] : (struct wq__class){NULL};
+    wq__mem_free(s->mem, s->classes, s->classes_len * sizeof *classes);
+    s->classes = classes;
+    s->classes_len = len;
+    return true;
+}
+
 /* The size of the next block for slots of `slot_units`. */
 static uint32_t
 next_block_bytes(const struct wq__class *c, uint32_t slot_units)
@@ -94,10 +115,9 @@ next_block_bytes(const struct wq__class *c, uint32_t slot_units)
 struct wq__block *
 wq__slab_add_block(struct wq__slab *s, uint32_t slot_units)
 {
-    struct wq__class *c = &s->classes[slot_units];
-
-    if (!reserve_number(s))
+    if (!reserve_number(s) || !reserve_class(s, slot_units))
         return NULL;
+    struct wq__class *c = &s->classes[slot_units];
     const uint32_t    bytes = next_block_bytes(c, slot_units);
     struct wq__block *b = wq__mem_alloc(s->mem, bytes);
     if (!b)
@@ -172,6 +192,7 @@ wq__slab_fini(struct wq__slab *s)
             wq__mem_free(s->mem, s->table[i], s->table[i]->bytes);
     if (s->table)
         wq__mem_free(s->mem, s->table, s->table_len * sizeof *s->table);
+    wq__mem_free(s->mem, s->classes, s->classes_len * sizeof *s->classes);
     wq__slab_init(s, s->mem);
 }
 

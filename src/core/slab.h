@@ -6,7 +6,8 @@
  * keeps records small. When the last object of a block is freed, the block goes
  * back to the allocator, except for one empty block per size, so that a queue
  * whose size varies around a block boundary does not allocate at every step.
- * After a burst there remain one block per size in use and the table of blocks.
+ * After a burst there remain one block per size in use, the table of blocks and
+ * the list of sizes.
  *
  * Cost: alloc and free are O(1), a few instructions while a block has a free
  * slot. Limits: objects of at most WQ__SLAB_MAX bytes, 32 GiB in all.
@@ -29,8 +30,6 @@ enum {
     WQ__SLAB_UNIT = 8,       /* alignment and unit of size, in bytes */
     WQ__SLAB_UNIT_BITS = 13, /* 2^13 units: a block has at most 64 KiB */
     WQ__SLAB_MAX = 320,      /* the largest object: 40 units */
-    WQ__SLAB_CLASSES =
-        WQ__SLAB_MAX / WQ__SLAB_UNIT + 1, /* by units; 0 unused */
 };
 
 /* A block: this head, then its slots. */
@@ -63,7 +62,10 @@ struct wq__slab {
     uint32_t            table_len; /* entries of the table */
     uint32_t            lowest;    /* no entry below this one is free */
     size_t              live;      /* objects in use */
-    struct wq__class    classes[WQ__SLAB_CLASSES];
+    /* Owned; by units. Only as many as the largest object needed so far: all 41
+     * would be a third of an empty queue. */
+    struct wq__class *classes;
+    uint32_t          classes_len;
 };
 
 void wq__slab_init(struct wq__slab *s, const wq_allocator *mem);
@@ -94,7 +96,8 @@ wq__slab_alloc(struct wq__slab *s, size_t size, wq__ref *ref)
     assert(size > 0 && size <= WQ__SLAB_MAX);
     const uint32_t units =
         (uint32_t)((size + WQ__SLAB_UNIT - 1) / WQ__SLAB_UNIT);
-    struct wq__block *b = s->classes[units].first;
+    struct wq__block *b =
+        units < s->classes_len ? s->classes[units].first : NULL;
 
     if (!b && !(b = wq__slab_add_block(s, units)))
         return NULL;

@@ -16,7 +16,7 @@
 #include "error/error.h"
 #include "layer/delaying.h"
 #include "layer/layer.h"
-#include "port/random.h"
+#include "limit/secret.h"
 #include "port/relax.h"
 
 /* ---- done --------------------------------------------------------------- */
@@ -242,9 +242,9 @@ wq__is_delaying(const wq_queue *q)
 static wq_err
 wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
 {
-    uint64_t random[2];
+    struct wq__hash_key secret;
 
-    if (wq__random(random, sizeof random))
+    if (!wq__secret_new(&secret))
         return wq_fail(WQ_EIO,
                        "wq_delaying_wrap: the system gave no random numbers");
     const wq_allocator mem =
@@ -261,7 +261,7 @@ wrap(wq_queue *inner, const wq_config *config, wq_queue **out)
     wq__calls_init(&d->calls);
     wq__calls_init(&d->waits);
     wq__lock_init(&d->lock);
-    wq__core_init(&d->core, wq__hash_key_of(random), NULL, &mem);
+    wq__core_init(&d->core, secret, NULL, &mem);
     *out = &d->layer.base;
     return WQ_OK;
 }

@@ -16,6 +16,7 @@
 #include "config/read.h"
 #include "core/mem.h"
 #include "core/span.h"
+#include "limit/secret.h"
 #include "limit/table.h"
 #include "limit/timeline.h"
 #include "limit/tokens.h"
@@ -254,7 +255,7 @@ wq__limiter_item_bucket(const wq_allocator *mem, double per_second,
         wq__check_finite("wq_limiter_item_bucket: per_second", per_second);
     if (err)
         return wq__limiter_failed(err);
-    if (!wq__limiter_secret(&secret))
+    if (!wq__secret_new(&secret))
         return wq__limiter_no_random("wq_limiter_item_bucket");
     struct item_buckets *i = wq__limiter_alloc(mem, sizeof *i, &item_ops);
     if (!i)

@@ -4,6 +4,7 @@
 
 #include "limit/draw.h"
 #include "limit/failures.h"
+#include "limit/secret.h"
 #include "limit/spec.h"
 #include "port/random.h"
 
@@ -81,7 +82,7 @@ wq__counting_create(const char *who, const wq_allocator *mem,
     struct wq__hash_key secret;
     uint64_t            seed = spec->seed;
 
-    if (!wq__limiter_secret(&secret) ||
+    if (!wq__secret_new(&secret) ||
         (spec->jitter && seed == 0 && wq__random(&seed, sizeof seed)))
         return wq__limiter_no_random(who);
     struct counting *c = wq__limiter_alloc(mem, sizeof *c, &ops);

@@ -117,31 +117,27 @@ wq__failures_add(struct wq__failures *f, wq_key key, uint32_t *before)
     return added;
 }
 
-/* Take `n` off the count of `key`; at 0 the key is forgotten. */
-static void
-subtract(struct wq__failures *f, wq_key key, uint32_t n)
+/* At 0 the key is forgotten. */
+void
+wq__failures_undo(struct wq__failures *f, wq_key key)
 {
     const uint32_t hash = wq__table_hash(&f->keys, key);
 
     wq__lock_take(&f->lock);
     const wq__ref entry = wq__table_find(&f->keys, key, hash);
-    if (entry && *count_of(f, entry) > n)
-        *count_of(f, entry) -= n;
-    else if (entry)
+    if (entry && --*count_of(f, entry) == 0)
         wq__table_remove(&f->keys, entry, hash);
     wq__lock_release(&f->lock);
 }
 
 void
-wq__failures_undo(struct wq__failures *f, wq_key key)
-{
-    subtract(f, key, 1);
-}
-
-void
 wq__failures_forget(struct wq__failures *f, wq_key key)
 {
-    subtract(f, key, UINT32_MAX);
+    const uint32_t hash = wq__table_hash(&f->keys, key);
+
+    wq__lock_take(&f->lock);
+    wq__table_forget(&f->keys, key, hash);
+    wq__lock_release(&f->lock);
 }
 
 unsigned

@@ -10,7 +10,6 @@
 
 #include "core/mem.h"
 #include "error/error.h"
-#include "port/random.h"
 
 /* Several failed limiters for each error, used in turn, so that a limiter that
  * failed a moment ago differs from the one before it. */
@@ -221,15 +220,4 @@ wq__limiter_no_random(const char *who)
 {
     return wq__limiter_failed(
         wq_fail(WQ_EIO, "%s: the system gave no random numbers", who));
-}
-
-bool
-wq__limiter_secret(struct wq__hash_key *secret)
-{
-    uint64_t random[2];
-
-    if (wq__random(random, sizeof random))
-        return false;
-    *secret = wq__hash_key_of(random);
-    return true;
 }

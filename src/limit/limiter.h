@@ -107,7 +107,4 @@ wq_limiter *wq__limiter_failed(wq_err err);
 wq_limiter *wq__limiter_no_memory(const char *who);
 wq_limiter *wq__limiter_no_random(const char *who);
 
-/* A random hash key. False: the system gave no random numbers. */
-bool wq__limiter_secret(struct wq__hash_key *secret);
-
 #endif

@@ -236,11 +236,12 @@ count_retries(struct wq__memory *m, size_t n)
     wq__gate_report(m);
 }
 
-/* One key, and no option but a priority: it needs no preparing. */
+/* No option but a priority, and a queue that can refuse no key but for lack of
+ * memory: the adds need not be prepared before the lock is taken. */
 static bool
-is_simple(struct wq__memory *m, const wq_add_options *options, size_t n)
+is_simple(struct wq__memory *m, const wq_add_options *options)
 {
-    return n == 1 && !m->no_plain_adds && options->after_ns <= 0 &&
+    return !m->no_plain_adds && options->after_ns <= 0 &&
            !options->rate_limited && !options->waiting &&
            !options->debounce_ns && !options->throttle_ns;
 }
@@ -260,6 +261,27 @@ add_simple(struct wq__memory *m, const wq_add_options *options, wq_key key)
     wq__gate_leave(m);
     if (!err && options->results)
         options->results[0] = what;
+    return err;
+}
+
+/* The same for several keys: most batches fit the stack. */
+enum { SIMPLE_MAX = 64 };
+
+static wq_err
+add_several(struct wq__memory *m, const wq_add_options *options,
+            const wq_key *keys, size_t n)
+{
+    struct wq__plain_add adds[SIMPLE_MAX];
+    const int64_t        now = wq__memory_stamp(m);
+
+    for (size_t i = 0; i < n; i++)
+        adds[i].hash = wq__core_hash(&m->core, keys[i]);
+    wq__gate_enter(m);
+    wq_err err = wq__gate_catch_up(m);
+    if (!err)
+        err = wq__core_add_many(&m->core, keys, adds, n, now, options->priority,
+                                options->results);
+    wq__gate_leave(m);
     return err;
 }
 
@@ -330,8 +352,12 @@ wq__memory_add_with(wq_queue *q, const wq_add_options *options,
 {
     struct wq__memory *m = wq__memory_of(q);
 
-    if (is_simple(m, options, n))
-        return add_simple(m, options, *keys);
+    if (is_simple(m, options)) {
+        if (n == 1)
+            return add_simple(m, options, *keys);
+        if (n <= SIMPLE_MAX && !m->has_order)
+            return add_several(m, options, keys, n);
+    }
     if (!needs_queue_later(m, options, n))
         return add_all(m, options, keys, n);
     begin_blocking(m);

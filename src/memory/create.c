@@ -9,11 +9,11 @@
 #include "config/config.h"
 #include "core/mem.h"
 #include "error/error.h"
+#include "limit/secret.h"
 #include "memory/gate.h"
 #include "memory/report.h"
 #include "metrics/default.h"
 #include "port/race.h"
-#include "port/random.h"
 #include "port/thread.h"
 
 #define MEMORY_BYTES                                                           \
@@ -114,6 +114,7 @@ fill_in(struct wq__memory *m, const wq_config *config,
     m->drop_ctx = config->drop_ctx;
     /* Race detectors understand the lock, but not the inbox. */
     m->no_plain_adds = config->max_len || config->max_bytes || config->group;
+    m->has_order = config->order != NULL;
     m->has_inbox = !config->order && !m->no_plain_adds && !config->real_time &&
                    !wq__race_is_watched();
     m->group = config->group;
@@ -237,8 +238,8 @@ fail_lock:
 static wq_err
 create(const wq_config *config, wq_queue **out)
 {
-    struct wq__config checked;
-    uint64_t          random[2];
+    struct wq__config   checked;
+    struct wq__hash_key secret;
 
     if (!out)
         return wq_fail(WQ_EINVAL, "wq_create: out is NULL");
@@ -248,9 +249,9 @@ create(const wq_config *config, wq_queue **out)
     if (checked.user.waiting == WQ_WAITING_LEAVE)
         return wq_fail(WQ_ENOTSUP, "wq_config.waiting is WQ_WAITING_LEAVE, "
                                    "which only shared queues support");
-    if (wq__random(random, sizeof random))
+    if (!wq__secret_new(&secret))
         return wq_fail(WQ_EIO, "wq_create: the system gave no random numbers");
-    return wq__memory_create(&checked.user, wq__hash_key_of(random), out);
+    return wq__memory_create(&checked.user, secret, out);
 }
 
 wq_err

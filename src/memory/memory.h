@@ -47,6 +47,7 @@ struct wq__memory {
     wq_waiting            waiting;    /* what a shutdown does to WAITING keys */
     bool                  has_inbox;  /* a plain add may go through the inbox */
     bool no_plain_adds; /* every add is prepared: there are bounds or groups */
+    bool has_order;     /* wq_config.order; never changes */
     wq_key (*group)(void *ctx, wq_key key); /* or NULL */
     void            *group_ctx;             /* its first argument */
     unsigned         retry_policy;          /* enum wq_retry */

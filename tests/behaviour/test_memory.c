@@ -147,10 +147,24 @@ TEST(memory_of_a_burst_is_given_back)
     wq_destroy(q);
 }
 
+/* The default limiter included. Programs have a queue for each of very many
+ * things. */
+TEST(queue_with_one_key_takes_less_than_five_kilobytes)
+{
+    struct counting c;
+    wq_queue       *q = create_counted(&c);
+
+    assert_err(wq_add(q, wq_str("namespace-0000/pod-000000000000")), WQ_OK);
+    print_message("one key: %zu bytes\n", (size_t)c.bytes);
+    assert_true(c.bytes < 5000);
+    wq_destroy(q);
+}
+
 WQ_TESTS(test(key_copy_is_given_back_at_done),
          test(key_copy_of_a_dirty_key_is_kept_until_the_last_done),
          test(memory_does_not_grow_with_the_number_of_keys_ever_seen),
          test(key_added_again_is_not_copied_again),
          test(destroy_gives_everything_back_whatever_is_inside),
          test(blocks_are_given_back_with_the_size_that_was_asked_for),
-         test(memory_of_a_burst_is_given_back));
+         test(memory_of_a_burst_is_given_back),
+         test(queue_with_one_key_takes_less_than_five_kilobytes));

@@ -60,6 +60,31 @@ TEST(batch_without_memory_changes_nothing)
                                  "wait0", "new2", "quiet"});
 }
 
+static wq_err
+op_add_many(void)
+{
+    static const char *const names[] = {"new1",  "ready0", "long", "new1",
+                                        "held0", "wait0",  "new2"};
+    enum { N = sizeof names / sizeof names[0] };
+    struct wq__plain_add adds[N];
+    wq_key               keys[N];
+
+    for (size_t i = 0; i < N; i++) {
+        keys[i] = strcmp(names[i], "long") ? wq_str(names[i]) : long_key();
+        adds[i].hash = wq__core_hash(&ctx.core, keys[i]);
+    }
+    return wq__core_add_many(&ctx.core, keys, adds, N, 11, 777, NULL);
+}
+
+/* O-50: the same for a batch without options, which has a way of its own. */
+TEST(plain_batch_without_memory_changes_nothing)
+{
+    for (int size = 0; size < 20; size++) {
+        scene = every_state(size);
+        expect_failure("plain batch", op_add_many);
+    }
+}
+
 /* O-55: nobody makes room for what cannot be added. */
 TEST(batch_that_displaces_without_memory_changes_nothing)
 {
@@ -83,6 +108,7 @@ TEST(throttled_add_that_the_plug_in_refuses_changes_nothing)
 WQ_TESTS(test(add_with_a_purpose_without_memory_changes_nothing),
          test(add_with_a_purpose_of_a_known_key_without_memory_changes_nothing),
          test(batch_without_memory_changes_nothing),
+         test(plain_batch_without_memory_changes_nothing),
          test(batch_that_displaces_without_memory_changes_nothing),
          test(batch_that_does_not_fit_changes_nothing),
          test(throttled_add_that_the_plug_in_refuses_changes_nothing));

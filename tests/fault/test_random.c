@@ -6,13 +6,19 @@
 #include "support/wq_test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <wq/backend.h>
 #include <wq/limiter.h>
 
-static bool is_broken;
+#include "limit/secret.h"
+
+static bool     is_broken;
+static unsigned calls; /* of getentropy() */
 
 int getentropy(void *out, size_t n);
 
@@ -23,7 +29,8 @@ getentropy(void *out, size_t n)
         errno = EIO;
         return -1;
     }
-    memset(out, 1, n);
+    calls++;
+    memset(out, (int)calls, n);
     return 0;
 }
 
@@ -40,6 +47,16 @@ repair(void **state)
         assert_int_equal(call, WQ_EIO);                                        \
         assert_string_equal(wq_last_error(), sentence);                        \
     } while (0)
+
+/* A thread of its own has no seed yet. */
+static void
+in_new_thread(void *(*run)(void *), void *arg)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
 
 /* E-03 L-31 */
 TEST(limiters_without_random_numbers_fail)
@@ -61,12 +78,11 @@ TEST(limiters_without_random_numbers_fail)
                 "the system gave no random numbers");
 }
 
-/* E-03 L-31 */
-TEST(queues_without_random_numbers_fail)
+static void *
+fail_queues(void *inner)
 {
-    wq_queue *inner = NULL, *out = NULL;
+    wq_queue *out = NULL;
 
-    assert_int_equal(wq_create(NULL, &inner), WQ_OK);
     is_broken = true;
     assert_says(wq_create(NULL, &out),
                 "wq_create: the system gave no random numbers");
@@ -81,8 +97,85 @@ TEST(queues_without_random_numbers_fail)
                 "wq_config.limiter: wq_limiter_exponential: the system gave no "
                 "random numbers");
     assert_null(out);
+    return NULL;
+}
+
+/* E-03 L-31 */
+TEST(queues_without_random_numbers_fail)
+{
+    wq_queue *inner = NULL;
+
+    assert_int_equal(wq_create(NULL, &inner), WQ_OK);
+    in_new_thread(fail_queues, inner);
     wq_destroy(inner);
 }
 
+static struct wq__hash_key
+new_secret(void)
+{
+    struct wq__hash_key secret;
+
+    assert_true(wq__secret_new(&secret));
+    return secret;
+}
+
+static bool
+are_equal(struct wq__hash_key a, struct wq__hash_key b)
+{
+    return a.k0 == b.k0 || a.k1 == b.k1 || a.k0 == b.k1 || a.k1 == b.k0;
+}
+
+TEST(secrets_differ_and_need_one_system_call)
+{
+    enum { SECRETS = 100 };
+    struct wq__hash_key all[SECRETS];
+
+    (void)new_secret(); /* now the thread has a seed */
+    calls = 0;
+    for (size_t i = 0; i < SECRETS; i++) {
+        all[i] = new_secret();
+        assert_true(all[i].k0 != all[i].k1);
+        for (size_t k = 0; k < i; k++)
+            assert_false(are_equal(all[i], all[k]));
+    }
+    assert_int_equal(calls, 0);
+}
+
+static void *
+draw(void *secret)
+{
+    *(struct wq__hash_key *)secret = new_secret();
+    return NULL;
+}
+
+TEST(threads_draw_seeds_of_their_own)
+{
+    struct wq__hash_key a, b;
+
+    in_new_thread(draw, &a);
+    in_new_thread(draw, &b);
+    assert_false(are_equal(a, b));
+}
+
+TEST(child_process_draws_a_seed_of_its_own)
+{
+    int       status;
+    const int seen = (int)calls;
+
+    (void)new_secret();
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct wq__hash_key secret;
+        calls = (unsigned)seen;
+        _exit(wq__secret_new(&secret) && (int)calls == seen + 1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 WQ_TESTS(test_with(limiters_without_random_numbers_fail, NULL, repair),
-         test_with(queues_without_random_numbers_fail, NULL, repair));
+         test_with(queues_without_random_numbers_fail, NULL, repair),
+         test_with(secrets_differ_and_need_one_system_call, NULL, repair),
+         test_with(threads_draw_seeds_of_their_own, NULL, repair),
+         test_with(child_process_draws_a_seed_of_its_own, NULL, repair));
