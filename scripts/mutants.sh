@@ -377,7 +377,7 @@ sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}
 sqlite-turned  backends/sqlite/engine.c   sqlite_files     /^wq__sqlite_join(/,/^}/s/^    err = begin_session(e);/    *wq__side_last_number(e->side) = e->rows.number; &/
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
 sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {/    if (wq__db_run(\&e->db, WQ__SQL_COMMIT) \&\& !e) {/
-sqlite-look    backends/sqlite/side_wait.c sqlite_files    s/^        open_look(s) == 0) {/        true) {/
+sqlite-look    backends/sqlite/side_wait.c sqlite_files    s/^    if (s->look_fd < 0 || at_ns/    if (true || at_ns/
 sqlite-relook  backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side);/    (void)0;/
 sqlite-orphan  backends/sqlite/store.h    sqlite_check     s/"SELECT due FROM " WQ__EXTRA_OF_KEYS /"SELECT due FROM extra x "/
 sqlite-moved   backends/sqlite/engine.c   sqlite_files     s/^    err = check_file(e);/    (void)check_file;/
