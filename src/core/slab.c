@@ -91,8 +91,8 @@ reserve_class(struct wq__slab *s, uint32_t slot_units)
         return false;
 
     for (uint32_t i = 0; i < len; i++)
-        classes[i] =
-            i < s->classes_len ? s->classes[i] : (struct wq__class){NULL};
+        classes[i] = i < s->classes_len ? s->classes[i]
+                                        : (struct wq__class){.first = NULL};
     wq__mem_free(s->mem, s->classes, s->classes_len * sizeof *classes);
     s->classes = classes;
     s->classes_len = len;
