@@ -34,6 +34,7 @@ batch-undo2    src/core/core.c       fault_core_adds        s/^    while (err \&
 batch-twice    src/core/core.c       fault_core_adds        s/^        if (adds\[i\].made)/        if (1)/
 seed-fork      src/limit/secret.c    fault_random           s/ || source.forks != forks//
 seed-number    src/limit/secret.c    fault_random           s/source.used++/source.used/
+spare-larger   src/core/slab.c       unit_slab              s/^        if (b->bytes <= c->spare->bytes) {/        if (1) {/
 slab-sizes     src/core/slab.c       behaviour_memory       s/CLASSES_STEP = WQ_DEBUG ? 1 : 8/CLASSES_STEP = 41/
 victim         src/core/capacity.c       scenario_bounds        s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__NAMED)/while (0)/
 group-turn     src/core/groups.c     unit_groups            s/^    l->first = member(g, ref)->next; .*/    (void)l;/

@@ -427,7 +427,7 @@ wq__core_add_many(struct wq__core *c, const wq_key *keys,
     if (err)
         return err;
     err = prepare_many(c, keys, adds, n);
-    for (size_t i = 0; !err && i < n; i++)
+    for (size_t i = 0; !err && i < n; i++) /* only a wq_order fails */
         err = admit_known(c, adds[i].ref, now, level,
                           results ? &results[i] : &what);
     wq__levels_release(&c->ready.levels, level);
@@ -801,9 +801,11 @@ wq__core_are_lent(struct wq__core *c, wq_item *const *items, size_t n)
             break;
         wq__rec_set(wq__core_rec(c, loan->rec), WQ__NAMED);
     }
-    for (size_t k = 0; k < i; k++)
-        wq__rec_clear(wq__core_rec(c, wq__loans_find(&c->loans, items[k])->rec),
-                      WQ__NAMED);
+    for (size_t k = 0; k < i; k++) /* each is the beginning of a loan of ours */
+        wq__rec_clear(
+            wq__core_rec(
+                c, ((const struct wq__loan *)(const void *)items[k])->rec),
+            WQ__NAMED);
     return i == n;
 }
 

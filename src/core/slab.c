@@ -91,8 +91,8 @@ reserve_class(struct wq__slab *s, uint32_t slot_units)
         return false;
 
     for (uint32_t i = 0; i < len; i++)
-        classes[i] =
-            i < s->classes_len ? s->classes[i] : (struct wq__class){NULL};
+        classes[i] = i < s->classes_len ? s->classes[i]
+                                        : (struct wq__class){.first = NULL};
     wq__mem_free(s->mem, s->classes, s->classes_len * sizeof *classes);
     s->classes = classes;
     s->classes_len = len;
@@ -158,16 +158,21 @@ wq__slab_reopen_block(struct wq__class *c, struct wq__block *b)
     list_push_front(c, b);
 }
 
-/* The last object of `b` was freed: free the block, or keep it at the end of
- * the list if no other block of its class is empty. */
+/* The last object of `b` was freed: keep it at the end of the list, or free it if
+ * another block of its class is empty. Of two the larger one stays, so that a
+ * queue that fills and drains again and again fits it soon. */
 void
 wq__slab_retire_block(struct wq__slab *s, struct wq__class *c,
                       struct wq__block *b)
 {
     list_remove(c, b);
     if (c->spare && c->spare->live == 0) {
-        drop_block(s, b);
-        return;
+        if (b->bytes <= c->spare->bytes) {
+            drop_block(s, b);
+            return;
+        }
+        list_remove(c, c->spare);
+        drop_block(s, c->spare);
     }
     list_push_back(c, b);
     c->spare = b;

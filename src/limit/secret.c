@@ -5,11 +5,13 @@
 #include "port/fork.h"
 #include "port/random.h"
 
-static _Thread_local struct {
+struct source {
     uint64_t seed[2];
     uint64_t used;  /* numbers that were derived from it; 0: there is no seed */
     unsigned forks; /* of the process that drew it (port/fork.h) */
-} source;
+};
+
+static _Thread_local struct source source;
 
 static uint64_t
 derive(void)

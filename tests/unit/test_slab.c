@@ -210,6 +210,23 @@ TEST(queue_that_hovers_at_zero_allocates_nothing)
     }
 }
 
+/* The largest of its blocks stays, and soon all objects fit it. */
+TEST(queue_that_fills_and_drains_soon_allocates_nothing)
+{
+    enum { N = 32, LAPS = 8 };
+    uint64_t calls = 0;
+
+    for (int lap = 0; lap < LAPS; lap++) {
+        if (lap == LAPS / 2)
+            calls = mem.calls;
+        for (size_t i = 0; i < N; i++)
+            sign(i, 56);
+        for (size_t i = 0; i < N; i++)
+            release(i);
+    }
+    assert_int_equal(mem.calls, calls);
+}
+
 /* The oldest go first, as they do in a queue. */
 TEST(queue_that_moves_on_allocates_nothing)
 {
@@ -380,6 +397,7 @@ WQ_TESTS(counted_test(slab,
          counted_test(slab, of_two_blocks_that_empty_in_turn_one_stays),
          counted_test(slab, queue_that_hovers_at_a_boundary_allocates_nothing),
          counted_test(slab, queue_that_hovers_at_zero_allocates_nothing),
+         counted_test(slab, queue_that_fills_and_drains_soon_allocates_nothing),
          counted_test(slab, queue_that_moves_on_allocates_nothing),
          counted_test(slab, block_numbers_are_used_again),
          counted_test(slab, refused_memory_changes_nothing_and_retry_works),
