@@ -101,13 +101,13 @@ nap-begin      src/memory/gate.c     unit_patience          /^leaves_to_others(/
 nap-watched    src/memory/gate.c     unit_patience          s/return next < m->patience.nap_ends_ns ? next : m->patience.nap_ends_ns;/return next;/
 nap-end        src/memory/patience.h unit_patience          s/p->fast = p->fast \&\& n >= p->expected;/(void)n;/
 nap-idle       src/memory/patience.h unit_patience          s/return p->fast \&\& n > p->before;/return p->fast;/
-nap-awake      src/memory/gate.c     unit_patience          s/return m->spinner || m->woken_getters || m->core.loans.live;/return true;/
+nap-awake      src/memory/gate.c     unit_patience          s/return m->spinner || m->woken_getters || m->core.loans.live;/return m != NULL;/
 nap-alone      src/memory/gate.c     unit_patience          s/^           (m->patience.alone || is_getter_awake(m));/           is_getter_awake(m);/
 nap-alone-held src/memory/gate.c     unit_patience          s/if (is_getter_awake(m) || !may_nap(m) ||/if (!may_nap(m) ||/
 nap-alone-try  src/memory/patience.h unit_patience          /^wq__patience_tries_alone/,/^}/s/    p->skips--;/    (void)p;/
 nap-alone-vain src/memory/patience.h unit_patience          s/^    p->skips = p->in_vain;/    (void)p;/
 nap-alone-more src/memory/patience.h unit_patience          s/^        p->in_vain \*= 2;/        (void)p;/
-nap-alone-pays src/memory/patience.h unit_patience          s/^    if (keys >= WQ__NAP_WORTH)/    if (0)/
+nap-alone-pays src/memory/patience.h unit_patience          s/^    if (keys >= WQ__NAP_WORTH)/    if (keys == UINT64_MAX)/
 nap-fifo       src/memory/gate.c     unit_patience          s/return !m->core.shutting_down \&\& wq__core_is_fifo(&m->core);/return !m->core.shutting_down;/
 nap-stale      src/memory/patience.h unit_patience          s/if (now - p->timed_ns > WQ__PATIENCE_STALE_NS)/if (0)/
 nap-deadline   src/memory/gate.c     unit_patience          s/^           now < wq__core_next_deadline(&m->core);/           true;/

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* futex.c: how long does it take at least to wake a thread?
  *
- * One word: an add sets it and calls the kernel, a get sleeps until it is set.
- * There is no key, no lock and no order: not a queue, but a lower bound for the
- * row `wake`.
+ * One word, the number of keys: an add raises it and calls the kernel, a get
+ * sleeps while it is 0. (A flag would merge two adds if the getter is late, and
+ * every later get would be compared with the wrong add.) There is no key, no
+ * lock and no order: not a queue, but a lower bound for the row `wake`.
  */
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -13,10 +14,10 @@
 
 #include "bench.h"
 
-enum { EMPTY, KEY, CLOSED };
+#define CLOSED (UINT32_C(1) << 31)
 
 struct word {
-    _Atomic uint32_t state;
+    _Atomic uint32_t keys; /* with CLOSED: after the shutdown */
 };
 
 static void *
@@ -28,17 +29,19 @@ create(void)
 }
 
 static void
-set(struct word *w, uint32_t state)
+wake(struct word *w)
 {
-    atomic_store(&w->state, state);
-    (void)syscall(SYS_futex, &w->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    (void)syscall(SYS_futex, &w->keys, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void
 add(void *q, wq_key key)
 {
+    struct word *w = q;
+
     (void)key;
-    set(q, KEY);
+    atomic_fetch_add(&w->keys, 1);
+    wake(w);
 }
 
 static bool
@@ -46,24 +49,27 @@ get(void *q, void **item)
 {
     struct word *w = q;
 
-    while (atomic_load(&w->state) == EMPTY)
-        (void)syscall(SYS_futex, &w->state, FUTEX_WAIT_PRIVATE, EMPTY, NULL,
-                      NULL, 0);
+    while (atomic_load(&w->keys) == 0)
+        (void)syscall(SYS_futex, &w->keys, FUTEX_WAIT_PRIVATE, 0, NULL, NULL,
+                      0);
     *item = w;
-    return atomic_load(&w->state) == KEY;
+    return atomic_load(&w->keys) != CLOSED;
 }
 
 static void
 done(void *q, void *item)
 {
     (void)item;
-    atomic_store(&((struct word *)q)->state, EMPTY);
+    atomic_fetch_sub(&((struct word *)q)->keys, 1);
 }
 
 static void
 shutdown(void *q)
 {
-    set(q, CLOSED);
+    struct word *w = q;
+
+    atomic_fetch_or(&w->keys, CLOSED);
+    wake(w);
 }
 
 const struct side bench_side = {
