@@ -62,7 +62,7 @@ static wq_err
 add_keys(struct wq__engine *e, const char *key, const wq_add_options *how,
          size_t n)
 {
-    static char   text[KEYS][32];
+    static char   text[KEYS][48]; /* a name, and any number */
     wq_key        keys[KEYS];
     struct wq__op op = {.kind = WQ__OP_ADD,
                         .as.add = {.how = how, .keys = keys, .n = n}};
