@@ -51,9 +51,12 @@ class Shared(Handled):
             self.set_lease("1s")
 
     def await_queue(self):
-        """Until the first process has opened it."""
+        """Until the first process has opened it: its file exists a moment before
+        its tables do."""
         if STORE == "sqlite":
-            until(lambda: os.path.exists(self.path("queue.db")), "the file")
+            until(lambda: subprocess.run(
+                [PROGRAM, "status"], env=self.environment(), check=False,
+                capture_output=True).returncode == 0, "the tables")
         else:
             until(lambda: b":1" in self.server.say(
                 "EXISTS", "wq:{default}:sess"), "the session")
