@@ -35,6 +35,7 @@ batch-twice    src/core/core.c       fault_core_adds        s/^        if (adds\
 seed-fork      src/limit/secret.c    fault_random           s/ || source.forks != forks//
 seed-number    src/limit/secret.c    fault_random           s/source.used++/source.used/
 spare-larger   src/core/slab.c       unit_slab              s/^        if (b->bytes <= c->spare->bytes) {/        if (1) {/
+spare-next     src/core/slab.c       unit_slab              s/if (c->spare \&\& wanted < 2 \* c->spare->bytes)/if (0)/
 slab-sizes     src/core/slab.c       behaviour_memory       s/CLASSES_STEP = WQ_DEBUG ? 1 : 8/CLASSES_STEP = 41/
 victim         src/core/capacity.c       scenario_bounds        s/while (ref \&\& wq__core_rec(c, ref)->flags & WQ__NAMED)/while (0)/
 group-turn     src/core/groups.c     unit_groups            s/^    l->first = member(g, ref)->next; .*/    (void)l;/
@@ -108,6 +109,8 @@ nap-alone-try  src/memory/patience.h unit_patience          /^wq__patience_tries
 nap-alone-vain src/memory/patience.h unit_patience          s/^    p->skips = p->in_vain;/    (void)p;/
 nap-alone-more src/memory/patience.h unit_patience          s/^        p->in_vain \*= 2;/        (void)p;/
 nap-alone-pays src/memory/patience.h unit_patience          s/^    if (keys >= WQ__NAP_WORTH)/    if (keys == UINT64_MAX)/
+nap-alone-cut  src/memory/patience.h unit_patience          /^wq__patience_leave/,/^}/s/    p->nap_ends_ns = WQ_FOREVER;/    (void)p;/
+nap-alone-got  src/memory/patience.h unit_patience          s/wq__patience_judge_alone(p, n - p->before + keys);/wq__patience_judge_alone(p, keys);/
 nap-fifo       src/memory/gate.c     unit_patience          s/return !m->core.shutting_down \&\& wq__core_is_fifo(&m->core);/return !m->core.shutting_down;/
 nap-stale      src/memory/patience.h unit_patience          s/if (now - p->timed_ns > WQ__PATIENCE_STALE_NS)/if (0)/
 nap-deadline   src/memory/gate.c     unit_patience          s/^           now < wq__core_next_deadline(&m->core);/           true;/
@@ -378,8 +381,10 @@ sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}
 sqlite-turned  backends/sqlite/engine.c   sqlite_files     /^wq__sqlite_join(/,/^}/s/^    err = begin_session(e);/    *wq__side_last_number(e->side) = e->rows.number; &/
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
 sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {/    if (wq__db_run(\&e->db, WQ__SQL_COMMIT) \&\& !e) {/
-sqlite-look    backends/sqlite/side_wait.c sqlite_files    s/^    if (s->look_fd < 0 || at_ns/    if (true || at_ns/
+sqlite-look    backends/sqlite/side_wait.c sqlite_files    /^set_look(/,/^}/s/    if (s->look_fd < 0)/    if (true)/
 sqlite-relook  backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side);/    (void)0;/
+sqlite-doubt   backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side); .. as above.*/    (void)0;/
+sqlite-put-off backends/sqlite/side_wait.c sqlite_files    s/^    if (now < s->look_at_ns)/    if (now < 0)/
 sqlite-orphan  backends/sqlite/store.h    sqlite_check     s/"SELECT due FROM " WQ__EXTRA_OF_KEYS /"SELECT due FROM extra x "/
 sqlite-moved   backends/sqlite/engine.c   sqlite_files     s/^    err = check_file(e);/    (void)check_file;/
 sqlite-settle  backends/sqlite/engine.c   sqlite_deaths    s/err = wq__sqlite_settle_others(e, did);/(void)did;/
@@ -424,9 +429,9 @@ redis-leaves   backends/redis/route.c     redis_sentinel   s/^        forget(w);
 redis-moved    backends/redis/route.c     redis_cluster    s/^    if (wq__reply_is_error(reply, "MOVED "))/    if (wq__reply_is_error(reply, "NONE "))/
 redis-slot     backends/redis/scripts.c   redis_cluster    s/.used., .none.}/"used", "used"}/
 redis-nodes    backends/redis/route.c     redis_cluster    s/r->known.r->next++ % r->len./r->known[0]/
-redis-looked   backends/redis/lua/session.lua redis_partitions s/if parts ~= .1. or known_keys() > 0 or$/if true or/
+redis-looked   backends/redis/lua/session.lua redis_partitions s/if parts ~= .1. or known_keys() > 0 or call/if true or call/
 redis-claims   backends/redis/open.c      redis_partitions s/wq__redis_change_session(e, 0, "check")/wq__redis_change_session(e, 0, "claim")/
-redis-unused   backends/redis/lua/session.lua redis_partitions s/known_keys() > 0 or$/false or/
+redis-unused   backends/redis/lua/session.lua redis_partitions s/known_keys() > 0 or call/false or call/
 metrics-gauge  src/metrics/exposition.c   behaviour_registry s/ || !name->now.unknown;/ || name;/
 next-state     src/shared/gets.c          conformance_redis_parts s/if (err == WQ_ESTATE) .*/if (0)/
 redis-order    backends/redis/rows.c      redis_lease      s/^    qsort(list, \*n, sizeof \*list, compare_holds);/    (void)compare_holds;/

@@ -523,7 +523,9 @@ sqlite_reconcile(struct wq__engine *base, const struct wq__known *known,
 {
     struct wq__sqlite *e = engine_of(base);
     bool               replaced;
-    wq_err             err = begin_in_session(e, WQ__SQL_BEGIN, &replaced);
+
+    wq__side_looks(e->side); /* as above: a batch that follows may not run */
+    wq_err err = begin_in_session(e, WQ__SQL_BEGIN, &replaced);
 
     if (err)
         return err;

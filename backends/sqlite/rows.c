@@ -275,8 +275,7 @@ damaged(struct wq__rows *r, wq_key key, const struct wq__row *row)
     (void)key;
     return wq_fail(WQ_EAWAY,
                    "sqlite: row %" PRId64 " of the table 'key' in '%s' is "
-                   "damaged: run 'wq fsck', and restore a copy, or delete the "
-                   "row",
+                   "damaged: run 'wq fsck', and restore a backup",
                    row->id, wq__sqlite_of(r)->path);
 }
 

@@ -75,9 +75,9 @@ void wq__side_close(struct wq__side *s, bool forked);
 /* ---- the writer lock ----------------------------------------------------- */
 
 /* One handle at a time writes to the database. Blocks in the kernel, which wakes
- * those that wait whenever the lock is released: nobody polls, and nobody
- * starves. It is not handed over: a handle that has just released it can take it
- * again before the others run. WQ_EAWAY: the file is gone or was replaced;
+ * those that wait whenever the lock is released: nobody polls. It is not handed
+ * over: a handle that has just released it can take it again before the others
+ * run. WQ_EAWAY: the file is gone or was replaced;
  * WQ_EIO. Both have a sentence. */
 wq_err wq__side_lock(struct wq__side *s);
 void   wq__side_unlock(struct wq__side *s);
@@ -195,8 +195,8 @@ void wq__side_kick(struct wq__side *s);
 
 /* A descriptor for wq_fd(): readable when another session has published since
  * the last catch_up(), or has died, until the next find_ended() and catch_up();
- * also WQ__SIDE_LOOK_NS after the last looks(), until the next one. The same for
- * the life of the side. From the first call on, the session counts as one that
+ * also once in WQ__SIDE_LOOK_NS, until the next looks(). The same for the life of
+ * the side. From the first call on, the session counts as one that
  * sleeps. -1: there is none (errno). May be called at any time. */
 int wq__side_fd(struct wq__side *s);
 

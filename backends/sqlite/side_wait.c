@@ -3,11 +3,10 @@
  *
  * In one poll() of an epoll set with the FIFO of the session and the pidfds of
  * others (which is also what fd() returns), an eventfd for kick(), and a beacon
- * that the clock makes readable. No thread, no signal; one
- * wake-up a second while nothing happens: then the caller looks at the database,
- * and finds out, too, if its file was deleted. A program that sleeps on fd() does
- * the same: a timer in the epoll set makes the descriptor readable when a second
- * has passed since the last look.
+ * that the clock makes readable. No thread, no signal; one wake-up a second while
+ * nothing happens: then the caller looks at the database, and finds out, too, if
+ * its file was deleted. A program that sleeps on fd() does the same: a timer in
+ * the epoll set makes the descriptor readable once a second, until the next look.
  *
  * Where the file system has no FIFOs, or the system no beacons, it looks at the
  * epoch and at the clock every STEP_MS instead.
@@ -192,16 +191,18 @@ wq__side_wait(struct wq__side *s, uint32_t queue, wq_clock *clock,
 
 /* ---- event loops --------------------------------------------------------- */
 
-/* With s->lock: the next look of a user of fd() is due `look_ns` from now. The
- * timer is set again only when a quarter of that has passed: a busy handle need
- * not call the kernel for each batch. */
+/* With s->lock: if a look of a user of fd() was due, the next one is due `look_ns`
+ * from now. A look that is not due yet is not put off: batches of other threads,
+ * and of the one that renews the lease, must not keep the descriptor silent. */
 static void
 set_look(struct wq__side *s)
 {
-    const int64_t at_ns = wq__time_now() + s->look_ns;
-
-    if (s->look_fd < 0 || at_ns - s->look_at_ns < s->look_ns / 4)
+    if (s->look_fd < 0)
         return;
+    const int64_t now = wq__time_now();
+    if (now < s->look_at_ns)
+        return;
+    const int64_t           at_ns = now + s->look_ns;
     const struct itimerspec at = {
         .it_value = {.tv_sec = (time_t)(at_ns / 1000000000),
                      .tv_nsec = (long)(at_ns % 1000000000)}};

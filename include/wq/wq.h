@@ -1299,8 +1299,9 @@ wq_flush_key_str(wq_queue *q, const char *s, int64_t timeout_ns)
 }
 
 /* Hand out no key until wq_resume(). Adds work as before, and so do workers
- * that hold a key; gets block, and wq_fd() is not readable. A second pause
- * changes nothing: one wq_resume() ends both.
+ * that hold a key; gets block, and wq_fd() is not readable, except for the
+ * looks of a shared queue. A second pause changes nothing: one wq_resume() ends
+ * both.
  *
  * A shutdown, with or without drain, ends the pause: then READY keys are handed
  * out. To keep them in the queue, stop the workers first.
@@ -1382,7 +1383,8 @@ WQ_API void wq_interrupt(wq_queue *q);
  *
  * It may be readable although no key is READY: then wq_get_within(q, 0, ...)
  * returns WQ_ETIMEDOUT. This happens if another thread took the key, the
- * deadline of a HELD key passed, or a cooldown ended. It works with a fake
+ * deadline of a HELD key passed, or a cooldown ended; and about once a second in
+ * a shared queue, so that the get looks at the store. It works with a fake
  * clock, too. The descriptor belongs to the queue, is the same at every call,
  * closes on exec, and is closed by wq_destroy(): remove it from the loop
  * before. From the first call on, the queue makes a system call whenever it

@@ -99,14 +99,18 @@ reserve_class(struct wq__slab *s, uint32_t slot_units)
     return true;
 }
 
-/* The size of the next block for slots of `slot_units`. */
+/* The size of the next block for slots of `slot_units`: larger than those before
+ * it, also than the one that stayed when the queue was empty. So a queue that
+ * fills and drains again and again soon fits the block that stays. */
 static uint32_t
 next_block_bytes(const struct wq__class *c, uint32_t slot_units)
 {
     const uint32_t doublings = c->blocks < 16 ? c->blocks : 16;
-    const uint32_t wanted = (uint32_t)BLOCK_FIRST << doublings;
     const uint32_t least = (HEAD_UNITS + 2 * slot_units) * UNIT;
+    uint32_t       wanted = (uint32_t)BLOCK_FIRST << doublings;
 
+    if (c->spare && wanted < 2 * c->spare->bytes)
+        wanted = 2 * c->spare->bytes;
     if (wanted > BLOCK_MAX)
         return BLOCK_MAX;
     return wanted > least ? wanted : least;
@@ -159,8 +163,7 @@ wq__slab_reopen_block(struct wq__class *c, struct wq__block *b)
 }
 
 /* The last object of `b` was freed: keep it at the end of the list, or free it if
- * another block of its class is empty. Of two the larger one stays, so that a
- * queue that fills and drains again and again fits it soon. */
+ * another block of its class is empty. Of two the larger one stays. */
 void
 wq__slab_retire_block(struct wq__slab *s, struct wq__class *c,
                       struct wq__block *b)

@@ -570,15 +570,14 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
         return WQ_OK; /* look again */
     wq__spin_note_sleep(&m->spin);
     nap_alone_if_worth(m);
+    enum wq__wake why;
     do {
-        const enum wq__wake why = sleep_as_getter(m, deadline_ns);
-
+        why = sleep_as_getter(m, deadline_ns);
         if (why == WQ__WAKE_LOOK)
             m->woken_getters--;
-        if (why == WQ__WAKE_INTERRUPT)
-            return WQ_EINTERRUPTED;
-    } while (sleeps_on(m, deadline_ns));
-    return WQ_OK;
+    } while (why != WQ__WAKE_INTERRUPT && sleeps_on(m, deadline_ns));
+    wq__patience_leave(&m->patience);
+    return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
 }
 
 /* Where a producer with this ticket is inserted. The list is sorted by ticket,

@@ -131,6 +131,18 @@ wq__patience_judge_alone(struct wq__patience *p, uint64_t keys)
     p->skips = p->in_vain;
 }
 
+/* A getter leaves. A nap alone that is not over ends with it, and is not judged:
+ * the keys that came are not those of a whole nap. (The getter that takes the nap
+ * may be another one: it finds no nap when it wakes up.) */
+static inline void
+wq__patience_leave(struct wq__patience *p)
+{
+    if (!p->alone)
+        return;
+    p->alone = false;
+    p->nap_ends_ns = WQ_FOREVER;
+}
+
 /* The nap is over, after `n` hand-outs, and `keys` wait for theirs. True: those
  * who are awake keep up, and the next nap should begin. */
 static inline bool

@@ -32,9 +32,9 @@
  *   REAL_TIME  getters are woken before the lock is released
  *   LOOP       an event loop watches wq_fd(). LOOP_KEYS: it ends after so many
  *   PATIENCE   keys may be left to getters that are awake, or to one that is
- *              not, while a timekeeper takes a nap (patience.h). Whether keys are handed out fast is
- *              any guess. With ONE_SHOT a getter never comes back, and holds
- *              its key for ever
+ *              not, while a timekeeper takes a nap (patience.h). Whether keys
+ *              are handed out fast is any guess. With ONE_SHOT a getter never
+ *              comes back, and holds its key for ever
  * The other names, in #ifdef, are mutants: each breaks one step.
  */
 #ifndef GETTERS
@@ -538,6 +538,15 @@ inline review_nap()
     fi
 }
 
+/* A nap alone ends when a getter leaves. */
+inline leave_nap()
+{
+    if
+    :: alone -> napping = false; alone = false
+    :: else
+    fi
+}
+
 /* The last getter that is awake may take a nap. */
 inline nap_alone()
 {
@@ -597,12 +606,12 @@ sleep:
     sleep_as_getter();
     atomic {
         if
-        :: why[me] == WAKE_INTERRUPT -> blocked--; goto no_key
+        :: why[me] == WAKE_INTERRUPT -> leave_nap(); blocked--; goto no_key
         :: else -> review_nap()
         fi;
         if
         :: sleeps_on -> goto sleep
-        :: else -> goto look
+        :: else -> leave_nap(); goto look
         fi
     };
 

@@ -142,7 +142,7 @@ expect_sleep_and_report(const char *damage)
     assert_string_equal(item->key.data, "soon");
     const clock_t before = clock();
     assert_int_equal(wq_get_within(f.q, WQ_MS(500), &item), WQ_ETIMEDOUT);
-    assert_in_range(clock() - before, 0, CLOCKS_PER_SEC / 50);
+    assert_in_range(clock() - before, 0, CLOCKS_PER_SEC / 10);
     assert_true(count_problems() > 0);
 }
 
@@ -173,7 +173,7 @@ TEST(row_that_cannot_be_promoted_is_named)
     (void)place_sql(f.at.db, "UPDATE extra SET due=1, cool=1");
     assert_int_equal(wq_add_after_str(f.q, "soon", WQ_MS(1)), WQ_OK);
     assert_int_equal(wq_get_within(f.q, WQ_SECONDS(5), &item), WQ_EAWAY);
-    assert_non_null(strstr(wq_last_error(), "or delete the row"));
+    assert_non_null(strstr(wq_last_error(), "restore a backup"));
     assert_true(count_problems() > 0);
     (void)place_sql(f.at.db, "DELETE FROM key WHERE key=CAST('w' AS BLOB)");
     assert_int_equal(wq_get_within(f.q, 0, &item), WQ_OK);

@@ -127,13 +127,10 @@ TEST(descriptor_is_readable_when_its_file_was_deleted)
     (void)actor_do(a, do_destroy, "");
 }
 
-/* A program that ignores the error does not spin. */
-TEST(descriptor_of_a_deleted_file_is_readable_once_a_second)
+/* The file is deleted. A program that ignores the error does not spin. */
+static void
+expect_looks_of_a_deleted_file(struct actor *a)
 {
-    struct actor *a = opener("");
-
-    (void)actor_do(a, do_follow_descriptor, "1"); /* it has one */
-    remove_files();
     for (int i = 0; i < 3; i++) {
         const int64_t before = now_ns();
         assert_err((wq_err)-actor_do(a, do_follow_descriptor, "20000"),
@@ -141,6 +138,28 @@ TEST(descriptor_of_a_deleted_file_is_readable_once_a_second)
         assert_true(i == 0 || now_ns() - before > WQ_MS(500));
     }
     (void)actor_do(a, do_destroy, "");
+}
+
+TEST(descriptor_of_a_deleted_file_is_readable_once_a_second)
+{
+    struct actor *a = opener("");
+
+    (void)actor_do(a, do_follow_descriptor, "1"); /* it has one */
+    remove_files();
+    expect_looks_of_a_deleted_file(a);
+}
+
+/* It reconciles before each batch, and that fails. */
+TEST(descriptor_of_a_handle_in_doubt_is_readable_once_a_second)
+{
+    struct actor *a = opener("hold=lease&lease=300ms");
+
+    (void)actor_do(a, do_follow_descriptor, "1");
+    actor_signal(a, SIGSTOP);
+    sleep_ms(500); /* its lease ends */
+    remove_files();
+    actor_signal(a, SIGCONT);
+    expect_looks_of_a_deleted_file(a);
 }
 
 TEST(deleted_directory_of_the_processes_loses_no_key)
@@ -489,6 +508,7 @@ WQ_TESTS(IN_PLACE(add_to_a_deleted_file_is_refused),
          IN_PLACE(get_that_waits_ends_when_its_file_is_deleted),
          IN_PLACE(descriptor_is_readable_when_its_file_was_deleted),
          IN_PLACE(descriptor_of_a_deleted_file_is_readable_once_a_second),
+         IN_PLACE(descriptor_of_a_handle_in_doubt_is_readable_once_a_second),
          IN_PLACE(deleted_directory_of_the_processes_loses_no_key),
          IN_PLACE(file_that_is_no_database_is_refused_and_untouched),
          IN_PLACE(database_of_another_program_is_refused_and_untouched),

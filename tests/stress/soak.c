@@ -374,9 +374,12 @@ soak(wq_queue *const q[PLACES], int64_t length_ns)
 static void
 disable_thread_caches(char **argv)
 {
-    if (getenv("GLIBC_TUNABLES"))
+    const char *const wanted = "glibc.malloc.tcache_count=0";
+    const char *const now = getenv("GLIBC_TUNABLES");
+
+    if (now && strcmp(now, wanted) == 0)
         return;
-    MUST(!setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1));
+    MUST(!setenv("GLIBC_TUNABLES", wanted, 1));
     MUST(execv("/proc/self/exe", argv) == 0);
 }
 

@@ -96,15 +96,21 @@ TEST(no_nap_follows_when_nothing_is_handed_out)
     assert_true(p.fast);
 }
 
-/* A nap alone, during which `keys` come. */
 static void
-nap_alone(struct wq__patience *p, size_t keys)
+begin_nap_alone(struct wq__patience *p)
 {
     assert_true(wq__patience_tries_alone(p));
     wq__patience_nap(p, 100, 0, 0);
     p->alone = true;
     assert_false(wq__patience_tries_alone(p));
-    (void)wq__patience_wake(p, 100, keys);
+}
+
+/* A nap alone, during which `keys` come; another getter takes half of them. */
+static void
+nap_alone(struct wq__patience *p, size_t keys)
+{
+    begin_nap_alone(p);
+    (void)wq__patience_wake(p, 100 + keys / 2, keys - keys / 2);
     assert_false(p->alone);
 }
 
@@ -144,6 +150,32 @@ TEST(naps_alone_in_vain_become_rare)
     nap_alone(&p, WQ__NAP_WORTH);
     nap_alone(&p, 0);
     expect_sleeps_without_a_nap(&p, WQ__NAP_SKIPS);
+}
+
+/* O-12: keys that come after it do not count. */
+TEST(nap_alone_that_is_cut_short_is_not_judged)
+{
+    struct wq__patience p = fast_patience();
+
+    nap_alone(&p, 0);
+    p.skips = 0;
+    begin_nap_alone(&p);
+    wq__patience_leave(&p);
+    assert_false(wq__patience_naps(&p));
+    assert_false(p.alone);
+    assert_int_equal(p.in_vain, WQ__NAP_SKIPS);
+    nap_alone(&p, 0);
+    assert_int_equal(p.in_vain, 2 * WQ__NAP_SKIPS);
+}
+
+/* O-12 */
+TEST(nap_beside_others_goes_on_when_a_getter_leaves)
+{
+    struct wq__patience p = fast_patience();
+
+    wq__patience_nap(&p, 100, 3, 0);
+    wq__patience_leave(&p);
+    assert_true(wq__patience_naps(&p));
 }
 
 /* ---- a queue ------------------------------------------------------------ */
@@ -283,7 +315,9 @@ TEST(last_getter_that_is_awake_naps_before_it_sleeps)
 TEST(getter_does_not_nap_alone_while_another_is_awake)
 {
     sleep_one_more(1);
+    wq__gate_enter(m);
     assert_false(m->patience.alone);
+    wq__gate_leave(m);
     assert_int_equal(naps_in_vain(), 0);
     wq_shutdown(q);
     assert_err(worker_join(sleepers[0]), WQ_ESHUTDOWN);
@@ -413,6 +447,8 @@ WQ_TESTS(test(gets_are_timed_in_bunches),
          test(no_nap_follows_when_nothing_is_handed_out),
          test(nap_alone_follows_a_nap_alone_while_keys_come),
          test(naps_alone_in_vain_become_rare),
+         test(nap_alone_that_is_cut_short_is_not_judged),
+         test(nap_beside_others_goes_on_when_a_getter_leaves),
          queue_test(last_getter_that_is_awake_naps_before_it_sleeps),
          patient_test(getter_does_not_nap_alone_while_another_is_awake),
          patient_test(key_wakes_nobody_during_a_nap_alone),

@@ -210,21 +210,27 @@ TEST(queue_that_hovers_at_zero_allocates_nothing)
     }
 }
 
+static void
+fill_and_drain(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sign(i, 56);
+    for (size_t i = 0; i < n; i++)
+        release(i);
+}
+
 /* The largest of its blocks stays, and soon all objects fit it. */
 TEST(queue_that_fills_and_drains_soon_allocates_nothing)
 {
-    enum { N = 32, LAPS = 8 };
-    uint64_t calls = 0;
+    const size_t sizes[] = {8, 32, 50, 100, 128, 500, 1000};
 
-    for (int lap = 0; lap < LAPS; lap++) {
-        if (lap == LAPS / 2)
-            calls = mem.calls;
-        for (size_t i = 0; i < N; i++)
-            sign(i, 56);
-        for (size_t i = 0; i < N; i++)
-            release(i);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        for (int lap = 0; lap < 8; lap++)
+            fill_and_drain(sizes[k]);
+        const uint64_t calls = mem.calls;
+        fill_and_drain(sizes[k]);
+        assert_int_equal(mem.calls, calls);
     }
-    assert_int_equal(mem.calls, calls);
 }
 
 /* The oldest go first, as they do in a queue. */

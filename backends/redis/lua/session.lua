@@ -54,15 +54,13 @@ if ARGV[3] ~= 'renew' then
   if version and tonumber(version) > 1 then return {'NEWER', now8, version} end
   local changes = version and parts ~= ARGV[6]
   if changes then
-    -- Without partitions all keys are here: if there are none, and no session that
-    -- lives, somebody has only looked. Sessions that have ended do so for good.
-    if parts ~= '1' or known_keys() > 0 or
-       call('ZCOUNT', S, string.format('(%.0f', us), '+inf') > 0 then
+    -- A queue without partitions, which has all its keys here, may get them
+    -- while it has no key, and no session, not even one that may come back.
+    if parts ~= '1' or known_keys() > 0 or call('ZCARD', S) > 0 then
       return {'PARTS', now8, parts}
     end
   end
   if ARGV[3] == 'check' then return {'OK', now8} end
-  if changes then call('DEL', S) end
   if changes or not version then
     call('HSET', M, 'version', '1')
     if ARGV[6] ~= '1' then call('HSET', M, 'parts', ARGV[6]) end
