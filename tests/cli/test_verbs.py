@@ -136,6 +136,17 @@ class Look(Shared):
         ends = {line.rindex(line.split()[-1]) for line in lines}
         self.assertEqual(ends, {heading.index("KEY")})  # aligned
 
+    def test_list_is_sorted_for_people(self):
+        """A store visits keys in any order."""
+        for key in ("c", "d", "e"):
+            self.done("add", key)
+        self.done("add", "--priority=2", "first")
+        self.done("add", "--after=50m", "v")
+        self.done("add", "--after=90m", "x")
+        lines = self.done("list").decode().splitlines()[1:]
+        self.assertEqual([line.split()[-1] for line in lines],
+                         ["first", "b", "c", "d", "e", "v", "w", "x", "a"])
+
     def test_list_selects_states(self):
         self.assertEqual(self.keys("ready"), [b"b"])
         self.assertEqual(self.keys("dead", "waiting"), [b"a", b"w"])
