@@ -4,10 +4,10 @@
  *     lock ─► BEGIN ─► ended sessions, deadlines, operations ─► COMMIT ─►
  *     counts and news for others ─► unlock ─► sync ─► return
  *
- * The writer lock (side.h) is around every transaction and every checkpoint. It
- * is fair, which the locks of SQLite are not: they are tried again after a
- * while, and a process can starve. All that a batch reads is under it, too: what
- * one process has committed, the next one sees.
+ * The writer lock (side.h) is around every transaction and every checkpoint. The
+ * kernel wakes those that wait for it; the locks of SQLite are tried again after
+ * a while, and a process can starve. All that a batch reads is under it, too:
+ * what one process has committed, the next one sees.
  *
  * Counts. The numbers of READY, HELD, ... keys are in the mapped file, where
  * reading them costs nothing. They are invalid from before a COMMIT until after
