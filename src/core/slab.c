@@ -119,6 +119,7 @@ next_block_bytes(const struct wq__class *c, uint32_t slot_units)
 struct wq__block *
 wq__slab_add_block(struct wq__slab *s, uint32_t slot_units)
 {
+    assert(slot_units > 0);
     if (!reserve_number(s) || !reserve_class(s, slot_units))
         return NULL;
     struct wq__class *c = &s->classes[slot_units];
