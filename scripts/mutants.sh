@@ -102,19 +102,11 @@ nap-begin      src/memory/gate.c     unit_patience          /^leaves_to_others(/
 nap-watched    src/memory/gate.c     unit_patience          s/return next < m->patience.nap_ends_ns ? next : m->patience.nap_ends_ns;/return next;/
 nap-end        src/memory/patience.h unit_patience          s/p->fast = p->fast \&\& n >= p->expected;/(void)n;/
 nap-idle       src/memory/patience.h unit_patience          s/return p->fast \&\& n > p->before;/return p->fast;/
-nap-awake      src/memory/gate.c     unit_patience          s/return m->spinner || m->woken_getters || m->core.loans.live;/return m != NULL;/
-nap-alone      src/memory/gate.c     unit_patience          s/^           (m->patience.alone || is_getter_awake(m));/           is_getter_awake(m);/
-nap-alone-held src/memory/gate.c     unit_patience          s/if (is_getter_awake(m) || !may_nap(m) ||/if (!may_nap(m) ||/
-nap-alone-try  src/memory/patience.h unit_patience          /^wq__patience_tries_alone/,/^}/s/    p->skips--;/    (void)p;/
-nap-alone-vain src/memory/patience.h unit_patience          s/^    p->skips = p->in_vain;/    (void)p;/
-nap-alone-more src/memory/patience.h unit_patience          s/^        p->in_vain \*= 2;/        (void)p;/
-nap-alone-pays src/memory/patience.h unit_patience          s/^    if (keys >= WQ__NAP_WORTH)/    if (keys == UINT64_MAX)/
-nap-alone-cut  src/memory/patience.h unit_patience          /^wq__patience_leave/,/^}/s/    p->nap_ends_ns = WQ_FOREVER;/    (void)p;/
-nap-alone-got  src/memory/patience.h unit_patience          s/wq__patience_judge_alone(p, n - p->before + keys);/wq__patience_judge_alone(p, keys);/
-nap-fifo       src/memory/gate.c     unit_patience          s/return !m->core.shutting_down \&\& wq__core_is_fifo(&m->core);/return !m->core.shutting_down;/
+nap-awake      src/memory/gate.c     unit_patience          s/^           (m->spinner || m->woken_getters || m->core.loans.live);/           true;/
+nap-fifo       src/memory/gate.c     unit_patience          s/^           wq__core_is_fifo(&m->core) \&\&/           true \&\&/
 nap-stale      src/memory/patience.h unit_patience          s/if (now - p->timed_ns > WQ__PATIENCE_STALE_NS)/if (0)/
 nap-deadline   src/memory/gate.c     unit_patience          s/^           now < wq__core_next_deadline(&m->core);/           true;/
-nap-shutdown   src/memory/gate.c     unit_patience          s/return !m->core.shutting_down \&\& wq__core_is_fifo/return wq__core_is_fifo/
+nap-shutdown   src/memory/gate.c     unit_patience          s/return m->patience.fast \&\& !m->core.shutting_down \&\&/return m->patience.fast \&\&/
 nap-fake       src/memory/create.c   unit_patience          s/wq__clock_is_real(m->clock) \&\& !config->real_time/!config->real_time/
 wake           src/memory/gate.c     unit_memory            s/^        wq__wake(wake);/        (void)wake;/
 last-look      src/memory/gate.c     unit_falling_asleep    s/^    return wq__core_offers(&m->core) + (pending < most ? pending : most);/    return wq__core_offers(\&m->core) + 0 * pending * most;/
@@ -132,9 +124,7 @@ spinner-lost   src/memory/adds.c     unit_spin              s/position < from \&
 spinner-count  src/memory/gate.c     unit_spin              /^wq__gate_ignore_lost_spinner/,/^}/s/m->spinner = 0;/(void)0;/
 second-look    src/memory/gate.c     unit_spin              s/m->spinner ? 2 : 1/1/
 spin-pay       src/memory/spin.h     unit_spin              s/^    s->account = s->account > looks ? s->account - looks : 0;/    (void)looks;/
-spin-vain      src/memory/spin.h     unit_spin              s/^        s->trial \/= 2;/        (void)s;/
-spin-again     src/memory/spin.h     unit_spin              s/^        s->trial = WQ__SPIN_TRIAL;/        (void)s;/
-spin-trial     src/memory/spin.h     unit_spin              s/^    wq__spin_earn(s, s->trial);/    (void)s;/
+spin-trial     src/memory/spin.h     unit_spin              s/^    wq__spin_earn(s, WQ__SPIN_TRIAL);/    (void)s;/
 tell-first     src/memory/gate.c     unit_report            /^wq__gate_await_work/,/^}/s/if (wq__gate_report_inside(m))/if (0)/
 tell-blocked   src/memory/gate.c     unit_report            /^wq__gate_await_capacity/,/^}/s/if (wq__gate_report_inside(m))/if (0)/
 real-time      src/memory/create.c   behaviour_real_time    s/^    if (m->real_time)/    if (0)/

@@ -72,54 +72,23 @@ has_ended(struct wq__memory *m)
            !wq__inbox_holds(&m->inbox);
 }
 
-/* Is a getter awake, as far as can be known: does one spin, was one woken, or is
- * a key on loan? It may not come back, because it gave its key to another thread
- * or has ended: a nap ends all the same. */
-static bool
-is_getter_awake(const struct wq__memory *m)
-{
-    return m->spinner || m->woken_getters || m->core.loans.live;
-}
-
-/* May naps put off keys of this queue? */
-static bool
-may_nap(const struct wq__memory *m)
-{
-    return !m->core.shutting_down && wq__core_is_fifo(&m->core);
-}
-
-/* Are keys left to the getters that are awake, or to the one that takes a nap
- * alone (patience.h)? */
+/* Are keys left to the getters that are awake (patience.h)? One is, as far as can
+ * be known: it spins, was woken, or a key is on loan. If it does not come back,
+ * because it gave its key to another thread or has ended, the nap ends all the
+ * same. */
 static bool
 is_patient(const struct wq__memory *m)
 {
-    return m->patience.fast && may_nap(m) &&
-           (m->patience.alone || is_getter_awake(m));
-}
-
-static size_t
-keys_waiting(struct wq__memory *m)
-{
-    return wq__core_offers(&m->core) + wq__inbox_len(&m->inbox);
+    return m->patience.fast && !m->core.shutting_down &&
+           wq__core_is_fifo(&m->core) &&
+           (m->spinner || m->woken_getters || m->core.loans.live);
 }
 
 static void
 begin_nap(struct wq__memory *m, int64_t now)
 {
-    wq__patience_nap(&m->patience, m->core.fence, keys_waiting(m), now);
-}
-
-/* The last getter that is awake goes to sleep: perhaps for a nap. Producers wake
- * nobody until that ends, because the getter is the timekeeper then, or another
- * one is woken that becomes it. */
-static void
-nap_alone_if_worth(struct wq__memory *m)
-{
-    if (is_getter_awake(m) || !may_nap(m) ||
-        !wq__patience_tries_alone(&m->patience))
-        return;
-    begin_nap(m, m->clock->now(m->clock));
-    m->patience.alone = wq__patience_naps(&m->patience);
+    wq__patience_nap(&m->patience, m->core.fence,
+                     wq__core_offers(&m->core) + wq__inbox_len(&m->inbox), now);
 }
 
 /* A key may be left to getters that are awake: a nap has begun, or begins. */
@@ -552,7 +521,7 @@ sleeps_on(struct wq__memory *m, int64_t deadline_ns)
     const int64_t now = m->clock->now(m->clock);
     const bool    over = now >= m->patience.nap_ends_ns;
 
-    if (over && wq__patience_wake(&m->patience, m->core.fence, keys_waiting(m)))
+    if (over && wq__patience_wake(&m->patience, m->core.fence))
         begin_nap(m, now);
     return wq__patience_naps(&m->patience) && is_patient(m) &&
            !m->interrupted && now < deadline_ns &&
@@ -569,15 +538,15 @@ wq__gate_await_work(struct wq__memory *m, int64_t deadline_ns)
     if (wq__gate_report_inside(m))
         return WQ_OK; /* look again */
     wq__spin_note_sleep(&m->spin);
-    nap_alone_if_worth(m);
-    enum wq__wake why;
     do {
-        why = sleep_as_getter(m, deadline_ns);
+        const enum wq__wake why = sleep_as_getter(m, deadline_ns);
+
         if (why == WQ__WAKE_LOOK)
             m->woken_getters--;
-    } while (why != WQ__WAKE_INTERRUPT && sleeps_on(m, deadline_ns));
-    wq__patience_leave(&m->patience);
-    return why == WQ__WAKE_INTERRUPT ? WQ_EINTERRUPTED : WQ_OK;
+        if (why == WQ__WAKE_INTERRUPT)
+            return WQ_EINTERRUPTED;
+    } while (sleeps_on(m, deadline_ns));
+    return WQ_OK;
 }
 
 /* Where a producer with this ticket is inserted. The list is sorted by ticket,

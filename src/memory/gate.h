@@ -11,8 +11,8 @@
  *
  *   when there are READY keys, or adds in the inbox, and sleeping getters
  *                         one getter for each of these keys for which no getter
- *                         has been woken yet; but while keys are got fast,
- *                         none for a moment (patience.h)
+ *                         has been woken yet; but while getters that are awake
+ *                         take keys fast, none for a moment (patience.h)
  *   when no thread sleeps until the earliest deadline, or until the end of
  *   that moment, and getters sleep
  *                         one getter, which becomes the timekeeper

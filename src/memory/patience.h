@@ -6,7 +6,7 @@
  * the getters that are awake, and the others sleep on:
  *
  *   fast     the last WQ__PATIENCE_GETS gets took WQ__PATIENCE_NS at most, that
- *            is, 4 us each; and they were a moment ago (WQ__PATIENCE_STALE_NS)
+ *            is, 2 us each; and they were a moment ago (WQ__PATIENCE_STALE_NS)
  *   nap      one of the sleeping getters, the timekeeper, sleeps for WQ__NAP_NS
  *            only, on behalf of all
  *
@@ -18,12 +18,6 @@
  *
  * That many keys are those very keys, because the queue is FIFO: one with
  * priorities is not patient.
- *
- * A nap alone. The last getter that is awake takes a nap, too, when it finds no
- * key: a producer that shares its processor would be preempted for every single
- * key. Such a nap is worth its delay if WQ__NAP_WORTH keys come meanwhile. If
- * fewer come (two threads may send one key to and fro), it was in vain: then the
- * next WQ__NAP_SKIPS sleeps are no naps, twice as many after each failure.
  *
  * So a key that a sleeping getter could have taken waits for two naps at most: a
  * key that comes after the beginning of one nap counts at the beginning of the
@@ -43,12 +37,9 @@
 
 enum {
     WQ__PATIENCE_GETS = 32,
-    WQ__PATIENCE_NS = 128000, /* a nap fits in, with the delay of its timer */
-    WQ__PATIENCE_STALE_NS = 2 * WQ__PATIENCE_NS,
+    WQ__PATIENCE_NS = 64000,
+    WQ__PATIENCE_STALE_NS = 4 * WQ__PATIENCE_NS,
     WQ__NAP_NS = 50000,
-    WQ__NAP_WORTH = 16, /* a wake-up for each would take half of a nap */
-    WQ__NAP_SKIPS = 64, /* so naps in vain delay a sleep by 1 us on average */
-    WQ__NAP_SKIPS_MOST = 1 << 16,
 };
 
 struct wq__patience {
@@ -59,9 +50,6 @@ struct wq__patience {
     int64_t  nap_ends_ns; /* WQ_FOREVER: nobody takes a nap */
     uint64_t before;      /* the hand-outs before the nap, */
     uint64_t expected;    /* and those that it expects at its end */
-    bool     alone;       /* no getter was awake when it began */
-    unsigned in_vain;     /* 0: the last nap alone was worth its delay; */
-    unsigned skips;       /* else how many sleeps are no naps yet */
 };
 
 static inline void
@@ -105,52 +93,12 @@ wq__patience_nap(struct wq__patience *p, uint64_t n, size_t keys, int64_t now)
     p->expected = n + keys;
 }
 
-/* A getter goes to sleep while no other is awake: does it take a nap? */
+/* The nap is over, after `n` hand-outs. True: those who are awake keep up, and
+ * the next nap should begin. */
 static inline bool
-wq__patience_tries_alone(struct wq__patience *p)
-{
-    if (!p->fast || wq__patience_naps(p))
-        return false;
-    if (!p->skips)
-        return true;
-    p->skips--;
-    return false;
-}
-
-/* A nap alone is over, and `keys` came meanwhile. */
-static inline void
-wq__patience_judge_alone(struct wq__patience *p, uint64_t keys)
-{
-    p->alone = false;
-    if (keys >= WQ__NAP_WORTH)
-        p->in_vain = 0;
-    else if (!p->in_vain)
-        p->in_vain = WQ__NAP_SKIPS;
-    else if (p->in_vain < WQ__NAP_SKIPS_MOST)
-        p->in_vain *= 2;
-    p->skips = p->in_vain;
-}
-
-/* A getter leaves. A nap alone that is not over ends with it, and is not judged:
- * the keys that came are not those of a whole nap. (The getter that takes the nap
- * may be another one: it finds no nap when it wakes up.) */
-static inline void
-wq__patience_leave(struct wq__patience *p)
-{
-    if (!p->alone)
-        return;
-    p->alone = false;
-    p->nap_ends_ns = WQ_FOREVER;
-}
-
-/* The nap is over, after `n` hand-outs, and `keys` wait for theirs. True: those
- * who are awake keep up, and the next nap should begin. */
-static inline bool
-wq__patience_wake(struct wq__patience *p, uint64_t n, size_t keys)
+wq__patience_wake(struct wq__patience *p, uint64_t n)
 {
     p->nap_ends_ns = WQ_FOREVER;
-    if (p->alone)
-        wq__patience_judge_alone(p, n - p->before + keys);
     p->fast = p->fast && n >= p->expected;
     return p->fast && n > p->before;
 }

@@ -10,11 +10,8 @@
  *   about as long as a sleep and its wake-up keep processors busy. It may last
  *   for as many looks as the account holds; each one is paid from it.
  *   A spin that ends with a key earns WQ__SPIN_WORTH: it saved a sleep.
- *   A sleep earns an eighth of that, so that a getter which finds no key by
- *   spinning still tries once in eight sleeps. Each spin in vain halves what a
- *   sleep earns, down to WQ__SPIN_TRIAL_LEAST: a getter whose producer shares
- *   its processor finds no key however long it spins. A spin that ends with a
- *   key restores the eighth.
+ *   A sleep earns an eighth of that, so that a getter which never finds a key
+ *   by spinning still tries once in eight sleeps.
  *
  * So a queue never spends more on spinning than spinning has saved, plus an
  * eighth of what its sleeps cost, plus the opening balance. If keys come so
@@ -27,24 +24,24 @@
 #include <stdbool.h>
 
 enum {
-    WQ__SPIN_WORTH = 400, /* 4 to 20 us, by the length of a pause */
+    /* 16 to 70 us, by the length of a pause: as long as an idle processor of a
+     * virtual machine takes to wake up. With a quarter of it, two threads that
+     * send one key to and fro could miss each other for ever: the spin of one
+     * ended before the other was awake. */
+    WQ__SPIN_WORTH = 1600,
     WQ__SPIN_TRIAL = WQ__SPIN_WORTH / 8,
-    WQ__SPIN_TRIAL_LEAST = WQ__SPIN_TRIAL / 16, /* one spin in 130 sleeps */
-    WQ__SPIN_MOST =
-        6 *
-        WQ__SPIN_WORTH, /* no spin is longer, and the account holds no more */
+    /* No spin is longer, and the account holds no more. */
+    WQ__SPIN_MOST = 2 * WQ__SPIN_WORTH,
 };
 
 struct wq__spin {
     int account; /* 0 .. WQ__SPIN_MOST */
-    int trial;   /* what a sleep earns */
 };
 
 static inline void
 wq__spin_init(struct wq__spin *s)
 {
     s->account = WQ__SPIN_WORTH;
-    s->trial = WQ__SPIN_TRIAL;
 }
 
 /* How many looks a spin may make now; 0: do not spin. */
@@ -68,18 +65,14 @@ static inline void
 wq__spin_pay(struct wq__spin *s, int looks, bool got_key)
 {
     s->account = s->account > looks ? s->account - looks : 0;
-    if (got_key) {
-        s->trial = WQ__SPIN_TRIAL;
+    if (got_key)
         wq__spin_earn(s, WQ__SPIN_WORTH);
-    } else if (looks && s->trial > WQ__SPIN_TRIAL_LEAST) {
-        s->trial /= 2;
-    }
 }
 
 static inline void
 wq__spin_note_sleep(struct wq__spin *s)
 {
-    wq__spin_earn(s, s->trial);
+    wq__spin_earn(s, WQ__SPIN_TRIAL);
 }
 
 #endif

@@ -47,7 +47,6 @@ sleep-timekeeper-spin      full   sleep  holds         SPIN DELAYED=2 PRODUCERS=
 sleep-timekeeper-stuck     quick  sleep  holds         SPIN STUCK DELAYED=2 PRODUCERS=0
 sleep-timekeeper-interrupt full   sleep  holds         SPIN DELAYED=1 PRODUCERS=1 INTERRUPTS=1
 sleep-nap              quick  sleep  holds         PATIENCE PRODUCERS=1 KEYS=2
-sleep-nap-alone        quick  sleep  holds         PATIENCE GETTERS=1 PRODUCERS=1 KEYS=3
 sleep-nap-once         quick  sleep  holds         PATIENCE ONE_SHOT
 sleep-nap-spin         full   sleep  holds         PATIENCE SPIN
 sleep-nap-stuck        full   sleep  holds         PATIENCE SPIN STUCK
@@ -71,7 +70,6 @@ sleep-spinner-watches  quick  sleep  fails:assert  SPIN STUCK DELAYED=2 PRODUCER
 sleep-no-timekeeper-check  quick  sleep  fails:assert  GETTERS=1 PRODUCERS=0 DELAYED=2 NO_TIMEKEEPER_CHECK
 sleep-no-nap           quick  sleep  fails:assert  PATIENCE ONE_SHOT NO_NAP
 sleep-nap-unwatched    quick  sleep  fails:assert  PATIENCE ONE_SHOT NAP_UNWATCHED
-sleep-nap-alone-unwatched  quick  sleep  fails:assert  PATIENCE GETTERS=1 PRODUCERS=1 KEYS=2 NAP_UNWATCHED
 sleep-no-beacon        quick  sleep  fails:assert  LOOP GETTERS=0 NO_BEACON_PUBLISH
 '
 

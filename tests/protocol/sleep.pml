@@ -31,10 +31,10 @@
  *   TIMEOUTS   the get of the first getter may time out
  *   REAL_TIME  getters are woken before the lock is released
  *   LOOP       an event loop watches wq_fd(). LOOP_KEYS: it ends after so many
- *   PATIENCE   keys may be left to getters that are awake, or to one that is
- *              not, while a timekeeper takes a nap (patience.h). Whether keys
- *              are handed out fast is any guess. With ONE_SHOT a getter never
- *              comes back, and holds its key for ever
+ *   PATIENCE   keys may be left to getters that are awake, while a timekeeper
+ *              takes a nap (patience.h). Whether keys are handed out fast is
+ *              any guess. With ONE_SHOT a getter never comes back, and holds
+ *              its key for ever
  * The other names, in #ifdef, are mutants: each breaks one step.
  */
 #ifndef GETTERS
@@ -97,7 +97,6 @@ bool lit;
 byte held;    /* keys on loan */
 bool fast;
 bool napping; /* a nap has begun, and ends at any time */
-bool alone;   /* no getter was awake when it began */
 byte owed;    /* keys that were there then, and were not handed out yet */
 bool busy;    /* a key was handed out since */
 
@@ -119,8 +118,7 @@ bool loop_waiting; /* the event loop waits for its descriptor */
 #else
 #define next_look (napping -> 0 : next_deadline)
 #endif
-#define getter_is_awake (spinning || coming > 0 || held > 0)
-#define patient (fast && (alone || getter_is_awake))
+#define patient (fast && (spinning || coming > 0 || held > 0))
 
 /* Variables of each thread. */
 #define REGISTERS                                                              \
@@ -528,7 +526,6 @@ inline review_nap()
     if
     :: napping ->
        napping = false;
-       alone = false;
        fast = fast && owed == 0;
        if
        :: fast && busy -> begin_nap()
@@ -536,26 +533,6 @@ inline review_nap()
        fi
     :: true
     fi
-}
-
-/* A nap alone ends when a getter leaves. */
-inline leave_nap()
-{
-    if
-    :: alone -> napping = false; alone = false
-    :: else
-    fi
-}
-
-/* The last getter that is awake may take a nap. */
-inline nap_alone()
-{
-    atomic {
-        if
-        :: fast && !napping && !getter_is_awake -> begin_nap(); alone = true
-        :: true
-        fi
-    }
 }
 
 #define sleeps_on (napping && patient && !interrupted && !times_out)
@@ -599,19 +576,16 @@ look:
         :: else
         fi
     };
-#ifdef PATIENCE
-    nap_alone();
-#endif
 sleep:
     sleep_as_getter();
     atomic {
         if
-        :: why[me] == WAKE_INTERRUPT -> leave_nap(); blocked--; goto no_key
+        :: why[me] == WAKE_INTERRUPT -> blocked--; goto no_key
         :: else -> review_nap()
         fi;
         if
         :: sleeps_on -> goto sleep
-        :: else -> leave_nap(); goto look
+        :: else -> goto look
         fi
     };
 

@@ -7,8 +7,6 @@
  */
 #include "unit/queue_fixture.h"
 
-#include "port/relax.h"
-
 /* ---- the counts --------------------------------------------------------- */
 
 enum { GETS = WQ__PATIENCE_GETS };
@@ -57,7 +55,7 @@ TEST(no_nap_begins_long_after_a_burst)
 
     wq__patience_nap(&p, 100, 3, p.timed_ns + WQ__PATIENCE_STALE_NS);
     assert_true(wq__patience_naps(&p));
-    (void)wq__patience_wake(&p, 103, 0);
+    (void)wq__patience_wake(&p, 103);
     wq__patience_nap(&p, 103, 3, p.timed_ns + WQ__PATIENCE_STALE_NS + 1);
     assert_false(wq__patience_naps(&p));
     assert_false(p.fast);
@@ -72,7 +70,7 @@ TEST(nap_follows_a_nap_while_those_awake_keep_up)
     wq__patience_nap(&p, 100, 3, 70000);
     assert_true(wq__patience_naps(&p));
     assert_int_equal(p.nap_ends_ns, 70000 + WQ__NAP_NS);
-    assert_true(wq__patience_wake(&p, 103, 0));
+    assert_true(wq__patience_wake(&p, 103));
     assert_false(wq__patience_naps(&p));
     assert_true(p.fast);
 }
@@ -83,7 +81,7 @@ TEST(key_that_is_left_for_a_nap_ends_the_patience)
     struct wq__patience p = fast_patience();
 
     wq__patience_nap(&p, 100, 3, 0);
-    assert_false(wq__patience_wake(&p, 102, 0));
+    assert_false(wq__patience_wake(&p, 102));
     assert_false(p.fast);
 }
 
@@ -92,90 +90,8 @@ TEST(no_nap_follows_when_nothing_is_handed_out)
     struct wq__patience p = fast_patience();
 
     wq__patience_nap(&p, 100, 0, 0);
-    assert_false(wq__patience_wake(&p, 100, 0));
+    assert_false(wq__patience_wake(&p, 100));
     assert_true(p.fast);
-}
-
-static void
-begin_nap_alone(struct wq__patience *p)
-{
-    assert_true(wq__patience_tries_alone(p));
-    wq__patience_nap(p, 100, 0, 0);
-    p->alone = true;
-    assert_false(wq__patience_tries_alone(p));
-}
-
-/* A nap alone, during which `keys` come; another getter takes half of them. */
-static void
-nap_alone(struct wq__patience *p, size_t keys)
-{
-    begin_nap_alone(p);
-    (void)wq__patience_wake(p, 100 + keys / 2, keys - keys / 2);
-    assert_false(p->alone);
-}
-
-static void
-expect_sleeps_without_a_nap(struct wq__patience *p, int sleeps)
-{
-    for (int i = 0; i < sleeps; i++)
-        assert_false(wq__patience_tries_alone(p));
-    assert_true(wq__patience_tries_alone(p));
-}
-
-/* O-12 */
-TEST(nap_alone_follows_a_nap_alone_while_keys_come)
-{
-    struct wq__patience p = fast_patience();
-
-    nap_alone(&p, WQ__NAP_WORTH);
-    nap_alone(&p, WQ__NAP_WORTH);
-    p.fast = false;
-    assert_false(wq__patience_tries_alone(&p));
-}
-
-/* O-12 */
-TEST(naps_alone_in_vain_become_rare)
-{
-    struct wq__patience p = fast_patience();
-
-    nap_alone(&p, WQ__NAP_WORTH - 1);
-    expect_sleeps_without_a_nap(&p, WQ__NAP_SKIPS);
-    nap_alone(&p, 0);
-    expect_sleeps_without_a_nap(&p, 2 * WQ__NAP_SKIPS);
-    for (int i = 0; i < 20; i++) {
-        nap_alone(&p, 0);
-        p.skips = 0;
-    }
-    assert_int_equal(p.in_vain, WQ__NAP_SKIPS_MOST);
-    nap_alone(&p, WQ__NAP_WORTH);
-    nap_alone(&p, 0);
-    expect_sleeps_without_a_nap(&p, WQ__NAP_SKIPS);
-}
-
-/* O-12: keys that come after it do not count. */
-TEST(nap_alone_that_is_cut_short_is_not_judged)
-{
-    struct wq__patience p = fast_patience();
-
-    nap_alone(&p, 0);
-    p.skips = 0;
-    begin_nap_alone(&p);
-    wq__patience_leave(&p);
-    assert_false(wq__patience_naps(&p));
-    assert_false(p.alone);
-    assert_int_equal(p.in_vain, WQ__NAP_SKIPS);
-    nap_alone(&p, 0);
-    assert_int_equal(p.in_vain, 2 * WQ__NAP_SKIPS);
-}
-
-/* O-12 */
-TEST(nap_beside_others_goes_on_when_a_getter_leaves)
-{
-    struct wq__patience p = fast_patience();
-
-    wq__patience_nap(&p, 100, 3, 0);
-    wq__patience_leave(&p);
-    assert_true(wq__patience_naps(&p));
 }
 
 /* ---- a queue ------------------------------------------------------------ */
@@ -288,59 +204,6 @@ TEST(key_wakes_a_getter_when_none_is_awake)
     assert_false(wq__patience_naps(&m->patience));
 }
 
-/* How many sleeps are no naps alone, because the last such nap was in vain. */
-static unsigned
-naps_in_vain(void)
-{
-    wq__gate_enter(m);
-    const unsigned n = m->patience.in_vain;
-    wq__gate_leave(m);
-    return n;
-}
-
-/* O-12: it naps once, in vain; then a key wakes it at once. */
-TEST(last_getter_that_is_awake_naps_before_it_sleeps)
-{
-    be_fast();
-    sleep_one_more(0);
-    while (!naps_in_vain())
-        wq__yield();
-    assert_int_equal(naps_in_vain(), WQ__NAP_SKIPS);
-    worker_await_blocked(sleepers[0]);
-    add("a");
-    expect_key(0, "a");
-}
-
-/* O-12: one that holds a key will come back. */
-TEST(getter_does_not_nap_alone_while_another_is_awake)
-{
-    sleep_one_more(1);
-    wq__gate_enter(m);
-    assert_false(m->patience.alone);
-    wq__gate_leave(m);
-    assert_int_equal(naps_in_vain(), 0);
-    wq_shutdown(q);
-    assert_err(worker_join(sleepers[0]), WQ_ESHUTDOWN);
-    assert_err(worker_join(sleepers[1]), WQ_ESHUTDOWN);
-    assert_err(wq_done(q, held), WQ_OK);
-}
-
-/* O-12 */
-TEST(key_wakes_nobody_during_a_nap_alone)
-{
-    assert_err(wq_done(q, held), WQ_OK);
-    wq__gate_enter(m);
-    m->patience.alone = true;
-    wq__gate_leave(m);
-    nap_for_long();
-    add("a");
-    worker_await_blocked(sleepers[0]);
-    assert_int_equal(wq_len(q), 1);
-    assert_true(atomic_load(&m->wake_from) == WQ__WAKE_NOBODY);
-    wq_shutdown(q);
-    expect_key(0, "a");
-}
-
 TEST(deadline_is_not_put_off_by_a_nap)
 {
     nap_for_long();
@@ -445,13 +308,6 @@ WQ_TESTS(test(gets_are_timed_in_bunches),
          test(nap_follows_a_nap_while_those_awake_keep_up),
          test(key_that_is_left_for_a_nap_ends_the_patience),
          test(no_nap_follows_when_nothing_is_handed_out),
-         test(nap_alone_follows_a_nap_alone_while_keys_come),
-         test(naps_alone_in_vain_become_rare),
-         test(nap_alone_that_is_cut_short_is_not_judged),
-         test(nap_beside_others_goes_on_when_a_getter_leaves),
-         queue_test(last_getter_that_is_awake_naps_before_it_sleeps),
-         patient_test(getter_does_not_nap_alone_while_another_is_awake),
-         patient_test(key_wakes_nobody_during_a_nap_alone),
          patient_test(key_is_left_to_the_getter_that_is_awake),
          patient_test(producer_wakes_nobody_during_a_nap),
          patient_test(key_is_taken_at_the_end_of_a_nap),

@@ -37,43 +37,20 @@ TEST(spins_never_cost_more_than_they_saved)
     }
 }
 
-/* How many spins a getter makes that spins in vain, before so many sleeps. */
-static int
-spin_in_vain(struct wq__spin *spin, int sleeps)
+TEST(getter_that_spins_in_vain_tries_once_in_eight_sleeps)
 {
-    int spins = 0;
+    struct wq__spin spin;
+    int             spins = 0;
 
-    for (int i = 0; i < sleeps; i++) {
-        const int limit = wq__spin_limit(spin);
+    wq__spin_init(&spin);
+    for (int sleeps = 0; sleeps < 800; sleeps++) {
+        const int limit = wq__spin_limit(&spin);
 
         spins += limit > 0;
-        wq__spin_pay(spin, limit, false);
-        wq__spin_note_sleep(spin);
+        wq__spin_pay(&spin, limit, false);
+        wq__spin_note_sleep(&spin);
     }
-    return spins;
-}
-
-/* O-12 */
-TEST(getter_that_spins_in_vain_tries_less_and_less)
-{
-    enum { RARE = WQ__SPIN_WORTH / WQ__SPIN_TRIAL_LEAST + 1 };
-    struct wq__spin spin;
-
-    wq__spin_init(&spin);
-    assert_int_equal(spin_in_vain(&spin, 8), 1);
-    assert_in_range(spin_in_vain(&spin, RARE), 2, 5);
-    (void)spin_in_vain(&spin, 10 * RARE);
-    assert_int_equal(spin_in_vain(&spin, 10 * RARE), 10);
-}
-
-TEST(getter_that_finds_a_key_tries_once_in_eight_sleeps_again)
-{
-    struct wq__spin spin;
-
-    wq__spin_init(&spin);
-    (void)spin_in_vain(&spin, 10000);
-    wq__spin_pay(&spin, 0, true);
-    assert_int_equal(spin.trial, WQ__SPIN_TRIAL);
+    assert_int_equal(spins, 100);
 }
 
 TEST(getter_that_finds_keys_soon_may_wait_longer)
@@ -216,8 +193,7 @@ TEST(two_keys_in_the_inbox_keep_a_second_getter_awake)
 #define spin_test(name) test_with(name, open_spinning, close_queue)
 
 WQ_TESTS(test(spins_never_cost_more_than_they_saved),
-         test(getter_that_spins_in_vain_tries_less_and_less),
-         test(getter_that_finds_a_key_tries_once_in_eight_sleeps_again),
+         test(getter_that_spins_in_vain_tries_once_in_eight_sleeps),
          test(getter_that_finds_keys_soon_may_wait_longer),
          spin_test(few_keys_are_left_to_the_getter_that_spins),
          spin_test(many_keys_wake_a_sleeper_though_a_getter_spins),
