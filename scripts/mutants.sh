@@ -144,6 +144,8 @@ closed         src/memory/stop.c     unit_memory            s/^    wq__inbox_clo
 undo           src/memory/limited.c  behaviour_rate_limiting s/^            wq__retry_undo(&m->retry, keys\[i\]);/            (void)0;/
 told-twice     src/memory/report.c   behaviour_sinks        s/^    \*reported = now;/    (void)reported;/
 lock-try       src/port/lock.h       unit_port              s/uint32_t expected = 0;/uint32_t expected = 1;/
+lock-alone     src/port/lock.h       unit_port              s/return __libc_single_threaded;/return true;/
+lock-alone-try src/port/lock.h       unit_port              s/if (atomic_load_explicit(&l->word, memory_order_acquire) != 0)/if (0)/
 lock-sleeper   src/port/lock.c       unit_port              s/exchange_explicit(&l->word, 2, memory/exchange_explicit(\&l->word, 1, memory/
 lock-wake      src/port/lock.h       unit_port              s/^        wq__lock_wake_one(l);/        (void)0;/
 limiter-leak   src/memory/create.c   behaviour_rate_limiting s/^        wq_limiter_destroy(limiter); .. unless.*/        (void)limiter;/

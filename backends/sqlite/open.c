@@ -307,6 +307,11 @@ read_url(char *url, char **path, wq_sqlite_options *o)
     if (options)
         *options++ = '\0';
     *path = strncmp(url, "///", 3) == 0 ? url + 2 : url;
+    if (strncmp(*path, "//", 2) == 0)
+        return wq_fail(WQ_EINVAL,
+                       "sqlite: '//' in the URL begins a host, which "
+                       "files do not have; use sqlite:PATH, or "
+                       "sqlite:///PATH for an absolute one");
     if (!wq__url_decode(*path))
         return wq_fail(WQ_EINVAL,
                        "sqlite: '%%' in the URL must be followed by two "

@@ -37,7 +37,9 @@ shown_of(size_t row, size_t i)
 
 const struct row rows[] = {
     {"cycle", ONE_THREAD, PER_KEY, .title = "add, get, done, 1 k keys in turn"},
-    {"metrics", ONE_THREAD, PER_KEY, .title = "the same, metrics on"},
+    {"cycle-beside", ONE_THREAD, PER_KEY,
+     .title = "the same beside a thread that sleeps"},
+    {"metrics", ONE_THREAD, PER_KEY, .title = "cycle, metrics on"},
     {"fill-1k", ONE_THREAD, PER_KEY, .title = "fill 1 k, then drain"},
     {"fill-100k", ONE_THREAD, PER_KEY, .title = "fill 100 k, then drain"},
     {"fill-1m", ONE_THREAD, PER_KEY, .title = "fill 1 M, then drain"},

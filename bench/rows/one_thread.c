@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* one_thread.c: what does a key cost when one thread uses the queue? */
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
 #include "bench.h"
@@ -24,6 +26,30 @@ static void
 cycle(const struct side *s, size_t n)
 {
     bench_print_timed(s, s->create, n, time_cycles);
+}
+
+static void *
+sleep_until_told(void *told)
+{
+    (void)sem_wait(told);
+    return NULL;
+}
+
+/* the same while another thread exists, which sleeps: a C library may leave out
+ * atomic instructions in a process with one thread */
+static void
+cycle_beside(const struct side *s, size_t n)
+{
+    pthread_t other;
+    sem_t     told;
+
+    if (sem_init(&told, 0, 0) ||
+        pthread_create(&other, NULL, sleep_until_told, &told))
+        abort();
+    cycle(s, n);
+    (void)sem_post(&told);
+    (void)pthread_join(other, NULL);
+    (void)sem_destroy(&told);
 }
 
 /* the same with keys of `len` bytes, 1 k of them */
@@ -241,6 +267,7 @@ many_queues(const struct side *s, size_t n)
 
 const struct row rows_one_thread[] = {
     {"cycle", cycle, 1000},
+    {"cycle-beside", cycle_beside, 1000},
     {"metrics", metered, 1000},
     {"fill-1k", fill_and_drain, 1000},
     {"fill-100k", fill_and_drain, 100000},

@@ -516,16 +516,18 @@ WQ_API WQ_NODISCARD wq_err wq_create(const wq_config *config, wq_queue **out);
  *
  *     wq_open("mem:", NULL, &q)               as wq_create()
  *     wq_open("sqlite:/var/lib/me/q.db", ...)   a file: see <wq/sqlite.h>
+ *     wq_open("redis://host/0?queue=mail", ...) a server: see <wq/redis.h>
  *     wq_open("mine://host?queue=mail", ...)    a backend of your own
  *
- * "mem" is built in, and "sqlite" is there if libwq-sqlite is installed. A
+ * "mem" is built in; "sqlite" is there if libwq-sqlite is installed, and
+ * "redis", "rediss", "redis+unix" and "redis+sentinel" if libwq-redis is. A
  * scheme begins with a lower case letter and has lower case letters, digits,
  * '+', '-' and '.'; the part before the first '+', of at most 31 bytes,
  * decides. It is known if the program registered it (wq_register_scheme());
  * otherwise the library loads libwq-SCHEME.so.0.1 by that name, from the
  * directories of the dynamic loader: never from a directory that the URL names.
- * A program that is linked statically must register its schemes: in it, a
- * library that is loaded does not work.
+ * A program that is linked statically must register its schemes: it cannot load
+ * libraries.
  *
  * Takes ownership of the limiter of `config` in every case, as wq_create().
  *
@@ -1383,8 +1385,8 @@ WQ_API void wq_interrupt(wq_queue *q);
  *
  * It may be readable although no key is READY: then wq_get_within(q, 0, ...)
  * returns WQ_ETIMEDOUT. This happens if another thread took the key, the
- * deadline of a HELD key passed, or a cooldown ended; and about once a second in
- * a shared queue, so that the get looks at the store. It works with a fake
+ * deadline of a HELD key passed, or a cooldown ended; and about once a second
+ * in a shared queue, so that the get looks at the store. It works with a fake
  * clock, too. The descriptor belongs to the queue, is the same at every call,
  * closes on exec, and is closed by wq_destroy(): remove it from the loop
  * before. From the first call on, the queue makes a system call whenever it

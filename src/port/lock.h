@@ -2,7 +2,8 @@
 /* lock.h: how do threads exclude each other?
  *
  * A mutex for short critical sections: one atomic instruction to take it and
- * one to release it, without a system call while no thread waits. A thread that
+ * one to release it, without a system call while no thread waits; none at all
+ * while the process has one thread, if the C library tells. A thread that
  * finds it taken spins for a moment, because our critical sections are shorter
  * than a sleep, and then sleeps in the kernel. It is not fair: a running thread
  * may take it before one that must be woken, which keeps throughput up when
@@ -18,6 +19,13 @@
  *     other threads may sleep behind it. So no sleeper is forgotten.
  *
  * tests/protocol/lock.pml checks both.
+ *
+ * K3  While the process has one thread, plain loads and stores do the same: no
+ *     other thread can read the word in between, and none sleeps. Only this
+ *     thread can begin a second one. It does not do so between the load and the
+ *     store, and what it has stored by then happens before all that the new
+ *     thread does. So a lock may be taken without an atomic instruction and
+ *     released with one, and the reverse.
  *
  * A lock made by wq__lock_init_inheriting() is a POSIX mutex with priority
  * inheritance instead: while a thread of high priority waits for it, the holder
@@ -47,6 +55,17 @@ wq_err wq__lock_init_inheriting(struct wq__lock *l);
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* glibc 2.32 and later. */
+#if defined(__has_include)
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define WQ__HAVE_SINGLE_THREADED 1
+#endif
+#endif
+#ifndef WQ__HAVE_SINGLE_THREADED
+#define WQ__HAVE_SINGLE_THREADED 0
+#endif
+
 /* The inline functions below handle PLAIN, with one comparison; lock.c handles
  * the other kinds. */
 enum wq__lock_kind {
@@ -69,11 +88,28 @@ struct wq__lock {
 WQ__STORE_API void wq__lock_init(struct wq__lock *l);
 WQ__STORE_API void wq__lock_fini(struct wq__lock *l);
 
+/* Is the calling thread the only one? False: perhaps not. */
+static inline bool
+wq__lock_is_alone(void)
+{
+#if WQ__HAVE_SINGLE_THREADED
+    return __libc_single_threaded;
+#else
+    return false;
+#endif
+}
+
 static inline bool
 wq__lock_try_word(struct wq__lock *l)
 {
     uint32_t expected = 0;
 
+    if (wq__lock_is_alone()) { /* K3 */
+        if (atomic_load_explicit(&l->word, memory_order_acquire) != 0)
+            return false;
+        atomic_store_explicit(&l->word, 1, memory_order_relaxed);
+        return true;
+    }
     return atomic_compare_exchange_strong_explicit(
         &l->word, &expected, 1, memory_order_acquire, memory_order_relaxed);
 }
@@ -91,7 +127,9 @@ wq__lock_take_word(struct wq__lock *l)
 static inline void
 wq__lock_release_word(struct wq__lock *l)
 {
-    if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
+    if (wq__lock_is_alone()) /* K3 */
+        atomic_store_explicit(&l->word, 0, memory_order_release);
+    else if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
         wq__lock_wake_one(l);
 }
 

@@ -377,6 +377,8 @@ class Refused(Shared):
                       self.refused("add", "--queue=queue.db", "a"))
         self.assertIn("there is no option 'what'",
                       self.refused("add", "--queue=%s?what=1" % self.url, "a"))
+        self.assertIn("use sqlite:PATH",
+                      self.refused("add", "--queue=sqlite://x.db", "a"))
 
     def test_unknown_backend(self):
         for verb, operands in VERBS.items():

@@ -185,6 +185,14 @@ store_pkgconfig() {
 
 sqlite_pkgconfig() {
     store_pkgconfig sqlite -lsqlite3
+    eval "set -- $(pkg-config --static --cflags --libs wq)"
+    # shellcheck disable=SC2086
+    $CC -std=c11 $strict -DBY_NAME -static "$here/sqlite.c" -o whole "$@"
+    if run ./whole static 2>said || ! grep -q 'linked statically' said; then
+        echo "a static program does not say that it can load no library:"
+        cat said
+        exit 1
+    fi
 }
 
 redis_pkgconfig() {

@@ -119,6 +119,21 @@ TEST(no_race_detector_watches_a_plain_run)
     assert_false(wq__race_is_watched());
 }
 
+/* K3: CTest runs each test in a process of its own, which has one thread here. */
+TEST(lock_of_a_process_with_one_thread_is_taken_once)
+{
+#if WQ__HAVE_FUTEX && WQ__HAVE_SINGLE_THREADED
+    if (!wq__lock_is_alone()) /* a sanitizer has a thread */
+        skip();
+#endif
+    wq__lock_take(guarded.lock);
+    wq__lock_assert_taken(guarded.lock);
+    assert_false(wq__lock_try(guarded.lock));
+    wq__lock_release(guarded.lock);
+    assert_true(wq__lock_try(guarded.lock));
+    wq__lock_release(guarded.lock);
+}
+
 static int
 try_lock(struct worker *self)
 {
@@ -263,6 +278,7 @@ TEST(moment_of_any_round_passes)
 
 WQ_TESTS(port_test(lock_lets_one_thread_in_at_a_time),
          test(no_race_detector_watches_a_plain_run),
+         port_test(lock_of_a_process_with_one_thread_is_taken_once),
          port_test(try_takes_a_free_lock_and_no_other),
          port_test(threads_asleep_for_the_lock_get_it_in_turn),
          port_test(unpark_wakes_a_parker_for_good_an_alarm_does_not),

@@ -29,6 +29,7 @@ type side map[string]func()
 func queueRows(create func() queue) side {
 	return side{
 		"cycle":          func() { cycle(create, 1000) },
+		"cycle-beside":   func() { cycle(create, 1000) }, // it has threads
 		"fill-1k":        func() { fillAndDrain(create, 1000) },
 		"fill-100k":      func() { fillAndDrain(create, 100000) },
 		"fill-1m":        func() { fillAndDrain(create, 1000000) },
