@@ -85,9 +85,9 @@ add_keys(struct wq__text *out, const struct view *v, wq_text format,
         {"dead", false, v->dead, "DEAD keys of a shared queue."},
     };
 
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (!v->outdated)
-            add_family(out, &families[i], format, labels, len);
+    for (size_t i = 0; !v->outdated && i < sizeof families / sizeof *families;
+         i++)
+        add_family(out, &families[i], format, labels, len);
 }
 
 /* Of the server of the queue, if it has one. */

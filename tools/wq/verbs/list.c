@@ -31,17 +31,29 @@ struct listing {
     bool                  streams; /* rows are printed as they are visited */
 };
 
-/* A key can have several states: the one that matters. 0: none of these. */
+/* A key can have several states: the first of these is the one that matters. */
+static const unsigned order[] = {WQ_STATE_HELD, WQ_STATE_READY,
+                                 WQ_STATE_WAITING, WQ_STATE_DEAD};
+enum { STATES = sizeof order / sizeof *order };
+
+/* Its place in `order`; STATES: it has none of them. */
+static int
+state_rank(unsigned states)
+{
+    int i = 0;
+
+    while (i < STATES && !(states & order[i]))
+        i++;
+    return i;
+}
+
+/* 0: none of these. */
 static unsigned
 main_state(unsigned states)
 {
-    static const unsigned order[] = {WQ_STATE_HELD, WQ_STATE_READY,
-                                     WQ_STATE_WAITING, WQ_STATE_DEAD};
+    const int i = state_rank(states);
 
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (states & order[i])
-            return order[i];
-    return 0;
+    return i < STATES ? order[i] : 0;
 }
 
 /* What the column of notes says: a HELD key runs again, a WAITING key failed, the
@@ -75,21 +87,6 @@ print_row(struct print *print, wq_key key, const wq_key_info *info)
 
 /* ---- sorting ------------------------------------------------------------- */
 
-static int
-state_rank(unsigned states)
-{
-    switch (main_state(states)) {
-    case WQ_STATE_HELD:
-        return 0;
-    case WQ_STATE_READY:
-        return 1;
-    case WQ_STATE_WAITING:
-        return 2;
-    default:
-        return 3;
-    }
-}
-
 /* By what keys of one main state are sorted, smallest first. */
 static int64_t
 time_rank(const wq_key_info *info)
@@ -113,22 +110,22 @@ compare_numbers(int64_t a, int64_t b)
 static int
 compare_keys(wq_key a, wq_key b)
 {
-    const int order = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
+    const int way = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
 
-    return order ? order : compare_numbers((int64_t)a.len, (int64_t)b.len);
+    return way ? way : compare_numbers((int64_t)a.len, (int64_t)b.len);
 }
 
 static int
 compare_rows(const void *left, const void *right)
 {
     const struct row *a = left, *b = right;
-    int order = state_rank(a->info.states) - state_rank(b->info.states);
+    int way = state_rank(a->info.states) - state_rank(b->info.states);
 
-    if (!order && main_state(a->info.states) == WQ_STATE_READY)
-        order = compare_numbers(b->info.priority, a->info.priority);
-    if (!order)
-        order = compare_numbers(time_rank(&a->info), time_rank(&b->info));
-    return order ? order : compare_keys(a->key, b->key);
+    if (!way && main_state(a->info.states) == WQ_STATE_READY)
+        way = compare_numbers(b->info.priority, a->info.priority);
+    if (!way)
+        way = compare_numbers(time_rank(&a->info), time_rank(&b->info));
+    return way ? way : compare_keys(a->key, b->key);
 }
 
 static bool
