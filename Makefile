@@ -6,6 +6,7 @@
 #   V=1               show every command     JOBS=n          use n cores
 #   DEPS=no           install no packages
 #   FUZZ_SECONDS=60   per fuzz target        SOAK_SECONDS=60 for make soak
+#   FUZZ_SEED=1       the same inputs again, as far as time allows
 #   PREFIX, DESTDIR   where make install installs
 
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)

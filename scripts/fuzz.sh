@@ -10,13 +10,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 : "${FUZZ_SECONDS:=60}"
+: "${FUZZ_SEED:=0}" # 0: another one each time
 export UBSAN_OPTIONS=print_stacktrace=1
 
 command -v clang >/dev/null || exit 0 # scripts/deps.sh has reported it
 scripts/build.sh fuzz
 
 mkdir -p build/fuzz/found
-status=0
+failed=
 [ $# -gt 0 ] || {
     set -- fuzz/fuzz_*.c
     for source; do
@@ -44,8 +45,19 @@ for name; do
     # The output of the command is not of interest; libFuzzer keeps its own.
     # shellcheck disable=SC2086 # no word at all without a corpus or dictionary
     "build/fuzz/fuzz/$program" "$new" $kept $dict -close_fd_mask=3 \
-        -max_total_time="$FUZZ_SECONDS" \
+        -max_total_time="$FUZZ_SECONDS" -seed="$FUZZ_SEED" \
         -timeout=10 -print_final_stats=1 -verbosity=0 \
-        -artifact_prefix="build/fuzz/found/$name-" || status=1
+        -artifact_prefix="build/fuzz/found/$name-" || failed="$failed $name"
 done
-exit $status
+[ -z "$failed" ] || {
+    # Of CI's output often only the end is left, and none of its files.
+    for name in $failed; do
+        for input in build/fuzz/found/"$name"-*; do
+            [ -e "$input" ] || continue
+            echo "fuzz: $input, to be put back with 'base64 -d | gunzip':"
+            gzip -9 <"$input" | base64
+        done
+    done
+    echo "fuzz: failed:$failed; run one again with scripts/fuzz.sh NAME"
+    exit 1
+}

@@ -89,15 +89,16 @@ call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
 
     if (err)
         return err;
-    if (!is_of_script(*reply)) {
+    const wq_key now = wq__reply_bytes(*reply, 1);
+    const bool   noted =
+        now.len != 8 || !e->own_clock ||
+        wq__redis_clock_note(&e->clock, (int64_t)wq__get_be(now.data, 8),
+                             w->sent_ns);
+    if (!is_of_script(*reply) || !noted) {
         freeReplyObject(*reply);
         *reply = NULL;
         return wq__redis_fail_reply(e);
     }
-    const wq_key now = wq__reply_bytes(*reply, 1);
-    if (now.len == 8 && e->own_clock)
-        wq__redis_clock_note(&e->clock, (int64_t)wq__get_be(now.data, 8),
-                             w->sent_ns);
     return WQ_OK;
 }
 

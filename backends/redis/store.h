@@ -134,8 +134,8 @@ struct wq__redis_clock {
 void wq__redis_clock_init(struct wq__redis_clock *c, int64_t lease_ns);
 
 /* A reply of the time `server_ns` came to a call that was sent at `sent_ns`, on
- * CLOCK_BOOTTIME. */
-void wq__redis_clock_note(struct wq__redis_clock *c, int64_t server_ns,
+ * CLOCK_BOOTTIME. False: no clock is that wrong; nothing was noted. */
+bool wq__redis_clock_note(struct wq__redis_clock *c, int64_t server_ns,
                           int64_t sent_ns);
 
 /* ---- a transaction of the long way ---------------------------------------- */

@@ -18,6 +18,9 @@
 /* Steps of less are not noticed. Other handles may have shorter leases. */
 #define MOST_TOLERANCE_NS WQ_MS(500)
 
+/* In the year 2116. Between zero and this, no difference overflows. */
+#define LAST_TIME_NS (INT64_MAX / 2)
+
 void
 wq__redis_clock_init(struct wq__redis_clock *c, int64_t lease_ns)
 {
@@ -28,10 +31,12 @@ wq__redis_clock_init(struct wq__redis_clock *c, int64_t lease_ns)
         lease_ns / 10 < MOST_TOLERANCE_NS ? lease_ns / 10 : MOST_TOLERANCE_NS;
 }
 
-void
+bool
 wq__redis_clock_note(struct wq__redis_clock *c, int64_t server_ns,
                      int64_t sent_ns)
 {
+    if (server_ns < 0 || server_ns > LAST_TIME_NS)
+        return false;
     const int64_t most = server_ns - sent_ns;
     const int64_t least = server_ns - wq__time_boottime();
     const int64_t now = wq__offset_clock_get(&c->base);
@@ -43,4 +48,5 @@ wq__redis_clock_note(struct wq__redis_clock *c, int64_t server_ns,
         wq__offset_clock_set(&c->base, least + (most - least) / 2);
     else if (now < least || now > most)
         wq__offset_clock_set(&c->base, now < least ? least : most);
+    return true;
 }
