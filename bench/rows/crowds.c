@@ -249,47 +249,54 @@ ping_pong(const struct side *s, size_t n)
 
 /* ---- a pool ------------------------------------------------------------- */
 
-static double
-run_pool(const struct side *s, void *q, size_t keys, void (*work)(void))
-{
-    const double begin = bench_now_ns();
-    void        *pool = s->pool(q, work);
-
-    for (size_t i = 0; i < keys; i++)
-        s->add(q, bench_key(i));
-    must(s->pool_drain(pool) == keys, "number of keys worked on");
-    return (bench_now_ns() - begin) / (double)keys;
-}
-
-/* the loop written by hand, for sides that have no pool of their own */
-static double
-run_loop(const struct side *s, void *q, size_t keys, void (*work)(void))
-{
+/* The workers of a side: its own pool, or the loop written by hand. */
+struct workers {
+    void       *pool;
     pthread_t   threads[POOL_THREADS];
     struct crew crews[POOL_THREADS];
-    size_t      got = 0;
+};
 
-    const double begin = bench_now_ns();
-    for (size_t i = 0; i < POOL_THREADS; i++) {
-        crews[i] = (struct crew){.side = s, .queue = q, .work = work};
-        start(&threads[i], consume, &crews[i]);
+static void
+start_workers(struct workers *w, const struct side *s, void *q,
+              void (*work)(void))
+{
+    if (s->pool) {
+        w->pool = s->pool(q, work);
+        return;
     }
-    for (size_t i = 0; i < keys; i++)
-        s->add(q, bench_key(i));
+    for (size_t i = 0; i < POOL_THREADS; i++) {
+        w->crews[i] = (struct crew){.side = s, .queue = q, .work = work};
+        start(&w->threads[i], consume, &w->crews[i]);
+    }
+}
+
+/* Shuts the queue down and returns the number of keys worked on. */
+static size_t
+end_workers(struct workers *w, const struct side *s, void *q)
+{
+    size_t got = 0;
+
+    if (s->pool)
+        return s->pool_drain(w->pool);
     s->shutdown(q);
     for (size_t i = 0; i < POOL_THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        got += crews[i].got;
+        pthread_join(w->threads[i], NULL);
+        got += w->crews[i].got;
     }
-    const double took = bench_now_ns() - begin;
-    must(got == keys, "number of keys worked on");
-    return took / (double)keys;
+    return got;
 }
 
 static double
 time_pool(const struct side *s, void *q, size_t keys)
 {
-    return (s->pool ? run_pool : run_loop)(s, q, keys, NULL);
+    struct workers workers;
+    const double   begin = bench_now_ns();
+
+    start_workers(&workers, s, q, NULL);
+    for (size_t i = 0; i < keys; i++)
+        s->add(q, bench_key(i));
+    must(end_workers(&workers, s, q) == keys, "number of keys worked on");
+    return (bench_now_ns() - begin) / (double)keys;
 }
 
 /* a pool of eight threads whose handlers do nothing, and one producer */
@@ -301,35 +308,63 @@ pool(const struct side *s, size_t n)
 
 /* ---- slow handlers ------------------------------------------------------ */
 
-enum { SLOW_KEYS = 400 };
+enum { SLOW_KEYS = 400, HANDLER_NS = 1000000, REST_NS = 5000000 };
 
+/* How many workers have begun their first key. */
+static _Atomic size_t n_present;
 /* How long each worker was free before its handler was called. */
 static double         gaps[SLOW_KEYS];
 static _Atomic size_t n_gaps;
-/* Since when a worker is free; of all of them: since the first add. */
+/* Since when a worker is free; 0: since the first add. */
 static _Thread_local double free_since;
+static _Thread_local bool   is_present;
 static double               slow_begin;
+
+/* The first key of each worker: it ends when all workers have one, so that all
+ * threads have started. */
+static void
+wait_for_the_others(void)
+{
+    is_present = true;
+    n_present++;
+    while (n_present < POOL_THREADS)
+        bench_sleep_ns(HANDLER_NS);
+}
 
 static void
 work_slowly(void)
 {
+    if (!is_present) {
+        wait_for_the_others();
+        return;
+    }
     const double now = bench_now_ns();
-
     gaps[n_gaps++] = now - (free_since > 0 ? free_since : slow_begin);
-    bench_sleep_ns(1000000);
+    bench_sleep_ns(HANDLER_NS);
     free_since = bench_now_ns();
 }
 
 /* Handlers that take 1 ms: how long is a worker free while keys are READY? From
  * the end of a handler to the beginning of the next one; and for the first key
- * of each worker, from the first add. */
+ * of each worker, from the first add, when all of them sleep. */
 static void
 slow_pool(const struct side *s, size_t n)
 {
-    bench_make_keys(n);
-    void *q = s->create();
+    struct workers workers;
+    void          *q = s->create();
+
+    bench_make_keys(n + POOL_THREADS);
+    start_workers(&workers, s, q, work_slowly);
+    for (size_t i = 0; i < POOL_THREADS; i++)
+        s->add(q, bench_key(n + i));
+    while (n_present < POOL_THREADS)
+        bench_sleep_ns(HANDLER_NS);
+    bench_sleep_ns(REST_NS);
+
     slow_begin = bench_now_ns();
-    (void)(s->pool ? run_pool : run_loop)(s, q, n, work_slowly);
+    for (size_t i = 0; i < n; i++)
+        s->add(q, bench_key(i));
+    (void)end_workers(&workers, s, q);
     must(n_gaps == n, "number of handlers");
     bench_print_spread(gaps, n);
     s->destroy(q);

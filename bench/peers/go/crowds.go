@@ -172,22 +172,31 @@ func pool(create func() workqueue.TypedRateLimitingInterface[string], n int) {
 }
 
 // slowPool: handlers that take 1 ms: how long is a worker free while keys are
-// READY? For the first key of each worker, from the first add.
+// READY? For the first key of each worker, from the first add, when all of them
+// wait in Get.
 func slowPool(create func() workqueue.TypedRateLimitingInterface[string], n int) {
-	makeKeys(n)
+	makeKeys(n + poolThreads)
 	q := create()
 	gaps := make([]time.Duration, n)
 	var next atomic.Int64
-	var workers sync.WaitGroup
+	var present, workers sync.WaitGroup
+	var start time.Time
 
-	start := begin()
+	present.Add(poolThreads)
 	for range poolThreads {
 		workers.Go(func() {
-			free := start
+			key, _ := q.Get()
+			present.Done()
+			present.Wait() // until every worker has a key
+			q.Done(key)
+			var free time.Time
 			for {
 				key, shutdown := q.Get()
 				if shutdown {
 					return
+				}
+				if free.IsZero() {
+					free = start
 				}
 				gaps[next.Add(1)-1] = time.Since(free)
 				time.Sleep(time.Millisecond)
@@ -197,7 +206,14 @@ func slowPool(create func() workqueue.TypedRateLimitingInterface[string], n int)
 			}
 		})
 	}
-	for _, key := range keys {
+	for _, key := range keys[n:] {
+		q.Add(key)
+	}
+	present.Wait()
+	time.Sleep(5 * time.Millisecond)
+
+	start = begin()
+	for _, key := range keys[:n] {
 		q.Add(key)
 	}
 	q.ShutDown()
