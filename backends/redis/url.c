@@ -75,8 +75,8 @@ read_option(void *ctx, const char *name, const char *value)
     if (word || duration || count) {
         if (word ? *word != NULL : duration ? *duration != 0 : *count != 0)
             return wq_fail(WQ_EINVAL,
-                           "redis: '%s' is given twice: in the URL, or there "
-                           "and in the options",
+                           "redis: '%s' is given twice: in the URL and in the "
+                           "options",
                            name);
         if (word)
             *word = value;
@@ -84,6 +84,8 @@ read_option(void *ctx, const char *name, const char *value)
             return refuse_value(name, value, "a duration such as 30s");
         else if (count && !wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
+        else if (count == &o->partitions && n == 0)
+            return refuse_value(name, value, "1 or more");
         if (count)
             *count = (unsigned)n;
     } else if (strcmp(name, "db") == 0) {

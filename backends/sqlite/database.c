@@ -518,6 +518,33 @@ make_queue(struct wq__db *db, const char *name)
     return err;
 }
 
+/* "; it has 'images', 'mail'", as far as it fits; "" for none. */
+static void
+list_queues(struct wq__db *db, char *out, size_t size)
+{
+    sqlite3_stmt *s = NULL;
+    size_t        len = 0;
+
+    *out = '\0';
+    (void)sqlite3_prepare_v2(db->sqlite, "SELECT name FROM queue ORDER BY name",
+                             -1, &s, NULL);
+    while (s && len < size && sqlite3_step(s) == SQLITE_ROW)
+        len += (size_t)snprintf(out + len, size - len, "%s'%s'",
+                                len ? ", " : "; it has ",
+                                (const char *)sqlite3_column_text(s, 0));
+    (void)sqlite3_finalize(s);
+}
+
+static wq_err
+fail_to_find(struct wq__db *db, const char *name)
+{
+    char others[200];
+
+    list_queues(db, others, sizeof others);
+    return wq_fail(WQ_ENOTFOUND, "sqlite: there is no queue '%s' in '%s'%s",
+                   name, db->path, others);
+}
+
 wq_err
 wq__db_queue(struct wq__db *db, const char *name, bool create, uint32_t *id)
 {
@@ -528,10 +555,7 @@ wq__db_queue(struct wq__db *db, const char *name, bool create, uint32_t *id)
         if (!err)
             err = find_queue(db, name, id);
     }
-    return err == WQ_ENOTFOUND
-               ? wq_fail(err, "sqlite: there is no queue '%s' in '%s'", name,
-                         db->path)
-               : err;
+    return err == WQ_ENOTFOUND ? fail_to_find(db, name) : err;
 }
 
 wq_err

@@ -82,6 +82,21 @@ wq__url_refuse(const char *store, const char *name, const char *value,
                    value, allowed);
 }
 
+/* Is there another option of this name in what follows? */
+static bool
+comes_again(const char *name, const char *options)
+{
+    const size_t len = strlen(name);
+
+    while (options) {
+        if (strncmp(options, name, len) == 0 && options[len] == '=')
+            return true;
+        options = strchr(options, '&');
+        options = options ? options + 1 : NULL;
+    }
+    return false;
+}
+
 wq_err
 wq__url_options(const char *store, char *options,
                 wq_err (*option)(void *ctx, const char *name,
@@ -99,6 +114,9 @@ wq__url_options(const char *store, char *options,
             return wq_fail(WQ_EINVAL, "%s: option '%s' of the URL has no value",
                            store, options);
         *value++ = '\0';
+        if (comes_again(options, next))
+            return wq_fail(WQ_EINVAL, "%s: option '%s' is twice in the URL",
+                           store, options);
         err = wq__url_decode(value)
                   ? option(ctx, options, value)
                   : wq__url_refuse(store, options, value, "%XX for a byte");

@@ -19,7 +19,8 @@ WQ__STORE_API bool wq__url_count(const char *text, unsigned long most,
                                  unsigned long *out);
 
 /* Cut "NAME=VALUE&..." into pieces, in place, and call `option` for each, with
- * its value decoded, until that fails. `store` is for messages. */
+ * its value decoded, until that fails. WQ_EINVAL if a name comes twice. `store` is
+ * for messages. */
 WQ__STORE_API wq_err wq__url_options(const char *store, char *options,
                                      wq_err (*option)(void       *ctx,
                                                       const char *name,

@@ -185,6 +185,15 @@ class Look(Shared):
         self.assertEqual(self.refused("retry", "b", status=1),
                          "wq: retry: not a DEAD key: b")
 
+    def test_known_keys_are_shown_beside_an_unknown_one(self):
+        ended = self.wq("show", "x", "a", "y", "b")
+        self.assertEqual(ended.status, 1)
+        self.assertEqual(ended.err, b"wq: show: no such key: x\n"
+                                    b"wq: show: no such key: y\n")
+        blocks = ended.out.split(b"\n\n")
+        self.assertEqual([block.split(b"\n")[0] for block in blocks],
+                         [b"key        a", b"key        b"])
+
     def test_fsck_finds_no_problems(self):
         self.assertEqual(self.done("fsck"), b"no problems\n")
         self.assertEqual(self.done("fsck", "--json"), b"")
@@ -312,6 +321,15 @@ class Queues(Shared):
         self.assertEqual(self.keys(), [b"b"])
         self.assertEqual(self.status()["name"], "other")
 
+    @of_sqlite
+    def test_missing_queue_is_reported_with_those_that_exist(self):
+        for name in ("mail", "images"):
+            self.done("add", "--queue=%s?queue=%s" % (self.url, name), "a")
+        for verb in ("fsck", "status", "list"):
+            self.assertIn("there is no queue 'default' in '%s'; it has "
+                          "'images', 'mail'" % self.path("queue.db"),
+                          self.refused(verb))
+
     def test_option_overrides_the_variable(self):
         self.done("add", "--queue=sqlite:mine.db", "a")
         self.assertTrue(os.path.exists(self.path("mine.db")))
@@ -377,6 +395,9 @@ class Refused(Shared):
                       self.refused("add", "--queue=queue.db", "a"))
         self.assertIn("there is no option 'what'",
                       self.refused("add", "--queue=%s?what=1" % self.url, "a"))
+        self.assertIn("option 'queue' is twice in the URL",
+                      self.refused("add", "--queue=%s?queue=a&queue=b"
+                                   % self.url, "a"))
         self.assertIn("use sqlite:PATH",
                       self.refused("add", "--queue=sqlite://x.db", "a"))
 

@@ -51,7 +51,9 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://h?replicas=1&timeout=1s&replicas_timeout=1s",
             "less than timeout, which is 1000 ms");
     refused("redis://h?nonsense=1", "there is no option 'nonsense'");
-    refused("redis://h?queue=a&queue=b", "'queue' is given twice");
+    refused("redis://h?queue=a&queue=b", "'queue' is twice in the URL");
+    refused("redis://h?db=1&lease=3s&db=2", "'db' is twice in the URL");
+    refused("redis://h?partitions=0", "use 1 or more");
     refused("redis://h?ca_file=/x", "the URL is not rediss://");
     refused("rediss://h?cert_file=/x", "without key_file");
     refused("redis://h?password_file=/nonexistent",

@@ -45,10 +45,10 @@ print_all(struct print *print, wq_key key, const wq_key_info *info)
         printf("%-9s  %" PRIu64 "\n", "fence", info->fence);
 }
 
-/* Returns the status of this key. */
+/* Returns the status of this key. *printed: a key was shown before it. */
 static int
 show(const struct options *options, wq_queue *q, struct print *print,
-     wq_key key)
+     wq_key key, bool *printed)
 {
     wq_key_info  info = {.size = sizeof info};
     const wq_err err = wq_read_key(q, key, &info);
@@ -61,10 +61,14 @@ show(const struct options *options, wq_queue *q, struct print *print,
         report("show: no such key: %s", report_key(key.data, key.len));
         return STATUS_NONE;
     }
-    if (options->json)
+    if (options->json) {
         print_info(print, key, &info);
-    else
+    } else {
+        if (*printed)
+            putchar('\n');
         print_all(print, key, &info);
+    }
+    *printed = true;
     return STATUS_OK;
 }
 
@@ -74,14 +78,13 @@ verb_show(const struct options *options)
     struct print print;
     wq_queue    *q;
     int          status = STATUS_OK;
+    bool         printed = false;
 
     if (!queue_open(options, WQ_CONFIG(.ages = true), &q))
         return STATUS_ERROR;
     print_init(&print);
     for (char **key = options->operands; *key; key++) {
-        if (key != options->operands && !options->json)
-            putchar('\n');
-        const int one = show(options, q, &print, wq_str(*key));
+        const int one = show(options, q, &print, wq_str(*key), &printed);
         status = one > status ? one : status;
     }
     print_fini(&print);
