@@ -132,14 +132,16 @@ mark_of(unsigned worker)
     return atomic_load(&s->generation[worker / THREADS]) * WORKERS + worker;
 }
 
-/* Is the worker that left this mark certain to hold the key now? */
+/* Is the worker that left this mark certain to hold the key now? One that the
+ * supervisor is about to kill may still leave a mark, with an even generation. */
 static bool
 is_certain(unsigned mark, int key, int64_t now)
 {
     const unsigned       worker = mark % WORKERS;
     const struct worker *w = &s->workers[worker];
+    const bool           is_alive = mark / WORKERS % 2 == 1;
 
-    return mark && mark == mark_of(worker) && atomic_load(&w->key) == key &&
+    return is_alive && mark == mark_of(worker) && atomic_load(&w->key) == key &&
            now < atomic_load(&w->until_ns);
 }
 
