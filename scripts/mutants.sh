@@ -372,10 +372,7 @@ sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}
 sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    \*wq__side_last_number(e->side) = e->rows.number;/    (void)0;/;s/^    store_counts(e, counts);/    *wq__side_last_number(e->side) = e->rows.number; &/;}
 sqlite-turned  backends/sqlite/engine.c   sqlite_files     /^wq__sqlite_join(/,/^}/s/^    err = begin_session(e);/    *wq__side_last_number(e->side) = e->rows.number; &/
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
-sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_commit(&e->db)) {/    if (wq__db_commit(\&e->db) \&\& !e) {/
-sqlite-last    backends/sqlite/wal.c      sqlite_wal       s/ends ? flush(w, file)/ends \&\& 0 ? flush(w, file)/
-sqlite-spilled backends/sqlite/wal.c      sqlite_wal       s/w->gathers = w->real \&\& !w->spilled;/w->gathers = w->real;/
-sqlite-gather  backends/sqlite/wal.c      sqlite_wal       s/n == FRAME \&\& has_size(bytes);/n == FRAME \&\& (has_size(bytes) || 1);/
+sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {/    if (wq__db_run(\&e->db, WQ__SQL_COMMIT) \&\& !e) {/
 sqlite-look    backends/sqlite/side_wait.c sqlite_files    /^set_look(/,/^}/s/    if (s->look_fd < 0)/    if (true)/
 sqlite-relook  backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side);/    (void)0;/
 sqlite-doubt   backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side); .. as above.*/    (void)0;/

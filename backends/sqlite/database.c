@@ -177,17 +177,6 @@ wq__db_run(struct wq__db *db, enum wq__statement which)
     return s && wq__db_step(s) == SQLITE_DONE ? WQ_OK : wq__db_error(db, "use");
 }
 
-wq_err
-wq__db_commit(struct wq__db *db)
-{
-    if (!db->wal.real)
-        wq__wal_attach(&db->wal, db->sqlite);
-    wq__wal_begin(&db->wal);
-    const wq_err err = wq__db_run(db, WQ__SQL_COMMIT);
-    wq__wal_end(&db->wal);
-    return err;
-}
-
 static wq_err
 execute(struct wq__db *db, const char *text)
 {
@@ -322,7 +311,6 @@ wq__db_close(struct wq__db *db)
     for (size_t i = 0; i < WQ__STATEMENTS_LEN; i++)
         (void)sqlite3_finalize(db->statements[i]);
     (void)sqlite3_close(db->sqlite);
-    wq__wal_free(&db->wal);
     *db = (struct wq__db){.path = db->path};
 }
 

@@ -159,7 +159,7 @@ commit_writes(struct wq__sqlite *e)
     counts->valid = 0;
     *wq__side_last_number(e->side) = e->rows.number;
     ++*wq__side_commits(e->side);
-    if (wq__db_commit(&e->db)) {
+    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {
         const struct wq__sentence said = wq__fail_save();
         roll_back(e);
         wq__fail_restore(&said);
@@ -644,10 +644,8 @@ void
 wq__sqlite_free(struct wq__sqlite *e, bool forked)
 {
     wq__rows_fini(&e->rows);
-    if (!forked)
+    if (!forked) /* SQLite forbids a child to touch it */
         wq__db_close(&e->db);
-    else /* SQLite forbids a child to touch it */
-        wq__wal_free(&e->db.wal);
     if (e->side)
         wq__side_close(e->side, forked);
     free(e->path);

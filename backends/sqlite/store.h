@@ -7,7 +7,6 @@
  *
  *   open.c      opening a queue: options, URL, errors
  *   database.c  the file: schema, statements, what SQLite's errors mean
- *   wal.h       a commit is written with one call of the kernel
  *   time.c      the clock that all processes and boots agree on
  *   rows.c      how a row is found, read and written
  *   view.c      stats, depths, walks, the check of all invariants
@@ -30,7 +29,6 @@
 #include "clock/offset.h"
 #include "shared/rows.h"
 #include "side.h"
-#include "wal.h"
 
 /* ---- the file ------------------------------------------------------------- */
 
@@ -130,10 +128,9 @@ enum wq__statement {
 };
 
 struct wq__db {
-    sqlite3       *sqlite;
-    sqlite3_stmt  *statements[WQ__STATEMENTS_LEN]; /* made at the first use */
-    const char    *path;
-    struct wq__wal wal;
+    sqlite3      *sqlite;
+    sqlite3_stmt *statements[WQ__STATEMENTS_LEN]; /* made at the first use */
+    const char   *path;
 };
 
 /* ---- one row -------------------------------------------------------------- */
@@ -226,9 +223,6 @@ int wq__db_step(sqlite3_stmt *s);
 
 /* Run a statement without arguments and results. */
 wq_err wq__db_run(struct wq__db *db, enum wq__statement which);
-
-/* COMMIT, with one write to the WAL. */
-wq_err wq__db_commit(struct wq__db *db);
 
 /* What the last error of SQLite means, with a sentence, if nothing was
  * committed: WQ_EAWAY; WQ_EINVAL: it is not a database. */
