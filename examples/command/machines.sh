@@ -12,9 +12,8 @@ dir=$(mktemp -d)
 stop() {
     # shellcheck disable=SC2046 # none, one or several
     kill $(jobs -p) 2>/dev/null || true
-    server=$(cat server.pid)
-    kill "$server" || true
-    while kill -0 "$server" 2>/dev/null; do sleep 0.05; done
+    kill "$(cat server.pid)" || true
+    while [ -e server.pid ]; do sleep 0.05; done # it removes it at its end
     wait
     rm -rf "$dir"
 }
