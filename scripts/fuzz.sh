@@ -17,6 +17,8 @@ command -v clang >/dev/null || exit 0 # scripts/deps.sh has reported it
 scripts/build.sh fuzz
 
 mkdir -p build/fuzz/found
+started=build/fuzz/started
+touch $started
 failed=
 [ $# -gt 0 ] || {
     set -- fuzz/fuzz_*.c
@@ -27,11 +29,13 @@ failed=
     done
 }
 for name; do
-    program=fuzz_$name
-    [ -e "fuzz/$program.c" ] || {
+    [ -e "fuzz/fuzz_$name.c" ] || {
         echo "fuzz: there is no target '$name'" >&2
         exit 2
     }
+done
+for name; do
+    program=fuzz_$name
     [ -x "build/fuzz/fuzz/$program" ] || {
         echo "fuzz: $name is not built: its backend is not"
         continue
@@ -51,12 +55,9 @@ for name; do
 done
 [ -z "$failed" ] || {
     # Of CI's output often only the end is left, and none of its files.
-    for name in $failed; do
-        for input in build/fuzz/found/"$name"-*; do
-            [ -e "$input" ] || continue
-            echo "fuzz: $input, to be put back with 'base64 -d | gunzip':"
-            gzip -9 <"$input" | base64
-        done
+    find build/fuzz/found -type f -newer $started | while read -r input; do
+        echo "fuzz: $input, to be put back with 'base64 -d | gunzip':"
+        gzip -9 <"$input" | base64
     done
     echo "fuzz: failed:$failed; run one again with scripts/fuzz.sh NAME"
     exit 1

@@ -89,17 +89,23 @@ call(struct wq__redis *e, struct wq__wire *w, struct wq__args *args,
 
     if (err)
         return err;
+    wq_err       said = WQ_OK;
     const wq_key now = wq__reply_bytes(*reply, 1);
-    const bool   noted =
-        now.len != 8 || !e->own_clock ||
-        wq__redis_clock_note(&e->clock, (int64_t)wq__get_be(now.data, 8),
-                             w->sent_ns);
-    if (!is_of_script(*reply) || !noted) {
+
+    if (!is_of_script(*reply))
+        said = wq__redis_fail_reply(e);
+    else if (now.len == 8 && e->own_clock &&
+             !wq__redis_clock_note(&e->clock, (int64_t)wq__get_be(now.data, 8),
+                                   w->sent_ns))
+        said = wq_fail(WQ_EIO,
+                       "redis: by the clock of %s it is before 1970 or after "
+                       "2116: set it",
+                       e->target.name);
+    if (said) {
         freeReplyObject(*reply);
         *reply = NULL;
-        return wq__redis_fail_reply(e);
     }
-    return WQ_OK;
+    return said;
 }
 
 static bool

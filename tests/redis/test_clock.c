@@ -254,6 +254,19 @@ TEST(deadline_is_not_lost_by_a_step_forward)
     assert_err(wq_done(f.b, item), WQ_OK);
 }
 
+/* Differences of such times overflow. */
+TEST(server_of_another_century_is_refused)
+{
+    const int64_t century = 110 * 365 * 24 * HOUR;
+
+    (void)state;
+    step_clock(century);
+    assert_err(wq_add(f.a, wq_str("k")), WQ_EIO);
+    last_error_has("it is before 1970 or after 2116: set it");
+    step_clock(-century);
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+}
+
 #define with_clock(name)                                                       \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -266,4 +279,5 @@ WQ_TESTS(with_clock(hold_is_not_certain_for_longer_after_a_step_back),
          with_clock(handle_with_a_long_lease_notices_a_short_step),
          with_clock(holder_that_notices_a_step_forward_keeps_its_key),
          with_clock(key_of_a_dead_holder_is_READY_in_time_after_a_step_forward),
-         with_clock(deadline_is_not_lost_by_a_step_forward));
+         with_clock(deadline_is_not_lost_by_a_step_forward),
+         with_clock(server_of_another_century_is_refused));

@@ -53,7 +53,7 @@ var clientGo = join(queueRows(plain), delayRows(delayed), side{
 	"fair":          func() { fair(plain, 4) },
 	"ping-pong":     func() { pingPong(plain, trips) },
 	"pool":          func() { pool(controller, crowdKeys) },
-	"pool-slow":     func() { slowPool(controller, 400) },
+	"pool-slow":     func() { slowPool(controller, 4000) },
 	"fill-10m":      func() { fillAndDrain(plain, 10000000) },
 	"growth":        func() { growth(plain, 10000000) },
 	"long-200":      func() { longKeys(plain, 200) },
