@@ -370,7 +370,6 @@ sqlite-full    backends/sqlite/database.c sqlite_power     s/? "PRAGMA synchrono
 sqlite-all     backends/sqlite/engine.c   sqlite_kills     s/ || e->sync == WQ_SQLITE_SYNC_LAZY ||/ || e->sync != WQ_SQLITE_SYNC_ADDS ||/
 sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    ++\*wq__side_commits(e->side);/    (void)0;/;s/^    store_counts(e, counts);/    ++*wq__side_commits(e->side); &/;}
 sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    \*wq__side_last_number(e->side) = e->rows.number;/    (void)0;/;s/^    store_counts(e, counts);/    *wq__side_last_number(e->side) = e->rows.number; &/;}
-sqlite-turned  backends/sqlite/engine.c   sqlite_files     /^wq__sqlite_join(/,/^}/s/^    err = begin_session(e);/    *wq__side_last_number(e->side) = e->rows.number; &/
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
 sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {/    if (wq__db_run(\&e->db, WQ__SQL_COMMIT) \&\& !e) {/
 sqlite-look    backends/sqlite/side_wait.c sqlite_files    /^set_look(/,/^}/s/    if (s->look_fd < 0)/    if (true)/

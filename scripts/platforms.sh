@@ -33,7 +33,14 @@ labels='^(unit|behaviour|model|fault|conformance|stress|consumer)$'
 # The kernel writes the owner of a mutex with priority inheritance into it, in the
 # byte order of this machine: such mutexes of a big-endian program, of which two
 # threads want one, do not work in qemu.
-inheritance='real_time_queue_hands_no_key_over|hog_does_not_delay_a_real_time_call'
+inheritance='real_time_queue_hands_no_key_over
+hog_does_not_delay_a_real_time_call
+real_time_queue_wakes_before_the_lock_is_released
+real_time_queue_survives_cancelled_threads
+getters_do_not_touch_a_destroyed_real_time_queue
+inheriting_lock_admits_one_thread_at_a_time
+object_can_be_freed_in_real_time
+real_time_queue_works_as_any_other'
 
 cmocka=$PWD/build/cmocka
 mkdir -p "$cmocka"
@@ -150,7 +157,7 @@ try() {
     scripts/build.sh "$1" -DWQ_TESTS=ON $flags || return 1
 
     left_out='^$'
-    [ "$1" != s390x ] || left_out=$inheritance
+    [ "$1" != s390x ] || left_out=$(echo "$inheritance" | paste -sd'|')
     report=build/$1/platform.log
     start=$(date +%s)
     status=0
