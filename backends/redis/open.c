@@ -282,7 +282,8 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
     if (*replicas && strtoul(replicas, NULL, 10) < o->replicas)
         warn(o,
              "redis: %s has %s connected replicas, and replicas=%u are to "
-             "confirm every call: until they connect, calls return WQ_EIO",
+             "confirm every call: until they connect, calls fail (WQ_EIO), "
+             "although they may have been carried out",
              t->name, replicas, o->replicas);
     return WQ_OK;
 }
