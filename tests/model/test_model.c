@@ -5,6 +5,8 @@
  * WQ_SEED=n in the environment plays the one seed n, in all worlds. A failure
  * prints the seed, the step, both values and the last operations.
  */
+#define _FILE_OFFSET_BITS 64 /* else readdir() fails where numbers are larger */
+
 #include "support/wq_test.h"
 
 #include <dirent.h>
