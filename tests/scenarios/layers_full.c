@@ -73,6 +73,8 @@ open_layers(const wq_config *config, wq_queue **out)
 #define NO_RETRY_RULES "layers refuse wq_config.retry"
 
 static const struct backend_skip skips[] = {
+    {"clock_that_goes_back_at_once_keeps_the_deadline",
+     "layers pass timeouts as durations: a sleep can miss a step"},
     {"deadlines_come_while_paused", MEANWHILE},
     {"gets_that_sleep_without_limit_share_each_new_deadline", MEANWHILE},
     {"READY_HELD_and_WAITING_keys_count", NOT_BOUNDED},
