@@ -103,7 +103,7 @@ print_demands(FILE *f)
 
     for (size_t at = 0; (d = next_demand(&at, &ratio, &yes)); head = "") {
         const char *x = d->relation == NO_MORE ? "" : "x";
-        (void)fprintf(f, "%s| %s | at %s %.1f%s | %.2f%s | %s |\n", head,
+        (void)fprintf(f, "%s| %s | at %s %.10g%s | %.2f%s | %s |\n", head,
                       d->what, d->relation == AT_LEAST ? "least" : "most",
                       d->bound, x, ratio, x, yes ? "yes" : "**no**");
     }
