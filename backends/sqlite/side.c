@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* side.c: how is the directory beside a database made, opened, checked and
- * locked?
+/* side.c: how is the directory beside a database made, opened and checked?
  *
  * All that it contains can be made again, so it is never repaired: a `state`
  * that is too short, of another release, of another boot or of another database
  * is written anew, with the writer lock, unless a session lives in it.
  *
- * Cost: open about 25 us; lock and unlock 1 us if nobody else has the lock: two
- * fcntl() and a stat().
+ * Cost: open about 25 us.
  */
 #include "side.h"
 
@@ -25,75 +23,6 @@
 #include "error/error.h"
 #include "port/random.h"
 #include "side_inside.h"
-
-enum { WRITER = 0 }; /* the byte of the writer lock */
-
-/* ---- locks --------------------------------------------------------------- */
-
-static struct flock
-span(short type, int at, int n)
-{
-    return (struct flock){
-        .l_type = type,
-        .l_whence = SEEK_SET,
-        .l_start = at,
-        .l_len = n,
-    };
-}
-
-/* EINVAL: a kernel without these locks; the others: a file system. */
-static wq_err
-why_no_lock(int cause)
-{
-    return cause == EINVAL || cause == ENOLCK || cause == EOPNOTSUPP ||
-                   cause == ENOSYS
-               ? WQ_ENOTSUP
-               : WQ_EIO;
-}
-
-wq_err
-wq__side_lock_byte(struct wq__side *s, int at)
-{
-    struct flock one = span(F_WRLCK, at, 1);
-
-    if (fcntl(s->state_fd, F_OFD_SETLK, &one) == 0)
-        return WQ_OK;
-    return errno == EAGAIN || errno == EACCES ? WQ_ESTATE : why_no_lock(errno);
-}
-
-void
-wq__side_unlock_byte(struct wq__side *s, int at)
-{
-    struct flock one = span(F_UNLCK, at, 1);
-
-    (void)fcntl(s->state_fd, F_OFD_SETLK, &one);
-}
-
-bool
-wq__side_is_locked(struct wq__side *s, int at, int n)
-{
-    struct flock some = span(F_WRLCK, at, n);
-
-    return fcntl(s->state_fd, F_OFD_GETLK, &some) != 0 ||
-           some.l_type != F_UNLCK;
-}
-
-static wq_err
-wait_for_writer_lock(struct wq__side *s)
-{
-    struct flock one = span(F_WRLCK, WRITER, 1);
-
-    while (fcntl(s->state_fd, F_OFD_SETLKW, &one) != 0)
-        if (errno != EINTR) {
-            const wq_err err = why_no_lock(errno);
-            return wq_fail(err, "cannot lock '%s': %s%s", s->file,
-                           strerror(errno),
-                           err == WQ_ENOTSUP ? "; put the database on a local "
-                                               "file system"
-                                             : "");
-        }
-    return WQ_OK;
-}
 
 /* ---- rights -------------------------------------------------------------- */
 
@@ -173,9 +102,8 @@ open_state(struct wq__side *s)
     return WQ_OK;
 }
 
-/* Is the file at the path still the one that is open, and long enough? */
-static bool
-is_in_place(const struct wq__side *s, off_t size)
+bool
+wq__side_is_in_place(const struct wq__side *s, off_t size)
 {
     struct stat st;
 
@@ -308,7 +236,7 @@ check_or_make(struct wq__side *s, const struct place *p, bool *fresh)
     *fresh = false;
     if (err || is_valid(s->m, p))
         return err;
-    if (wq__side_is_locked(s, WRITER + 1, 0))
+    if (wq__side_is_locked(s, WQ__SIDE_WRITER + 1, 0))
         return refuse(s, p);
     *fresh = true;
     return make_anew(s, p);
@@ -318,12 +246,12 @@ check_or_make(struct wq__side *s, const struct place *p, bool *fresh)
 static wq_err
 enter(struct wq__side *s, const struct place *p, bool *fresh)
 {
-    wq_err err = wait_for_writer_lock(s);
+    wq_err err = wq__side_wait_for_lock(s);
     if (err)
         return err;
 
-    err = is_in_place(s, 0) ? check_or_make(s, p, fresh) : WQ_ESTATE;
-    wq__side_unlock_byte(s, WRITER);
+    err = wq__side_is_in_place(s, 0) ? check_or_make(s, p, fresh) : WQ_ESTATE;
+    wq__side_unlock_byte(s, WQ__SIDE_WRITER);
     if (err)
         return err;
     s->made = s->m->made;
@@ -432,6 +360,8 @@ allocate(void)
     s->slot = -1;
     s->self = wq__process_self();
     s->look_ns = WQ__SIDE_LOOK_NS;
+    s->naps = WQ__SIDE_NAPS;
+    s->turn_ns = WQ__SIDE_TURN_NS;
     wq__lock_init(&s->lock);
     wq__side_hold_forks();
     wq__side_enlist(s);
@@ -509,30 +439,6 @@ wq__side_close(struct wq__side *s, bool forked)
     if (s->clock && (!forked || s->watch.listed))
         s->clock->watch(s->clock, &s->watch, WQ_FOREVER);
     release(s);
-}
-
-/* ---- the writer lock ----------------------------------------------------- */
-
-wq_err
-wq__side_lock(struct wq__side *s)
-{
-    const wq_err err = wait_for_writer_lock(s);
-    if (err)
-        return err;
-
-    if (is_in_place(s, sizeof *s->m) && s->m->made == s->made)
-        return WQ_OK;
-    wq__side_unlock(s);
-    return wq_fail(WQ_EAWAY,
-                   "'%s' was deleted or replaced while processes use the "
-                   "database; stop all of them and start them again",
-                   s->dir);
-}
-
-void
-wq__side_unlock(struct wq__side *s)
-{
-    wq__side_unlock_byte(s, WRITER);
 }
 
 /* ---- numbers ------------------------------------------------------------- */

@@ -75,10 +75,11 @@ void wq__side_close(struct wq__side *s, bool forked);
 /* ---- the writer lock ----------------------------------------------------- */
 
 /* One handle at a time writes to the database. Blocks in the kernel, which wakes
- * those that wait whenever the lock is released: nobody polls. It is not handed
- * over: a handle that has just released it can take it again before the others
- * run. WQ_EAWAY: the file is gone or was replaced;
- * WQ_EIO. Both have a sentence. */
+ * those that wait whenever the lock is released: nobody polls. A handle that has
+ * just released it may take it again before the others run, but not for longer
+ * than 1 ms: then it sleeps until one of them has had it, or for 1 ms if none
+ * takes it. WQ_EAWAY: the file is gone or was replaced; WQ_EIO. Both have a
+ * sentence. */
 wq_err wq__side_lock(struct wq__side *s);
 void   wq__side_unlock(struct wq__side *s);
 

@@ -7,8 +7,8 @@
  *
  * Who writes what:
  *   with the writer lock      everything but what is listed below
- *   without it                `until` (renew), `sleeping` (wait, fd) of the own
- *                             slot, `synced`
+ *   without it                `until` (renew), `sleeping` (wait, fd) and `wants`
+ *                             (lock) of the own slot, `synced`
  *   read without it           what is _Atomic
  */
 #ifndef WQ_SQLITE_SIDE_INSIDE_H
@@ -27,7 +27,7 @@
 /* ---- the mapped file ----------------------------------------------------- */
 
 #define WQ__SIDE_MAGIC UINT64_C(0x656469732d2d7177) /* "wq--side" */
-enum { WQ__SIDE_LAYOUT = 1 }; /* raised by every change of the structs below */
+enum { WQ__SIDE_LAYOUT = 2 }; /* raised by every change of the structs below */
 
 /* `until` of a session that has ended for good. */
 #define WQ__SIDE_ENDED INT64_MIN
@@ -77,7 +77,8 @@ struct wq__side_slot {
     _Atomic uint32_t pid;
     /* The process knows nothing of the session: its byte is not locked. */
     _Atomic uint32_t is_for_other;
-    char             pad[128 - 56]; /* own cache lines */
+    _Atomic uint32_t wants;         /* it waits for the writer lock */
+    char             pad[128 - 60]; /* own cache lines */
 };
 
 struct wq__side_queue {
@@ -104,8 +105,9 @@ struct wq__side_state {
     uint64_t commits;
     /* Only grows: wq__side_raise_synced(). */
     _Atomic uint64_t      synced;
-    uint64_t              stamp; /* of the database; see side.h */
-    char                  pad[256 - 112];
+    uint64_t              stamp;  /* of the database; see side.h */
+    _Atomic int64_t       holder; /* the session that had the lock last */
+    char                  pad[256 - 120];
     struct wq__side_slot  slots[WQ__SIDE_SESSIONS];
     struct wq__side_queue queues[WQ__SIDE_QUEUES];
 };
@@ -124,6 +126,10 @@ enum {
     WQ__SIDE_PEERS = 64,
     /* FIFOs that are kept open for writing. */
     WQ__SIDE_BELLS = 32,
+
+    WQ__SIDE_WRITER = 0,        /* the byte of the writer lock */
+    WQ__SIDE_TURN_NS = 1000000, /* of a handle that others wait for */
+    WQ__SIDE_NAPS = 10,         /* some 70 us each */
 };
 
 /* A session that this one looks after. */
@@ -152,12 +158,16 @@ struct wq__side {
     uint64_t           made;     /* wq__side_state.made when it was opened */
     struct wq__process self;     /* the process that opened it */
     int64_t look_ns; /* how long wait() sleeps at most; tests change it */
+    int     naps;    /* after a turn, at most; tests change it */
     struct wq__side_state *m;           /* the mapping */
     struct wq__side       *prev, *next; /* list of side_fork.c */
 
     /* Used with the writer lock only. */
     int64_t              probed_ns; /* when the kernel was asked last */
     bool                 probed;    /* it was */
+    int64_t              turn_began_ns;
+    int64_t              turn_ns; /* how long it may take; see side_lock.c */
+    bool                 yields;  /* the turn is over, and others want one */
     struct wq__side_bell bells[WQ__SIDE_BELLS]; /* by slot, modulo */
 
     /* Guards all below, up to the next comment: renew(), is_ended(), wait() and
@@ -218,6 +228,16 @@ wq__side_is_of(const struct wq__side *s, int i, uint32_t queue)
 
 /* ---- side.c -------------------------------------------------------------- */
 
+/* Is the file at the path still the one that is open, and long enough? */
+bool wq__side_is_in_place(const struct wq__side *s, off_t size);
+
+/* Give a file the rights of the database, as far as the process may. */
+void wq__side_fit_rights(struct wq__side *s, int fd, mode_t mode);
+
+void wq__side_close_fd(int *fd); /* and set it to -1; -1 is accepted */
+
+/* ---- side_lock.c --------------------------------------------------------- */
+
 /* Try to lock byte `at` of `state`: WQ_OK; WQ_ESTATE: somebody else has it;
  * WQ_ENOTSUP, WQ_EIO (errno). */
 wq_err wq__side_lock_byte(struct wq__side *s, int at);
@@ -227,10 +247,9 @@ void   wq__side_unlock_byte(struct wq__side *s, int at);
  * If the kernel does not answer: yes. */
 bool wq__side_is_locked(struct wq__side *s, int at, int n);
 
-/* Give a file the rights of the database, as far as the process may. */
-void wq__side_fit_rights(struct wq__side *s, int fd, mode_t mode);
-
-void wq__side_close_fd(int *fd); /* and set it to -1; -1 is accepted */
+/* Wait for the writer lock, out of turn: for one that has no mapping yet. Errors
+ * have a sentence. */
+wq_err wq__side_wait_for_lock(struct wq__side *s);
 
 /* ---- side_fork.c --------------------------------------------------------- */
 

@@ -88,6 +88,7 @@ free_slot(struct wq__side *s, int i)
     atomic_store_explicit(&slot->until, WQ__SIDE_ENDED, memory_order_seq_cst);
     atomic_store_explicit(&slot->id, 0, memory_order_release);
     atomic_store_explicit(&slot->sleeping, WQ__AWAKE, memory_order_relaxed);
+    atomic_store_explicit(&slot->wants, 0, memory_order_relaxed);
     while (s->m->top > 0 && id_of(s, top(s) - 1) == 0)
         s->m->top--;
     note_change(s, atomic_load_explicit(&slot->queue, memory_order_relaxed));
