@@ -189,6 +189,12 @@ shared-doubt   src/shared/combine.c  shared_faults          s/^    s->in_doubt |
 shared-known   src/shared/combine.c  shared_faults          s/if (h->state != WQ__HOLD_TAKEN \&\& !h->lost)/if (0)/
 shared-sure    src/shared/combine.c  shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
 shared-expire  src/shared/combine.c  shared_lease           s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
+shared-settle  src/shared/combine.c  shared_settle          s/^    if (self->err || !self->unsettled)/    if (true)/
+settle-undo    src/shared/combine.c  shared_settle          /^take_back(/,/^}/s/^            s->in_doubt = true;/            (void)0;/
+settle-first   src/shared/combine.c  shared_settle          s/^    wq__shared_settle_first(s);/    (void)0;/
+settle-share   src/shared/settle.c   shared_settle          s/^        if (u->batch > batch) {/        if (u->batch > batch + 9) {/
+settle-late    src/shared/settle.c   shared_settle          s/^    const bool unsure = is_unsure(s, batch);/    const bool unsure = is_unsure(s, 0);/
+sqlite-settle  backends/sqlite/engine.c sqlite_power        s/^        op->unsettled = e->rows.promised;/        op->unsettled = false;/
 shared-shut    src/shared/finish.c   shared_handles         s/^    (void)begin_all(s, item, &result, result, &one, 1);/    if (atomic_load(\&s->closed)) return WQ_ESHUTDOWN; &/
 shared-judge   src/shared/finish.c   shared_faults          s/if (e->err == WQ_ELOST \&\& hold->in_doubt \&\& !hold->lost)/if (0)/
 shared-errs    src/shared/finish.c   shared_faults          s/^            errs\[i\] = endings\[i\].err;/            errs[i] = err;/

@@ -2,7 +2,7 @@
 /* engine.c: how does a batch become a transaction, and when is it durable?
  *
  *     lock ─► BEGIN ─► ended sessions, deadlines, operations ─► COMMIT ─►
- *     counts and news for others ─► unlock ─► sync ─► return
+ *     counts and news for others ─► unlock ─► return           settle(): sync
  *
  * The writer lock (side.h) is around every transaction and every checkpoint. The
  * kernel wakes those that wait for it; the locks of SQLite are tried again after
@@ -15,12 +15,12 @@
  * the rows.
  *
  * Durability (wq_sqlite_sync). COMMIT writes to the WAL; ALL lets SQLite sync it
- * there, under the lock. ADDS syncs it here, after the lock is released, and only
- * if an operation of the batch has promised something. An add that finds its key
- * READY promises what another process may have committed but not synced: so a
- * promise is kept when all commits so far are synced, also with ALL. `commits`
- * numbers them, and `synced` is how far they are on disk, for all processes: who
- * finds it far enough need not sync.
+ * there, under the lock. ADDS leaves it to settle(), which the shell calls for
+ * operations that have promised something, while the next transaction runs. An add
+ * that finds its key READY promises what another process may have committed but
+ * not synced: so a promise is kept when all commits so far are synced, also with
+ * ALL. `commits` numbers them, and `synced` is how far they are on disk, for all
+ * processes: who finds it far enough need not sync.
  *
  * Errors before COMMIT: nothing has happened, WQ_EAWAY. From COMMIT on it may
  * have: WQ_EIO, and the shell reconciles.
@@ -78,6 +78,7 @@ reset(struct wq__sqlite *e)
     e->wrote = false;
     e->locked = false;
     e->buries = 0;
+    e->sync_first = false;
 }
 
 /* Takes the writer lock; an error releases it. `how` is one of the BEGINs. */
@@ -239,26 +240,45 @@ checkpoint(struct wq__sqlite *e)
     e->checkpoint_at = CHECKPOINT_LEAST;
 }
 
-static wq_err
-sync_wal(struct wq__sqlite *e)
+/* Remember the WAL, which now exists: SQLite must not be asked while another
+ * thread uses the database. */
+static void
+note_wal(struct wq__sqlite *e)
 {
     sqlite3_file *file = NULL;
 
-    if (sqlite3_file_control(e->db.sqlite, "main", SQLITE_FCNTL_JOURNAL_POINTER,
-                             &file) ||
-        !file || !file->pMethods ||
+    (void)sqlite3_file_control(e->db.sqlite, "main",
+                               SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    atomic_store_explicit(&e->wal, file, memory_order_relaxed);
+}
+
+/* Without the lock, perhaps while another thread writes to the WAL: to sync a file
+ * changes nothing of it. (unixSync() of SQLite also syncs the directory of a new
+ * file, once: two threads may both do it.) */
+static wq_err
+sync_wal(struct wq__sqlite *e)
+{
+    sqlite3_file *file = atomic_load_explicit(&e->wal, memory_order_relaxed);
+
+    if (!file || !file->pMethods ||
         file->pMethods->xSync(file, SQLITE_SYNC_NORMAL))
         return wq_fail(WQ_EIO, "sqlite: cannot sync '%s-wal' to the disk",
                        e->path);
     return WQ_OK;
 }
 
+static bool
+is_durable(const struct wq__sqlite *e, uint64_t commits)
+{
+    return e->sync == WQ_SQLITE_SYNC_LAZY ||
+           wq__side_synced(e->side) >= commits;
+}
+
 /* Without the lock: `commits` of them are on disk when this returns. */
 static wq_err
 make_durable(struct wq__sqlite *e, uint64_t commits)
 {
-    if (!e->rows.must_sync || e->sync == WQ_SQLITE_SYNC_LAZY ||
-        wq__side_synced(e->side) >= commits)
+    if (is_durable(e, commits))
         return WQ_OK;
     const wq_err err = sync_wal(e);
     if (!err)
@@ -287,7 +307,7 @@ publish(struct wq__sqlite *e, const struct wq__row_counts *before)
         wq__side_publish(e->side, e->queue, news, ready);
 }
 
-/* The transaction ends well, or not: commit, tell others, unlock, sync. */
+/* The transaction ends well, or not: commit, tell others, unlock. */
 static wq_err
 end(struct wq__sqlite *e)
 {
@@ -304,9 +324,10 @@ end(struct wq__sqlite *e)
     wq__side_catch_up(e->side, e->queue);
     publish(e, &before);
     checkpoint(e);
-    const uint64_t commits = *wq__side_commits(e->side);
+    e->commits = *wq__side_commits(e->side);
     wq__side_unlock(e->side);
-    return make_durable(e, commits);
+    note_wal(e);
+    return e->sync_first ? make_durable(e, e->commits) : WQ_OK;
 }
 
 /* ---- batches -------------------------------------------------------------- */
@@ -427,8 +448,12 @@ look(struct wq__sqlite *e, struct wq__op *op)
 static wq_err
 carry_out_one(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
 {
-    if (op->kind < WQ__OP_STATS)
-        return wq__rows_carry_out(&e->rows, op, did);
+    if (op->kind < WQ__OP_STATS) {
+        e->rows.promised = false;
+        const wq_err err = wq__rows_carry_out(&e->rows, op, did);
+        op->unsettled = e->rows.promised;
+        return err;
+    }
     op->err = look(e, op);
     return op->err == WQ_EAWAY || op->err == WQ_EIO ? op->err : WQ_OK;
 }
@@ -451,7 +476,10 @@ carry_out(struct wq__sqlite *e, struct wq__op *batch, struct wq__pulse *pulse)
     pulse->held = e->rows.counts.held;
     pulse->dirty = e->rows.counts.dirty;
     pulse->next_ns = next_of(e); /* needs the lock */
-    return end(e);
+    err = end(e);
+    if (!err && !is_durable(e, e->commits))
+        pulse->settles = e->commits;
+    return err;
 }
 
 /* Begin a transaction of a session that lives: it may end by time while the
@@ -544,6 +572,12 @@ sqlite_reconcile(struct wq__engine *base, const struct wq__known *known,
 }
 
 /* ---- beside batches ------------------------------------------------------- */
+
+static wq_err
+sqlite_settle(struct wq__engine *base, uint64_t number)
+{
+    return make_durable(engine_of(base), number);
+}
 
 /* Another thread may be in run(): only what never changes, and the side. While
  * that thread has begun a session that the shell has not heard of, the one that
@@ -665,6 +699,7 @@ sqlite_close(struct wq__engine *base, bool forked)
 const struct wq__engine_ops wq__sqlite_ops = {
     .name = "sqlite",
     .run = sqlite_run,
+    .settle = sqlite_settle,
     .renew = sqlite_renew,
     .reconcile = sqlite_reconcile,
     .wait = sqlite_wait,

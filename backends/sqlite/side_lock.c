@@ -201,7 +201,6 @@ wq__side_lock(struct wq__side *s)
 void
 wq__side_unlock(struct wq__side *s)
 {
-    s->yields =
-        is_wanted(s) && wq__time_now() - s->turn_began_ns >= s->turn_ns;
+    s->yields = is_wanted(s) && wq__time_now() - s->turn_began_ns >= s->turn_ns;
     wq__side_unlock_byte(s, WQ__SIDE_WRITER);
 }

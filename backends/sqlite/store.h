@@ -174,11 +174,18 @@ struct wq__sqlite {
     atomic_bool unreported;
 
     /* ---- the transaction under way, beside what `rows` has of it ---- */
-    bool    counted; /* rows.counts are known */
-    bool    wrote;
-    bool    locked;  /* ... nothing, because another program has the lock */
-    int64_t ceiling; /* numbers up to here are reserved */
-    int64_t buries;  /* a session that holds nothing any more; 0: none */
+    bool     counted; /* rows.counts are known */
+    bool     wrote;
+    bool     locked;     /* ... nothing, because another program has the lock */
+    int64_t  ceiling;    /* numbers up to here are reserved */
+    int64_t  buries;     /* a session that holds nothing any more; 0: none */
+    bool     sync_first; /* it is durable before anybody learns of it */
+    uint64_t commits;    /* the number of the last one, when it has ended */
+
+    /* The WAL, for settle(). It is the same from the first commit until the
+     * database is closed; written by run(), so relaxed: what settle() syncs was
+     * written before the shell called it. */
+    _Atomic(sqlite3_file *) wal;
 
     int wal_frames;    /* in the WAL after the last commit */
     int checkpoint_at; /* wal_frames from which on a checkpoint may be due */

@@ -73,8 +73,7 @@ write_meta(struct wq__sqlite *e, const struct meta *m)
     if (!s || wq__db_step(s) != SQLITE_DONE)
         return wq__db_error(&e->db, "write the table 'meta' of");
     e->wrote = true;
-    e->rows.must_sync =
-        true; /* fences below the ceiling are handed out from now on */
+    e->sync_first = true; /* fences below the ceiling are handed out now */
     return WQ_OK;
 }
 

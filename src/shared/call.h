@@ -23,6 +23,16 @@ wq__engine_run(struct wq__engine *e, struct wq__op *batch,
 }
 
 static inline wq_err
+wq__engine_settle(struct wq__engine *e, uint64_t number)
+{
+    const int    state = wq__cancel_off();
+    const wq_err err = e->ops->settle(e, number);
+
+    wq__cancel_restore(state);
+    return err;
+}
+
+static inline wq_err
 wq__engine_renew(struct wq__engine *e)
 {
     const int    state = wq__cancel_off();

@@ -25,6 +25,7 @@
 #include "core/span.h"
 #include "error/error.h"
 #include "port/relax.h"
+#include "port/time.h"
 #include "shared/call.h"
 #include "shared/gets.h"
 #include "shared/report.h"
@@ -37,7 +38,8 @@ struct wq__post {
     struct wq__parker parker; /* only if its thread waits */
     wq_err            err;    /* out: of the batch */
     wq_err            said;   /* out: the error that the engine spoke of */
-    bool              leads;  /* woken to lead; else it has its results */
+    uint64_t unsettled;       /* out: its batch, if it must wait for settle() */
+    bool     leads;           /* woken to lead; else it has its results */
 };
 
 /* ---- reconciling --------------------------------------------------------- */
@@ -178,6 +180,8 @@ note_pulse(struct wq__shared *s, const struct wq__pulse *pulse, int64_t sent_ns)
     wq__did_add(&s->did, &pulse->did);
     if (pulse->session_lost)
         begin_session(s, sent_ns);
+    if (pulse->settles)
+        s->to_settle = pulse->settles;
 }
 
 /* An engine with several stores may reach some, and not others. */
@@ -188,10 +192,13 @@ is_of_store(wq_err err)
 }
 
 /* With the lock: each post gets its operations back, with their results. `says`:
- * the engine has said why some of them failed. */
+ * the engine has said why some of them failed. `settles`: not all of them are
+ * durable. */
 static void
-answer(struct wq__shared *s, struct wq__post *posts, wq_err err, bool says)
+answer(struct wq__shared *s, struct wq__post *posts, wq_err err, bool says,
+       bool settles)
 {
+    s->answered = s->batches;
     for (struct wq__post *p = posts; p; p = p->next) {
         p->err = p->said = err;
         if (p->last)
@@ -201,6 +208,8 @@ answer(struct wq__shared *s, struct wq__post *posts, wq_err err, bool says)
                 op->err = err;
             else if (says && is_of_store(op->err))
                 p->said = op->err;
+            if (settles && op->unsettled)
+                p->unsettled = s->owed = s->answered;
             if (op->kind == WQ__OP_GET || op->kind == WQ__OP_RESUME)
                 wq__getting_end(s, op->as.get.ctx, op->err);
             if (op->kind == WQ__OP_STATS && !op->err)
@@ -209,11 +218,8 @@ answer(struct wq__shared *s, struct wq__post *posts, wq_err err, bool says)
     }
 }
 
-/* With the lock: the batch, or a part of it, failed, and `before` sentences were
- * set before it in this thread. Keep what the engine said, for the threads that
- * wait. */
-static void
-keep_sentence(struct wq__shared *s, wq_err err, unsigned before)
+void
+wq__shared_keep_sentence(struct wq__shared *s, wq_err err, unsigned before)
 {
     if (wq__fail_count() == before)
         (void)wq_fail(err, "%s: %s", s->engine->ops->name, wq_strerror(err));
@@ -222,18 +228,22 @@ keep_sentence(struct wq__shared *s, wq_err err, unsigned before)
 
 /* With the lock, which is released meanwhile. */
 static wq_err
-call_engine(struct wq__shared *s, struct wq__op *ops)
+call_engine(struct wq__shared *s, struct wq__op *ops, bool *settles)
 {
     struct wq__pulse   pulse = {.ready = 0};
     struct wq__engine *e = s->engine;
 
     wq__lock_release(&s->lock);
     const int64_t sent_ns = time_of_sending(s);
+    const int64_t begin_ns = e->ops->settle ? wq__time_now() : 0;
     e->forgetful = false;
-    const wq_err err = wq__engine_run(e, ops, &pulse);
+    const wq_err  err = wq__engine_run(e, ops, &pulse);
+    const int64_t took_ns = e->ops->settle ? wq__time_now() - begin_ns : 0;
     wq__lock_take(&s->lock);
+    s->batch_ns = took_ns;
     if (!err)
         note_pulse(s, &pulse, sent_ns);
+    *settles = !err && pulse.settles;
     s->in_doubt |= err && (err != WQ_EAWAY || e->forgetful);
     return err;
 }
@@ -245,22 +255,23 @@ run_batch(struct wq__shared *s)
 {
     const unsigned before = wq__fail_count();
     struct wq__op *ops = NULL;
+    bool           settles = false;
 
     wq__shared_expire(s, time_of_sending(s));
     wq_err           err = s->in_doubt ? reconcile(s) : WQ_OK;
     struct wq__post *posts = take_posts(s, &ops);
 
     if (!err)
-        err = call_engine(s, ops);
+        err = call_engine(s, ops, &settles);
     if (err == WQ_EAWAY && s->engine->forgetful) {
         err = reconcile(s);
         if (!err)
-            err = call_engine(s, ops);
+            err = call_engine(s, ops, &settles);
     }
     const bool says = err || wq__fail_count() != before;
     if (says)
-        keep_sentence(s, err, before);
-    answer(s, posts, err, says);
+        wq__shared_keep_sentence(s, err, before);
+    answer(s, posts, err, says, settles);
     return posts;
 }
 
@@ -309,6 +320,7 @@ lead(struct wq__shared *s, struct wq__post *self)
 {
     gather(s);
     struct wq__post *answered = run_batch(s);
+    wq__shared_settle_first(s);
     struct wq__post *successor = hand_over(s);
     const bool       report = s->to_report;
 
@@ -321,16 +333,43 @@ lead(struct wq__shared *s, struct wq__post *self)
     wq__shared_report_changes(s);
 }
 
-/* A thread that did not lead gets what the engine said, too. */
-static void
-repeat_sentence(struct wq__shared *s, wq_err err)
+wq_err
+wq__shared_repeat_sentence(struct wq__shared *s, wq_err err)
 {
     char said[WQ__SENTENCE_BYTES];
 
     wq__shared_enter(s);
     memcpy(said, s->said, sizeof said);
     wq__lock_release(&s->lock);
-    (void)wq_fail(err, "%s", said);
+    return wq_fail(err, "%s", said);
+}
+
+/* The operations have run, but it is not known whether they are durable: all of
+ * them have failed. What they have handed out goes back before the next batch. */
+static void
+take_back(struct wq__shared *s, struct wq__op *ops, wq_err err)
+{
+    wq__shared_enter(s);
+    for (struct wq__op *op = ops; op; op = op->next) {
+        if (op->kind == WQ__OP_GET && !op->err) {
+            wq__getting_undo(s, op->as.get.ctx);
+            s->in_doubt = true;
+        }
+        op->err = err;
+    }
+    wq__lock_release(&s->lock);
+}
+
+/* The thread has its results; they hold when they are durable. */
+static wq_err
+settle(struct wq__shared *s, const struct wq__post *self)
+{
+    if (self->err || !self->unsettled)
+        return self->err;
+    const wq_err err = wq__shared_settle(s, self->unsettled);
+    if (err)
+        take_back(s, self->ops, err);
+    return err;
 }
 
 static wq_err
@@ -354,7 +393,7 @@ wq__shared_run(struct wq__shared *s, struct wq__op *ops)
     if (!s->leading) {
         s->leading = true;
         lead(s, &self);
-        return self.err;
+        return settle(s, &self);
     }
     wq__parker_init(&self.parker); /* the leader finds it there */
     wq__lock_release(&s->lock);
@@ -364,8 +403,8 @@ wq__shared_run(struct wq__shared *s, struct wq__op *ops)
         wq__shared_enter(s);
         lead(s, &self);
     } else if (self.said) {
-        repeat_sentence(s, self.said);
+        (void)wq__shared_repeat_sentence(s, self.said);
     }
     wq__parker_fini(&self.parker);
-    return self.err;
+    return settle(s, &self);
 }

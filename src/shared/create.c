@@ -134,6 +134,7 @@ fill_in(struct wq__shared *s, struct wq__engine *engine,
     atomic_init(&s->closed, false);
     wq__lock_init(&s->lock);
     s->last_post = &s->posts;
+    s->last_unsettled = &s->unsettled;
     s->gathers = true;
     s->seen.next_ns = WQ_FOREVER;
     wq__holds_init(&s->holds, &s->mem);

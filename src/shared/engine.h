@@ -11,7 +11,8 @@
  * The shell collects the operations of all threads that call at the same time
  * into a batch, so that a transaction or a round trip serves many (group
  * commit). It calls run() and reconcile() from one thread at a time, without a
- * lock; renew(), wait() and kick() may be called by other threads meanwhile.
+ * lock; settle(), renew(), wait() and kick() may be called by other threads
+ * meanwhile.
  *
  * Sessions. The store knows each handle as a session, which is the holder of
  * the keys that the handle gets. A session begins when the engine is opened. It
@@ -44,6 +45,13 @@
  * An engine with several stores may reach some of them: then run() is WQ_OK, an
  * operation of a store that was not reached is WQ_EAWAY, and an add that has
  * happened in some of them only is WQ_EIO.
+ *
+ * Durability. To be durable an operation may need more than the batch, as a sync
+ * of the disk: run() marks it `unsettled`, and settle() does the rest. It is
+ * called beside run(): so the next batch runs meanwhile, and one settle() serves
+ * all batches that have run. The thread whose operation it is waits for it; all
+ * others see the effect of the operation at once. WQ_EIO: it is not known whether
+ * these operations are durable, and each of them is WQ_EIO.
  *
  * An engine says why by wq_fail(), never with a password: wq_last_error() of
  * every thread whose operations were in the batch shows it.
@@ -96,6 +104,7 @@ struct wq__op {
     enum wq__op_kind kind;
     wq_err           err;  /* out */
     struct wq__op   *next; /* in the batch; in this order they take effect */
+    bool unsettled;        /* out: not durable before settle(); see wq__pulse */
     union {
         struct {
             const wq_add_options *how; /* checked; this release's size */
@@ -188,9 +197,11 @@ struct wq__pulse {
     size_t         dirty; /* of these, how many are DIRTY */
     /* When run() has something to do next: the earliest deadline, or the end of
      * another session; WQ_FOREVER: never. */
-    int64_t next_ns;
-    bool    session_lost; /* a new session has begun: all holds that
+    int64_t  next_ns;
+    bool     session_lost; /* a new session has begun: all holds that
                                     began before this batch are lost */
+    uint64_t settles; /* what settle() gets for its unsettled operations, not
+                         less than for earlier ones; 0: all are durable */
 };
 
 /* What a handle asks of the store for all its operations. */
@@ -218,6 +229,10 @@ struct wq__engine_ops {
      * do sessions that have ended. Fills in *pulse if it returns WQ_OK. */
     wq_err (*run)(struct wq__engine *e, struct wq__op *batch,
                   struct wq__pulse *pulse);
+
+    /* Make durable what batches up to the one with this number have promised.
+     * One thread at a time, beside run(). NULL: no batch has such a number. */
+    wq_err (*settle)(struct wq__engine *e, uint64_t number);
 
     /* Renew the session. WQ_ELOST: it has ended. Must return well within a
      * lease: until then no loss is reported. Not called unless lease_ns is

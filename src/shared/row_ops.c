@@ -269,7 +269,7 @@ add(struct wq__rows *r, struct wq__op *op, struct wq__did *did)
     err = add_with_memory(r, op, additions, did);
     if (additions != few)
         free(additions);
-    r->must_sync |= !err;
+    r->promised |= !err;
     return err;
 }
 
@@ -465,7 +465,7 @@ finish(struct wq__rows *r, struct wq__op *op, struct wq__did *did)
         err = wq__op_settle(&settler, &x, op, x.item->priority, did);
     if (!wq__op_has_ended(err))
         return abandon(r, x.key, err);
-    r->must_sync |= must_be_durable(op->as.finish.result.outcome);
+    r->promised |= must_be_durable(op->as.finish.result.outcome);
     did->dones += r->scratch.tally.dones - dones;
     const wq_err written = write_ending(r, &x);
     return written ? written : err;
@@ -508,7 +508,7 @@ change(struct wq__rows *r, wq_key key, const struct wq__row *before,
     wq__row_export(r, key, &row);
     if (!wq__row_is_known(&row))
         row.expiries = 0;
-    r->must_sync = true;
+    r->promised = true;
     return wq__row_write(r, key, before, &row);
 }
 
@@ -527,7 +527,7 @@ remove_key(struct wq__rows *r, wq_key key)
     row.expiries = 0;
     row.seq = 0;
     row.image = (struct wq__image){.states = 0};
-    r->must_sync = true;
+    r->promised = true;
     return wq__row_write(r, key, &before, &row);
 }
 
@@ -562,7 +562,7 @@ revive(struct wq__rows *r, wq_key key)
                                        r->now_ns, before.image.priority, &what);
     if (err)
         return abandon(r, key, err);
-    r->must_sync = true;
+    r->promised = true;
     return wq__row_save(r, key, &before, &row);
 }
 

@@ -184,6 +184,6 @@ wq__rows_begin(struct wq__rows *r, int64_t now_ns, int64_t number,
     r->number = number;
     r->counts = *counts;
     r->made_ready = 0;
-    r->must_sync = r->stale_next = r->more_to_do = r->torn = false;
+    r->promised = r->stale_next = r->more_to_do = r->torn = false;
     r->bucket.read = r->bucket.moved = false;
 }

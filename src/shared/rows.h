@@ -99,7 +99,7 @@ struct wq__rows {
     int64_t               number; /* the last one in use: see wq__rows_number */
     struct wq__row_counts counts; /* as they will be after it */
     size_t                made_ready; /* keys that became READY */
-    bool                  must_sync;  /* an operation has promised something */
+    bool                  promised;   /* an operation has promised something */
     bool stale_next; /* counts.next_ns was that of a deadline that is gone */
     bool more_to_do; /* deadlines are left for the next transaction */
     bool

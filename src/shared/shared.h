@@ -4,6 +4,7 @@
  * The shell: it makes an engine (engine.h) safe to call from many threads. It is the same for every store.
  *
  *   combine.c  batches of operations for the engine; what they report back
+ *   settle.c   threads that wait until their results are durable
  *   sleep.c    threads that sleep in the handle; which of them listens to the
  *              store
  *   adds.c     adds, and other operations on one key
@@ -43,8 +44,10 @@
 #include "shared/engine.h"
 #include "shared/holds.h"
 
-/* A thread that waits for its operations. On its stack. */
+/* A thread that waits for its operations, or until they are durable. On its
+ * stack. */
 struct wq__post;
+struct wq__unsettled;
 
 struct wq__shared {
     wq_queue           base;   /* first: a queue is the beginning of its
@@ -72,7 +75,19 @@ struct wq__shared {
                                  to measure what that is worth */
     bool             in_doubt; /* an answer was lost: reconcile first */
     uint64_t         batches, operations; /* so far */
-    char said[WQ__SENTENCE_BYTES];        /* about the last batch that failed */
+    uint64_t         answered;     /* of these batches, the last that has run */
+    char said[WQ__SENTENCE_BYTES]; /* about the last batch, or settle(), that
+                                      failed */
+
+    /* ---- durability (settle.c) ---- */
+    bool                  settling; /* a thread is in settle() */
+    struct wq__unsettled *unsettled, **last_unsettled; /* those that wait */
+    size_t                unsettled_len;               /* how many */
+    uint64_t to_settle; /* wq__pulse.settles of the last batch that has it */
+    uint64_t owed;      /* the last batch with an unsettled operation */
+    uint64_t settled;   /* settle() has succeeded for batches up to this one */
+    uint64_t unsure_from, unsure_to; /* it has failed for these; 0: for none */
+    int64_t  batch_ns, settle_ns;    /* how long the last ones took */
 
     /* ---- what the store was like after the last batch ---- */
     struct wq__pulse seen;
@@ -204,6 +219,25 @@ void wq__shared_stop_watching(struct wq__shared *s);
  * result then. NULL: none, only look at the store; returns whether that
  * succeeded. */
 wq_err wq__shared_run(struct wq__shared *s, struct wq__op *ops);
+
+/* With the lock: the engine has failed, after `before` sentences were set in this
+ * thread. Keep what it said, for other threads that get the same error. */
+void wq__shared_keep_sentence(struct wq__shared *s, wq_err err,
+                              unsigned before);
+
+/* Without the lock, in one of these: the error, with that sentence. */
+wq_err wq__shared_repeat_sentence(struct wq__shared *s, wq_err err);
+
+/* ---- settle.c ---- */
+
+/* With the lock, which is released meanwhile, by the thread that has led a batch
+ * and leads still: settle the batch, if that is better than to leave it to the
+ * threads that wait for it. */
+void wq__shared_settle_first(struct wq__shared *s);
+
+/* Return when this batch, which was answered, is durable; or the error that says
+ * that it may not be, with its sentence. */
+wq_err wq__shared_settle(struct wq__shared *s, uint64_t batch);
 
 /* ---- sleep.c ---- */
 

@@ -126,7 +126,7 @@ TEST(stopped_process_that_waits_keeps_nobody_from_the_lock)
         assert_int_equal(f.a->turn_ns, times * WQ__SIDE_TURN_NS);
         end_turn(f.a);
         use(f.a);
-        use(f.a);             /* sleeps in vain */
+        use(f.a);            /* sleeps in vain */
         f.a->yields = false; /* if the machine was slow */
     }
     assert_int_equal(f.a->turn_ns, INT64_C(64) * WQ__SIDE_TURN_NS);
