@@ -168,6 +168,7 @@ struct wq__side {
     int64_t              turn_began_ns;
     int64_t              turn_ns; /* how long it may take; see side_lock.c */
     bool                 yields;  /* the turn is over, and others want one */
+    bool                 in_vain; /* nobody took it when this one yielded */
     struct wq__side_bell bells[WQ__SIDE_BELLS]; /* by slot, modulo */
 
     /* Guards all below, up to the next comment: renew(), is_ended(), wait() and

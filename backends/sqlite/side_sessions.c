@@ -416,6 +416,7 @@ occupy(struct wq__side *s, int i, int64_t id, uint32_t queue, int64_t until_ns,
                           memory_order_relaxed);
     atomic_store_explicit(&slot->queue, queue, memory_order_relaxed);
     atomic_store_explicit(&slot->sleeping, WQ__AWAKE, memory_order_relaxed);
+    atomic_store_explicit(&slot->wants, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->until, until_ns, memory_order_seq_cst);
     if (s->m->top <= (uint32_t)i)
         s->m->top = (uint32_t)i + 1;
