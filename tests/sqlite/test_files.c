@@ -265,6 +265,36 @@ TEST(file_or_directory_that_cannot_be_written_is_reported)
     assert_int_equal(chmod(at.dir, 0755), 0);
 }
 
+static void
+give_away(const char *suffix)
+{
+    char path[PLACE_PATH + 8];
+
+    path_of(path, suffix);
+    if (geteuid() == 0 && place_has(path))
+        assert_int_equal(chown(path, 65534, 65534), 0);
+}
+
+/* Its owner is the process that opens it. */
+TEST(file_that_could_not_be_written_can_be_used_later)
+{
+    (void)creator();
+    struct actor *b = actor_start();
+    assert_int_equal(actor_do(b, do_become_nobody, ""), 0);
+    assert_int_equal(chmod(at.dir, 0777), 0);
+    give_away("");
+    remove_beside("-wal");
+    remove_beside("-shm");
+    remove_beside("-wq");
+    assert_int_equal(chmod(at.db, 0444), 0);
+    assert_err(actor_do(b, do_open, ""), WQ_EAWAY);
+    assert_true(actor_do(b, do_says, at.db));
+    assert_true(actor_do(b, do_says, "Permission denied"));
+    assert_int_equal(chmod(at.db, 0644), 0);
+    assert_err(actor_do(b, do_open, ""), WQ_OK);
+    expect_gets(b, "k");
+}
+
 TEST(directory_that_does_not_exist_is_reported)
 {
     (void)snprintf(at.db, sizeof at.db, "%s/none/queue.db", at.dir);
@@ -515,6 +545,7 @@ WQ_TESTS(IN_PLACE(add_to_a_deleted_file_is_refused),
          IN_PLACE(file_of_a_newer_release_is_refused_and_untouched),
          IN_PLACE(file_of_an_older_schema_is_refused_and_untouched),
          IN_PLACE(file_or_directory_that_cannot_be_written_is_reported),
+         IN_PLACE(file_that_could_not_be_written_can_be_used_later),
          IN_PLACE(directory_that_does_not_exist_is_reported),
          IN_PLACE(database_locked_by_another_program_is_away_for_a_while),
          IN_PLACE(blocked_get_goes_on_after_another_programs_lock),
