@@ -514,6 +514,30 @@ TEST(add_of_another_process_wakes_a_get)
                   (long long)took[TIMES - 1] / 1000);
 }
 
+/* The next wake-ups go to each of the two in turn; one of them sleeps on. */
+TEST(key_is_taken_when_its_wake_up_went_to_a_stopped_process)
+{
+    struct actor *a = opener("");
+    struct actor *b = opener("");
+    struct actor *stopped = opener("");
+
+    actor_post(stopped, do_get, "15000");
+    sleep_ms(100);
+    actor_signal(stopped, SIGSTOP);
+    for (int i = 0; i < 2; i++) {
+        actor_post(b, do_get_at, "10000");
+        sleep_ms(100);
+        const int64_t began = actor_do(a, do_add_at, "k");
+        const int64_t got = actor_await(b);
+        assert_true(began >= 0 && got >= 0);
+        assert_true(got - began < WQ_SECONDS(1) + WOKEN_WITHIN);
+        assert_err(actor_do(b, do_finish, "done"), WQ_OK);
+    }
+    actor_signal(stopped, SIGCONT);
+    assert_err(actor_do(a, do_add, "k"), WQ_OK);
+    assert_err(actor_await(stopped), WQ_OK);
+}
+
 TEST(deadline_of_one_process_passes_in_another)
 {
     struct actor *a = opener("");
@@ -555,4 +579,5 @@ WQ_TESTS(IN_PLACE(add_to_a_deleted_file_is_refused),
          IN_PLACE(queue_is_as_it_was_when_it_is_opened_again),
          IN_PLACE(fences_grow_while_others_open_and_close),
          IN_PLACE(add_of_another_process_wakes_a_get),
+         IN_PLACE(key_is_taken_when_its_wake_up_went_to_a_stopped_process),
          IN_PLACE(deadline_of_one_process_passes_in_another));
