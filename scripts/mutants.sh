@@ -402,6 +402,7 @@ sqlite-wish    backends/sqlite/side_sessions.c sqlite_side_turns /^free_slot(/,/
 sqlite-inherit backends/sqlite/side_sessions.c sqlite_side_turns /^occupy(/,/^}/s/^    atomic_store_explicit(&slot->wants, 0, memory_order_relaxed);/    (void)0;/
 sqlite-cut     backends/sqlite/side_lock.c sqlite_side_turns s/^    if (s->yields \&\& is_ours(s))/    if (s->yields)/
 sqlite-lock    backends/sqlite/side_lock.c sqlite_side      /^wq__side_wait_for_lock(/,/^}/s/F_WRLCK/F_UNLCK/
+sqlite-script  backends/sqlite/side.c     sqlite_side      s/ \&\& wq__side_is_held(s)))/ \&\& 0))/
 sqlite-token   backends/sqlite/side.h     sqlite_files      s/^#define WQ__SIDE_LOOK_NS INT64_C(1000000000)/#define WQ__SIDE_LOOK_NS INT64_C(1000000000000)/
 sqlite-revive  backends/sqlite/side_sessions.c sqlite_side_sessions /^wq__side_renew(/,/^}/{s/while (was != WQ__SIDE_ENDED \&\&/while (/;s/was <= now_ns    ? WQ__SIDE_ENDED/was <= now_ns    ? until_ns/;}
 sqlite-silent  backends/sqlite/side_process.c sqlite_deaths s/return facts->state == .X. ||/return facts->state == 'X' || facts->state == 'T' ||/

@@ -194,8 +194,9 @@ refuse(const struct wq__side *s, const struct place *p)
 {
     if (!is_known_layout(s->m))
         return wq_fail(WQ_EVERSION,
-                       "processes with another release of wq use '%s'; stop "
-                       "them, or use their release",
+                       "processes with another release of wq use '%s', or "
+                       "scripts hold keys that it gave them; end them, or use "
+                       "their release",
                        s->dir);
     if (!is_of_boot(s->m, p))
         return wq_fail(WQ_ENOTSUP,
@@ -236,7 +237,8 @@ check_or_make(struct wq__side *s, const struct place *p, bool *fresh)
     *fresh = false;
     if (err || is_valid(s->m, p))
         return err;
-    if (wq__side_is_locked(s, WQ__SIDE_WRITER + 1, 0))
+    if (wq__side_is_locked(s, WQ__SIDE_WRITER + 1, 0) ||
+        (!is_known_layout(s->m) && is_of_boot(s->m, p) && wq__side_is_held(s)))
         return refuse(s, p);
     *fresh = true;
     return make_anew(s, p);

@@ -535,3 +535,17 @@ wq__side_begin_for(struct wq__side *s, uint32_t queue, uint32_t pid,
     *id = new_id;
     return WQ_OK;
 }
+
+/* Not up to `top`, which another layout may not have. */
+bool
+wq__side_is_held(struct wq__side *s)
+{
+    struct wq__process p;
+
+    for (int i = 0; i < WQ__SIDE_SESSIONS; i++)
+        if (is_for_other(s, i) && until_of(s, i) != WQ__SIDE_ENDED &&
+            wq__side_read_process(s, i, &p) != 0 &&
+            !wq__process_is_gone(&p, &s->self))
+            return true;
+    return false;
+}
