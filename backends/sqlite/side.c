@@ -223,7 +223,7 @@ make_anew(struct wq__side *s, const struct place *p)
     memcpy(m->boot, p->boot, sizeof m->boot);
     m->db_dev = p->dev;
     m->db_ino = p->ino;
-    m->made = made;
+    atomic_store_explicit(&m->made, made, memory_order_relaxed);
     atomic_store_explicit(&m->magic, WQ__SIDE_MAGIC, memory_order_release);
     return WQ_OK;
 }
@@ -256,7 +256,7 @@ enter(struct wq__side *s, const struct place *p, bool *fresh)
     wq__side_unlock_byte(s, WQ__SIDE_WRITER);
     if (err)
         return err;
-    s->made = s->m->made;
+    s->made = atomic_load_explicit(&s->m->made, memory_order_relaxed);
     return WQ_OK;
 }
 

@@ -104,9 +104,9 @@ struct wq__side_state {
     uint32_t         top; /* the slots from here on are free */
     char     boot[40];    /* the boot of the machine since which it is used */
     uint64_t db_dev, db_ino; /* the database */
-    uint64_t made;           /* random: which making of the file this is */
-    int64_t  last_number;
-    uint64_t commits;
+    _Atomic uint64_t made;   /* random: which making of the file this is */
+    int64_t          last_number;
+    uint64_t         commits;
     /* Only grows: wq__side_raise_synced(). */
     _Atomic uint64_t      synced;
     uint64_t              stamp;  /* of the database; see side.h */

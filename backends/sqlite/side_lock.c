@@ -191,11 +191,13 @@ let_others(struct wq__side *s)
 /* ---- the writer lock ----------------------------------------------------- */
 
 /* Is `state` the file that was opened? Else it may be cut, or have another
- * layout: do not touch it. */
+ * layout: do not touch it. With the lock the answer is certain; without it, it is
+ * what was true a moment ago. */
 static bool
 is_ours(const struct wq__side *s)
 {
-    return wq__side_is_in_place(s, sizeof *s->m) && s->m->made == s->made;
+    return wq__side_is_in_place(s, sizeof *s->m) &&
+           atomic_load_explicit(&s->m->made, memory_order_relaxed) == s->made;
 }
 
 static wq_err
