@@ -204,19 +204,25 @@ main(int argc, char **argv)
     if (keys < 1 || !mkdtemp(directory))
         return 1;
 
+    printf("%d processes add keys, %d run them; kill -9 ends all of them in "
+           "the middle\n",
+           PRODUCERS, WORKERS);
     start(pids, true);
     while (count_lost(&added, &runs), added < keys) /* half of them */
         pass_millisecond();
     kill_all(pids);
     const int left = count_lost(&added, &runs);
-    printf("killed all processes: %d keys added, %d runs, %d keys left\n",
-           added, runs, left);
+    printf("killed all processes: %d keys were added, %d of them ran, %d are "
+           "left\n",
+           added, added - left, left);
 
     start(pids, false);
     finish_all();
     kill_all(pids);
     const int lost = count_lost(&added, &runs);
-    printf("started workers again: %d runs, %d keys lost\n", runs, lost);
+    printf("started workers again: %d runs in all; keys whose workers were "
+           "killed ran again\nlost: %d of %d keys\n",
+           runs, lost, added);
     (void)nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     return lost == 0 && added >= keys ? 0 : 1;
 }

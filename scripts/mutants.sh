@@ -396,6 +396,29 @@ sqlite-made    backends/sqlite/database.c sqlite_kills     s/\*empty = !applicat
 sqlite-places  backends/sqlite/rows.c     sqlite_places    s/place + PLACES - 1);/place);/
 sqlite-extra   backends/sqlite/rows.c     sqlite_deaths    /^write_row(/,/^}/s/return !err \&\& has_extra(before)/return !err \&\& !before/
 sqlite-again   backends/sqlite/engine.c   sqlite_files     s/^        if (!e->locked)$/        if (e)/
+sqlite-turns   backends/sqlite/side_lock.c sqlite_side_turns s/^    s->yields = is_wanted(s) \&\& /    s->yields = false \&\& /
+sqlite-turn    backends/sqlite/side_lock.c sqlite_side_turns s/ \&\& wq__time_now() - s->turn_began_ns >= s->turn_ns;/;/
+sqlite-began   backends/sqlite/side_lock.c sqlite_side_turns /^note_holder(/,/^}/s/^    if (was_last(s))/    if (0)/
+sqlite-handed  backends/sqlite/side_lock.c sqlite_side_turns s/ i < s->naps \&\& was_last(s); / i < 0 \&\& was_last(s); /
+sqlite-wanted  backends/sqlite/side_lock.c sqlite_side_turns s/^        want(s, false);/        (void)0;/
+sqlite-longer  backends/sqlite/side_lock.c sqlite_side_turns s/^        s->turn_ns \*= 2;/        (void)0;/
+sqlite-shorter backends/sqlite/side_lock.c sqlite_side_turns s/^        s->turn_ns = WQ__SIDE_TURN_NS;/        (void)0;/
+sqlite-wishes  backends/sqlite/side_lock.c sqlite_side_turns s/^            forget_dead(s);/            (void)forget_dead;/
+sqlite-wish    backends/sqlite/side_sessions.c sqlite_side_turns /^free_slot(/,/^}/s/^    atomic_store_explicit(&slot->wants, 0, memory_order_relaxed);/    (void)0;/
+sqlite-inherit backends/sqlite/side_sessions.c sqlite_side_turns /^occupy(/,/^}/s/^    atomic_store_explicit(&slot->wants, 0, memory_order_relaxed);/    (void)0;/
+sqlite-cut     backends/sqlite/side_lock.c sqlite_side_turns s/^    if (s->yields \&\& is_ours(s))/    if (s->yields)/
+sqlite-lock    backends/sqlite/side_lock.c sqlite_side      /^wq__side_wait_for_lock(/,/^}/s/F_WRLCK/F_UNLCK/
+sqlite-script  backends/sqlite/side.c     sqlite_side      s/ \&\& wq__side_is_held(s)))/ \&\& 0))/
+sqlite-token   backends/sqlite/side.h     sqlite_files      s/^#define WQ__SIDE_LOOK_NS INT64_C(1000000000)/#define WQ__SIDE_LOOK_NS INT64_C(1000000000000)/
+sqlite-revive  backends/sqlite/side_sessions.c sqlite_side_sessions /^wq__side_renew(/,/^}/{s/while (was != WQ__SIDE_ENDED \&\&/while (/;s/was <= now_ns    ? WQ__SIDE_ENDED/was <= now_ns    ? until_ns/;}
+sqlite-silent  backends/sqlite/side_process.c sqlite_deaths s/return facts->state == .X. ||/return facts->state == 'X' || facts->state == 'T' ||/
+sqlite-fork    backends/sqlite/side_fork.c sqlite_side      /^in_child(/,/^}/s/^        wq__side_close_all(s);/        (void)s;/
+sqlite-witness backends/sqlite/side_sessions.c sqlite_side_sessions /^is_dead(/,/^}/s/return wq__process_is_gone(&p, &s->self);/return false;/
+sqlite-off     backends/sqlite/time.c     sqlite_time      s/^    const int64_t start_ns = wall_ns > m->seen_ns ? wall_ns : m->seen_ns;/    const int64_t start_ns = m->seen_ns + 0 * wall_ns;/
+sqlite-back    backends/sqlite/time.c     sqlite_time      s/^    const int64_t start_ns = wall_ns > m->seen_ns ? wall_ns : m->seen_ns;/    const int64_t start_ns = wall_ns;/
+sqlite-wall    backends/sqlite/time.c     sqlite_time      s/^    const bool other_boot = strcmp(boot, m.boot) != 0;/    const bool other_boot = true;/
+sqlite-restore backends/sqlite/time.c     sqlite_time      s/is_own_clock(e) ? m.number : wall_ns;/is_own_clock(e) ? m.number : m.number + 0 * wall_ns;/
+sqlite-rights  backends/sqlite/database.c sqlite_files     s/^    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)/    if (path)/
 rows-torn      src/shared/row_ops.c      fault_rows       s/ \&\& !r->torn//
 redis-revive   backends/redis/lua/session.lua redis_lease   s/^if ARGV.3. == .renew. and not lives(sid) then return .*/local _ = sid/
 redis-oom      backends/redis/lua/common.lua redis_server   s/^  call(.ZREM., I, ..)$/  local _ = I/

@@ -203,6 +203,23 @@ read_number(struct wq__db *db, const char *text, int64_t *out)
 
 /* ---- opening -------------------------------------------------------------- */
 
+/* The file exists. One that cannot be written is refused before anything is made
+ * beside it: that would get the rights of the file, and could not be written
+ * either when the file can be again. */
+static wq_err
+check_file(const char *path, mode_t mode)
+{
+    if (!S_ISREG(mode))
+        return wq_fail(WQ_EINVAL, "sqlite: '%s' is %s", path,
+                       S_ISDIR(mode) ? "a directory" : "not a regular file");
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
+        return WQ_OK;
+    return wq_fail(WQ_EAWAY,
+                   "sqlite: cannot write '%s': %s; all that use the queue must "
+                   "be able to write the file and its directory",
+                   path, strerror(errno));
+}
+
 /* What SQLite would not say clearly. */
 static wq_err
 check_path(const char *path, bool create)
@@ -212,11 +229,7 @@ check_path(const char *path, bool create)
 
     (void)snprintf(copy, sizeof copy, "%s", path);
     if (stat(path, &st) == 0)
-        return S_ISREG(st.st_mode)
-                   ? WQ_OK
-                   : wq_fail(WQ_EINVAL, "sqlite: '%s' is %s", path,
-                             S_ISDIR(st.st_mode) ? "a directory"
-                                                 : "not a regular file");
+        return check_file(path, st.st_mode);
     if (errno == ENOENT && stat(dirname(copy), &st))
         return wq_fail(WQ_ENOTFOUND,
                        "sqlite: there is no directory for '%s'; make it first",
@@ -342,7 +355,9 @@ wq__db_check(struct wq__db *db, bool *empty)
     const wq_err err = read_marks(db, &application, &version, &tables);
 
     if (err == WQ_EINVAL)
-        return wq_fail(WQ_EINVAL, "sqlite: '%s' is not an SQLite database",
+        return wq_fail(WQ_EINVAL,
+                       "sqlite: '%s' is not an SQLite database; choose another "
+                       "file",
                        db->path);
     if (err)
         return err;

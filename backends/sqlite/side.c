@@ -194,8 +194,9 @@ refuse(const struct wq__side *s, const struct place *p)
 {
     if (!is_known_layout(s->m))
         return wq_fail(WQ_EVERSION,
-                       "processes with another release of wq use '%s'; stop "
-                       "them, or use their release",
+                       "processes with another release of wq use '%s', or "
+                       "scripts hold keys that it gave them; end them, or use "
+                       "their release",
                        s->dir);
     if (!is_of_boot(s->m, p))
         return wq_fail(WQ_ENOTSUP,
@@ -222,7 +223,7 @@ make_anew(struct wq__side *s, const struct place *p)
     memcpy(m->boot, p->boot, sizeof m->boot);
     m->db_dev = p->dev;
     m->db_ino = p->ino;
-    m->made = made;
+    atomic_store_explicit(&m->made, made, memory_order_relaxed);
     atomic_store_explicit(&m->magic, WQ__SIDE_MAGIC, memory_order_release);
     return WQ_OK;
 }
@@ -236,7 +237,8 @@ check_or_make(struct wq__side *s, const struct place *p, bool *fresh)
     *fresh = false;
     if (err || is_valid(s->m, p))
         return err;
-    if (wq__side_is_locked(s, WQ__SIDE_WRITER + 1, 0))
+    if (wq__side_is_locked(s, WQ__SIDE_WRITER + 1, 0) ||
+        (!is_known_layout(s->m) && is_of_boot(s->m, p) && wq__side_is_held(s)))
         return refuse(s, p);
     *fresh = true;
     return make_anew(s, p);
@@ -254,7 +256,7 @@ enter(struct wq__side *s, const struct place *p, bool *fresh)
     wq__side_unlock_byte(s, WQ__SIDE_WRITER);
     if (err)
         return err;
-    s->made = s->m->made;
+    s->made = atomic_load_explicit(&s->m->made, memory_order_relaxed);
     return WQ_OK;
 }
 

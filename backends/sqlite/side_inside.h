@@ -63,7 +63,11 @@ enum wq__side_sleep {
 
 /* A session. The fields of the process and `queue` change only while `id` is 0,
  * and an id is never used twice: a reader without the lock that finds the same
- * id before and after it has read them has read what belongs together. */
+ * id before and after it has read them has read what belongs together.
+ *
+ * The fields up to `is_for_other`, the number of slots and where they begin are
+ * the same in every layout: a script that holds keys has no lock by which another
+ * release could know that it lives. */
 struct wq__side_slot {
     /* 0: the slot is free. Stored last when a session begins (release; pairs
      * with the acquire of wq__side_read_process()), first when it ends. */
@@ -100,9 +104,9 @@ struct wq__side_state {
     uint32_t         top; /* the slots from here on are free */
     char     boot[40];    /* the boot of the machine since which it is used */
     uint64_t db_dev, db_ino; /* the database */
-    uint64_t made;           /* random: which making of the file this is */
-    int64_t  last_number;
-    uint64_t commits;
+    _Atomic uint64_t made;   /* random: which making of the file this is */
+    int64_t          last_number;
+    uint64_t         commits;
     /* Only grows: wq__side_raise_synced(). */
     _Atomic uint64_t      synced;
     uint64_t              stamp;  /* of the database; see side.h */
@@ -113,6 +117,17 @@ struct wq__side_state {
 };
 
 _Static_assert(sizeof(struct wq__side_slot) == 128, "layout");
+_Static_assert(WQ__SIDE_SESSIONS == 1024, "the same in every layout");
+_Static_assert(offsetof(struct wq__side_slot, id) == 0 &&
+                   offsetof(struct wq__side_slot, until) == 8 &&
+                   offsetof(struct wq__side_slot, start) == 24 &&
+                   offsetof(struct wq__side_slot, pid_ns) == 32 &&
+                   offsetof(struct wq__side_slot, time_ns) == 40 &&
+                   offsetof(struct wq__side_slot, pid) == 48 &&
+                   offsetof(struct wq__side_slot, is_for_other) == 52,
+               "the same in every layout");
+_Static_assert(offsetof(struct wq__side_state, boot) == 16,
+               "the same in every layout");
 _Static_assert(sizeof(struct wq__side_counts) == 64, "layout");
 _Static_assert(sizeof(struct wq__side_queue) == 96, "layout");
 _Static_assert(offsetof(struct wq__side_state, slots) == 256, "layout");
@@ -168,6 +183,7 @@ struct wq__side {
     int64_t              turn_began_ns;
     int64_t              turn_ns; /* how long it may take; see side_lock.c */
     bool                 yields;  /* the turn is over, and others want one */
+    bool                 in_vain; /* nobody took it when this one yielded */
     struct wq__side_bell bells[WQ__SIDE_BELLS]; /* by slot, modulo */
 
     /* Guards all below, up to the next comment: renew(), is_ended(), wait() and
@@ -292,6 +308,10 @@ bool wq__process_is_near(const struct wq__process *p,
  * there is no session. */
 int64_t wq__side_read_process(const struct wq__side *s, int i,
                               struct wq__process *out);
+
+/* With the writer lock: does a process live that has a session by begin_for()?
+ * Also if `state` has another layout. */
+bool wq__side_is_held(struct wq__side *s);
 
 /* ---- side_bell.c --------------------------------------------------------- */
 

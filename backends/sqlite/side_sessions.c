@@ -416,6 +416,7 @@ occupy(struct wq__side *s, int i, int64_t id, uint32_t queue, int64_t until_ns,
                           memory_order_relaxed);
     atomic_store_explicit(&slot->queue, queue, memory_order_relaxed);
     atomic_store_explicit(&slot->sleeping, WQ__AWAKE, memory_order_relaxed);
+    atomic_store_explicit(&slot->wants, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->until, until_ns, memory_order_seq_cst);
     if (s->m->top <= (uint32_t)i)
         s->m->top = (uint32_t)i + 1;
@@ -533,4 +534,18 @@ wq__side_begin_for(struct wq__side *s, uint32_t queue, uint32_t pid,
     wq__side_ring(s, queue, WQ__SIDE_SESSIONS); /* others watch the process */
     *id = new_id;
     return WQ_OK;
+}
+
+/* Not up to `top`, which another layout may not have. */
+bool
+wq__side_is_held(struct wq__side *s)
+{
+    struct wq__process p;
+
+    for (int i = 0; i < WQ__SIDE_SESSIONS; i++)
+        if (is_for_other(s, i) && until_of(s, i) != WQ__SIDE_ENDED &&
+            wq__side_read_process(s, i, &p) != 0 &&
+            !wq__process_is_gone(&p, &s->self))
+            return true;
+    return false;
 }

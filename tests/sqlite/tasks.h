@@ -342,6 +342,13 @@ do_has_message(const char *arg)
     return wq_last_error()[0] != '\0';
 }
 
+/* Does the last error of this process say it? */
+static inline int64_t
+do_says(const char *word)
+{
+    return strstr(wq_last_error(), word) != NULL;
+}
+
 /* Runs SQL in the file; false: an error. */
 static inline int64_t
 do_sql(const char *sql)

@@ -265,6 +265,36 @@ TEST(file_or_directory_that_cannot_be_written_is_reported)
     assert_int_equal(chmod(at.dir, 0755), 0);
 }
 
+static void
+give_away(const char *suffix)
+{
+    char path[PLACE_PATH + 8];
+
+    path_of(path, suffix);
+    if (geteuid() == 0 && place_has(path))
+        assert_int_equal(chown(path, 65534, 65534), 0);
+}
+
+/* Its owner is the process that opens it. */
+TEST(file_that_could_not_be_written_can_be_used_later)
+{
+    (void)creator();
+    struct actor *b = actor_start();
+    assert_int_equal(actor_do(b, do_become_nobody, ""), 0);
+    assert_int_equal(chmod(at.dir, 0777), 0);
+    give_away("");
+    remove_beside("-wal");
+    remove_beside("-shm");
+    remove_beside("-wq");
+    assert_int_equal(chmod(at.db, 0444), 0);
+    assert_err(actor_do(b, do_open, ""), WQ_EAWAY);
+    assert_true(actor_do(b, do_says, at.db));
+    assert_true(actor_do(b, do_says, "Permission denied"));
+    assert_int_equal(chmod(at.db, 0644), 0);
+    assert_err(actor_do(b, do_open, ""), WQ_OK);
+    expect_gets(b, "k");
+}
+
 TEST(directory_that_does_not_exist_is_reported)
 {
     (void)snprintf(at.db, sizeof at.db, "%s/none/queue.db", at.dir);
@@ -484,6 +514,30 @@ TEST(add_of_another_process_wakes_a_get)
                   (long long)took[TIMES - 1] / 1000);
 }
 
+/* The next wake-ups go to each of the two in turn; one of them sleeps on. */
+TEST(key_is_taken_when_its_wake_up_went_to_a_stopped_process)
+{
+    struct actor *a = opener("");
+    struct actor *b = opener("");
+    struct actor *stopped = opener("");
+
+    actor_post(stopped, do_get, "15000");
+    sleep_ms(100);
+    actor_signal(stopped, SIGSTOP);
+    for (int i = 0; i < 2; i++) {
+        actor_post(b, do_get_at, "10000");
+        sleep_ms(100);
+        const int64_t began = actor_do(a, do_add_at, "k");
+        const int64_t got = actor_await(b);
+        assert_true(began >= 0 && got >= 0);
+        assert_true(got - began < WQ_SECONDS(1) + WOKEN_WITHIN);
+        assert_err(actor_do(b, do_finish, "done"), WQ_OK);
+    }
+    actor_signal(stopped, SIGCONT);
+    assert_err(actor_do(a, do_add, "k"), WQ_OK);
+    assert_err(actor_await(stopped), WQ_OK);
+}
+
 TEST(deadline_of_one_process_passes_in_another)
 {
     struct actor *a = opener("");
@@ -515,6 +569,7 @@ WQ_TESTS(IN_PLACE(add_to_a_deleted_file_is_refused),
          IN_PLACE(file_of_a_newer_release_is_refused_and_untouched),
          IN_PLACE(file_of_an_older_schema_is_refused_and_untouched),
          IN_PLACE(file_or_directory_that_cannot_be_written_is_reported),
+         IN_PLACE(file_that_could_not_be_written_can_be_used_later),
          IN_PLACE(directory_that_does_not_exist_is_reported),
          IN_PLACE(database_locked_by_another_program_is_away_for_a_while),
          IN_PLACE(blocked_get_goes_on_after_another_programs_lock),
@@ -524,4 +579,5 @@ WQ_TESTS(IN_PLACE(add_to_a_deleted_file_is_refused),
          IN_PLACE(queue_is_as_it_was_when_it_is_opened_again),
          IN_PLACE(fences_grow_while_others_open_and_close),
          IN_PLACE(add_of_another_process_wakes_a_get),
+         IN_PLACE(key_is_taken_when_its_wake_up_went_to_a_stopped_process),
          IN_PLACE(deadline_of_one_process_passes_in_another));

@@ -183,6 +183,29 @@ TEST(directory_with_live_sessions_is_not_made_again)
     assert_true(opens_fresh());
 }
 
+static void
+wait_for_byte(struct child *self, void *arg)
+{
+    (void)arg;
+    hear_byte(self->from);
+}
+
+/* A script holds keys without a handle, so without a lock. */
+TEST(directory_with_a_live_script_is_not_made_again)
+{
+    struct child c = start(wait_for_byte, NULL);
+    int64_t      id;
+
+    lock(f.a);
+    assert_err(wq__side_begin_for(f.a, QUEUE, (uint32_t)c.pid, &id), WQ_OK);
+    unlock(f.a);
+
+    f.a->m->layout++;
+    expect_refused(WQ_EVERSION, "scripts");
+    kill_child(&c);
+    assert_true(opens_fresh());
+}
+
 /* ---- what cannot be opened ----------------------------------------------- */
 
 TEST(missing_database_is_an_error)
@@ -489,6 +512,7 @@ WQ_TESTS(with_database(directory_is_fresh_once),
          with_database(directory_of_another_boot_is_made_again),
          with_database(directory_of_another_database_is_made_again),
          with_handles(directory_with_live_sessions_is_not_made_again),
+         with_handles(directory_with_a_live_script_is_not_made_again),
          with_database(missing_database_is_an_error),
          with_database(file_in_place_of_the_directory_is_an_error),
          with_database(read_only_directory_is_an_error),
