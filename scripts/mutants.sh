@@ -487,6 +487,13 @@ redis-close    backends/redis/wire.c      redis_link       /^wq__wire_close(/,/^
 redis-busy     backends/redis/wire.c      redis_server     s/{"BUSY", "is busy with a script of somebody else; try again"},//
 redis-token    backends/redis/wait.c      redis_processes  s/^#define LOOK_NS WQ_SECONDS(1)/#define LOOK_NS WQ_SECONDS(1000)/
 redis-take     src/shared/row_ops.c       redis_lease      s/ || before.owner != from)/ || from == 99)/
+redis-back     backends/redis/lua/head.lua redis_clock     s/if us + ahead < seen or ahead > 0 and us >= seen then/if false then/
+redis-forward  backends/redis/time.c      redis_clock      s/if (known && least - now > c->tolerance_ns)/if (0 \&\& known)/
+redis-late     backends/redis/lua/read.lua redis_clock     s/^if ARGV.7. ~= .0. and us > .*/local _ = us/
+redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;/e->base.steady_clock = e->base.clock;/
+redis-kept     backends/redis/engine.c    redis_link       s/atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));/(void)0;/
+redis-linger   backends/redis/wire.c      redis_hosts      s/^        abort_connection(w->fd);/        (void)abort_connection;/
+redis-long     backends/redis/rows.c      redis_view       s/if (key.len > WQ_KEY_MAX ||/if (/
 '
 
 scratch=build/mutants

@@ -114,7 +114,8 @@ enter(struct wq__redis *e, wq_key key, wq_key record, struct wq__entry **out)
         entry = &e->txn.entries[e->txn.len++];
         *entry = (struct wq__entry){
             .key = key, .old = record.data, .old_len = record.len};
-        if (!wq__record_unpack(record.data, record.len, &entry->row))
+        if (key.len > WQ_KEY_MAX ||
+            !wq__record_unpack(record.data, record.len, &entry->row))
             return wq_fail(WQ_EAWAY,
                            "redis: what is stored of a key of %zu bytes in %s "
                            "is damaged",

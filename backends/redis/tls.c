@@ -188,7 +188,7 @@ refuse(struct wq__wire *w)
     const long verdict = SSL_get_verify_result(w->ssl);
 
     if (verdict == X509_V_OK)
-        return fail_tls(w, WQ_EAWAY, "TLS failed");
+        return fail_tls(w, WQ_EAWAY, "TLS failed (is this a port for TLS?)");
     ERR_clear_error();
     return wq_fail(WQ_EINVAL,
                    "redis: %s: its certificate is not trusted: %s; name the "
@@ -211,7 +211,8 @@ wq__tls_begin(struct wq__wire *w, int64_t deadline_ns)
         if (!wants_more(error))
             return refuse(w);
         if (!wq__wire_await(w->fd, events_of(error), deadline_ns))
-            return fail_tls(w, WQ_EAWAY, "TLS takes too long");
+            return fail_tls(w, WQ_EAWAY,
+                            "TLS takes too long (is this a port for TLS?)");
     }
     return err;
 }

@@ -193,15 +193,15 @@ read_server(char *rest, struct wq__target *t)
 
     if (path)
         *path++ = '\0';
-    wq_err err = sentinel ? read_primary(path, t) : read_db(path, t);
-    char  *host = strrchr(rest, '@');
+    char *host = strrchr(rest, '@');
     if (host)
         *host++ = '\0';
-    if (!err && host)
-        err = read_login(rest, t);
+    wq_err err = host ? read_login(rest, t) : WQ_OK;
     if (!err)
         err =
             read_hosts(host ? host : rest, sentinel ? 26379 : 6379, &t->route);
+    if (!err) /* last: without a host, the path may be a part of a password */
+        err = sentinel ? read_primary(path, t) : read_db(path, t);
     if (!err && !sentinel && t->route.len > 1)
         t->route.kind = WQ__ROUTE_CLUSTER;
     return err;
@@ -288,7 +288,7 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
     if (!*copy)
         return wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
     char *rest = *copy + strlen(kinds[kind].begin);
-    if (!kinds[kind].path && !has_clear_login(rest))
+    if (!(kinds[kind].path && *rest == '/') && !has_clear_login(rest))
         return wq_fail(WQ_EINVAL,
                        "redis: '/', '?' and '#' in the user or the password of "
                        "the URL must be written as %%2F, %%3F and %%23, and "

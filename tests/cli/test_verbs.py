@@ -414,7 +414,9 @@ class Refused(Shared):
             for url in ("kafka://me:geheim@h/", "redis://:geheim@[::1]:1",
                         "postgres://me:ge@heim@h/x", "redis://h?password=geheim",
                         "redis://h/?x=1&password=geheim&y=2",
-                        "rediss://me:geheim@127.0.0.1:1", "Redis://me:geheim@h/"):
+                        "rediss://me:geheim@127.0.0.1:1", "Redis://me:geheim@h/",
+                        "redis://me:geheim", "redis://me:ge/heim?queue=q",
+                        "redis+sentinel://h:1,[::1]:2,me:geheim/x"):
                 with self.subTest(verb + " " + url):
                     line = self.refused(verb, "--queue=" + url, *operands)
                     self.assertNotIn("heim", line)

@@ -220,6 +220,21 @@ TEST(server_is_known_by_its_certificate)
     assert_true(wq_open_redis(url, NULL, &q) != WQ_OK);
 }
 
+/* It waits for the end of a line, or complains of one. */
+TEST(port_without_TLS_is_named_as_the_cause)
+{
+    wq_queue *q = NULL;
+    char      url[200], port[16];
+
+    (void)state;
+    need_server();
+    redis_server_start_tcp(&server, port, NULL);
+    (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%s?timeout=200ms",
+                   port);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EAWAY);
+    last_error_has("is this a port for TLS?");
+}
+
 /* ---- what stays in memory -------------------------------------------------- */
 
 #define SECRET "correct-horse-battery-staple"
@@ -309,4 +324,5 @@ WQ_TESTS(with_server(user_with_the_documented_rights_can_do_all),
          with_server(password_of_the_environment_is_used),
          with_server(password_that_is_refused_does_not_stay_in_memory),
          with_server(password_is_in_memory_only_once),
-         with_server(server_is_known_by_its_certificate));
+         with_server(server_is_known_by_its_certificate),
+         with_server(port_without_TLS_is_named_as_the_cause));

@@ -210,17 +210,36 @@ TEST(certain_hold_is_not_given_away_by_the_long_way)
     assert_err(wq_done(f.a, item), WQ_OK);
 }
 
-/* A tenth of its own lease would be more than the other one has. */
-TEST(handle_with_a_long_lease_notices_a_short_step)
+/* a holds "k", and the clock goes forward so far that a's lease has ended, but
+ * b's has not. */
+static wq_item *
+step_over_lease_of_a(void)
 {
-    (void)state;
     wq_destroy(f.a);
     wq_destroy(f.b);
     f.a = open_leased(WQ_SECONDS(20), true);
     f.b = open_leased(WQ_SECONDS(300), true);
     wq_item *item = hold("k");
     step_clock(WQ_SECONDS(25));
+    return item;
+}
+
+/* A tenth of its own lease would be more than the other one has. */
+TEST(handle_with_a_long_lease_notices_a_short_step)
+{
+    (void)state;
+    wq_item *item = step_over_lease_of_a();
     get_nothing(f.b);
+    assert_true(wq_hold_left(f.a, item) > 0);
+    assert_err(wq_done(f.a, item), WQ_OK);
+}
+
+/* Its own session lives: nothing but the time tells it of the step. */
+TEST(long_way_of_a_handle_with_a_long_lease_notices_a_step)
+{
+    (void)state;
+    wq_item *item = step_over_lease_of_a();
+    assert_err(wq_add_after(f.b, wq_str("k"), HOUR), WQ_OK);
     assert_true(wq_hold_left(f.a, item) > 0);
     assert_err(wq_done(f.a, item), WQ_OK);
 }
@@ -277,6 +296,7 @@ WQ_TESTS(with_clock(hold_is_not_certain_for_longer_after_a_step_back),
          with_clock(certain_hold_is_not_given_away_after_a_step_forward),
          with_clock(certain_hold_is_not_given_away_by_the_long_way),
          with_clock(handle_with_a_long_lease_notices_a_short_step),
+         with_clock(long_way_of_a_handle_with_a_long_lease_notices_a_step),
          with_clock(holder_that_notices_a_step_forward_keeps_its_key),
          with_clock(key_of_a_dead_holder_is_READY_in_time_after_a_step_forward),
          with_clock(deadline_is_not_lost_by_a_step_forward),

@@ -32,6 +32,7 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://h:0", "the port in the URL");
     refused("redis://u:s3cret", "the port in the URL");
     refused("redis://u:p/s3cret@h/0", "must be written as %2F");
+    refused("redis://u:p/s3cret", "the port in the URL");
     refused("redis://u:p?s3cret@h/0", "must be written as %2F");
     refused("redis://h:65536", "use 1 to 65535");
     refused("redis://u:s3cret%zz@h", "two hexadecimal digits");
@@ -39,6 +40,7 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://h/x", "number of the database");
     refused("redis+unix://", "redis+unix:///PATH?queue=NAME");
     refused("redis+unix://sock", "redis+unix:///PATH?queue=NAME");
+    refused("redis+unix://u:p@/s3cret@/sock", "must be written as %2F");
     refused("redis://u:s3cret@h?queue=a{b}", "letters, digits");
     refused("redis://h?queue=", "letters, digits");
     refused("redis://h?lease=30", "use a duration such as 30s");

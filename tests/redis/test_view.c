@@ -196,6 +196,41 @@ TEST(check_finds_what_does_not_fit_together)
     }
 }
 
+/* In the list of what the session of the first HELD key holds: longer than a key
+ * can be, and behind all others. */
+static void
+say_of_long_hold(const char *command)
+{
+    char text[300];
+
+    (void)snprintf(text, sizeof text,
+                   "EVAL redis.call(%s,redis.call('ZRANGE',KEYS[1],0,0)[1]:sub"
+                   "(1,8)..string.rep('\\255',1000000)) 1 wq:{%s}:held",
+                   command, f.name);
+    assert_true(*redis_server_say(redis_server_of_process(), text) != '-');
+}
+
+/* It is the last one of a page, after which the next one begins. */
+TEST(hold_that_is_longer_than_a_key_is_damage)
+{
+    enum { PAGE = 256 };
+    wq_item  *items[PAGE], *item = NULL;
+    size_t    n = 0;
+    wq_queue *q =
+        open_at(redis_server_of_process()->socket, f.name, WQ_MS(300), NULL);
+
+    (void)state;
+    add_numbers(0, PAGE - 1, WQ_ADD(.priority = 1));
+    assert_err(wq_get_many(q, items, PAGE - 1, 0, &n), WQ_OK);
+    assert_int_equal(n, PAGE - 1);
+    say_of_long_hold("'ZADD',KEYS[1],0");
+    wq_destroy(q); /* cannot give its keys back */
+    say_of_long_hold("'ZREM',KEYS[1]");
+    assert_err(wq_get_within(f.q, WQ_SECONDS(60), &item), WQ_OK);
+    assert_err(wq_done(f.q, item), WQ_OK);
+    check(f.q);
+}
+
 /* A server would search a small list of keys from the beginning, each time. */
 TEST(server_hashes_few_keys_too)
 {
@@ -219,6 +254,7 @@ TEST(server_hashes_few_keys_too)
 
 WQ_TESTS(with_queue(walk_visits_each_of_many_keys_once),
          with_queue(any_bytes_can_be_a_key),
+         with_queue(hold_that_is_longer_than_a_key_is_damage),
          with_queue(server_hashes_few_keys_too),
          with_queue(check_names_the_keys_of_what_it_finds),
          with_queue(check_finds_what_does_not_fit_together));

@@ -70,6 +70,26 @@ url_decode(char *text)
 
 /* ------------------------------------------------------------- passwords -- */
 
+/* What follows a colon of HOST:PORT[,HOST:PORT...] and is not a port may be a
+ * password whose host was forgotten. */
+static const char *
+find_stray_password(const char *authority, const char **end)
+{
+    const size_t len = strcspn(authority, "/?#");
+
+    *end = authority + strcspn(authority, "?#");
+    for (size_t i = 0; i < len; i++) {
+        if (authority[i] == '[') /* an IPv6 address has colons */
+            i += strcspn(authority + i, "]");
+        else if (authority[i] == ':') {
+            i += 1 + strspn(authority + i + 1, "0123456789");
+            if (i < len && authority[i] != ',')
+                return strchr(authority, ':') + 1;
+        }
+    }
+    return NULL;
+}
+
 /* Where the password of USER:PASSWORD@ begins and ends; NULL: there is none. A
  * password may contain any character, also one that should be encoded: so the
  * last @ counts. */
@@ -82,8 +102,10 @@ find_password(const char *url, const char **end)
         return NULL;
     authority += strlen("://");
     *end = strrchr(authority, '@');
+    if (!*end)
+        return find_stray_password(authority, end);
     const char *colon = strchr(authority, ':');
-    return *end && colon && colon < *end ? colon + 1 : NULL;
+    return colon && colon < *end ? colon + 1 : NULL;
 }
 
 /* Where the value of an option whose name says "password" begins and ends. */
