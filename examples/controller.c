@@ -193,8 +193,8 @@ summary(double took, unsigned missed)
            took, n, OBJECTS, r, r ? (double)n / (double)r : 0.0);
     printf("%lu runs failed and were tried again; %lu objects were given up\n",
            atomic_load(&failures), atomic_load(&given_up));
-    printf("%lu times was an object in two workers' hands; %u objects missed "
-           "an event\n",
+    printf("%lu times two workers held the same object; %u objects missed an "
+           "event\n",
            atomic_load(&overlaps), missed);
 }
 

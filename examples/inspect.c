@@ -27,18 +27,16 @@ explain(wq_queue *q, const char *name)
         return 0;
     printf("%s:", name);
     if (info.states & WQ_STATE_READY)
-        printf(" in line for %lld s",
-               (long long)(info.ready_ns / WQ_SECONDS(1)));
+        printf(" READY for %lld s", (long long)(info.ready_ns / WQ_SECONDS(1)));
     if (info.states & WQ_STATE_HELD)
-        printf(" worked on for %lld s",
-               (long long)(info.held_ns / WQ_SECONDS(1)));
+        printf(" HELD for %lld s", (long long)(info.held_ns / WQ_SECONDS(1)));
     if (info.states & WQ_STATE_DIRTY)
         printf(", then once more");
     if (info.states & WQ_STATE_BACKOFF)
         printf(" failures: %u,", info.requeues);
     if (info.states & WQ_STATE_WAITING)
-        printf(" comes in %lld ms", (long long)(info.wait_ns / WQ_MS(1)));
-    printf("%s\n", info.states ? "" : " not here: was it ever added?");
+        printf(" runs in %lld ms", (long long)(info.wait_ns / WQ_MS(1)));
+    printf("%s\n", info.states ? "" : " not added, or done already");
     return info.states;
 }
 /* end: explain */

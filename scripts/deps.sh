@@ -162,15 +162,25 @@ reasons() {
         }'
 }
 
+# not_installed WHY: prints what is missing.
+not_installed() {
+    echo "deps: missing, and not installed because $1:"
+    reasons
+}
+
 install() {
     if [ "${DEPS:-yes}" = no ]; then
-        echo "deps: missing, and not installed because of DEPS=no:"
-        reasons
+        not_installed "of DEPS=no"
         return 1
     fi
     as_root=
     [ "$(id -u)" -eq 0 ] || as_root=sudo
-    if ! cmd apt-get || { [ "$as_root" ] && ! cmd sudo; }; then
+    if ! cmd apt-get; then
+        not_installed "there is no apt-get (Debian's names; see docs/dependencies.md)"
+        return 1
+    fi
+    if [ "$as_root" ] && ! cmd sudo; then
+        not_installed "there is no sudo"
         return 1
     fi
     echo "deps: about to install with apt-get (DEPS=no: install nothing):"

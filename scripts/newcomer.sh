@@ -49,7 +49,9 @@ read_manual() {
 # In a directory of one's own, with nothing in /usr/local.
 with_prefix() {
     cd ~/wq
+    # begin: remove
     xargs sudo rm <build/release/install_manifest.txt
+    # end: remove
     sudo ldconfig
     mkdir ~/other
     cp ~/hello/hello.c ~/other/program.c

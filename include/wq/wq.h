@@ -586,8 +586,8 @@ WQ_API void wq_destroy(wq_queue *q);
  *
  * A key that is READY already is not added twice. A HELD key becomes DIRTY: at
  * its wq_done() it becomes READY, at the tail. The bytes are copied. A DEAD key
- * of a shared queue stays DEAD, and the add is WQ_OK: wq_add_one() with
- * `results` tells (WQ_ADDED_DEAD). [S-13]
+ * of a shared queue stays DEAD, and the add returns WQ_OK; wq_add_one() with
+ * `results` reports WQ_ADDED_DEAD. [S-13]
  *
  * Returns WQ_OK;
  *   WQ_ESHUTDOWN  after wq_shutdown();
@@ -1183,7 +1183,7 @@ WQ_API wq_err wq_finish_many(wq_queue *q, wq_item **items,
  * gets a key. What became of the old key does not end the loop. A key that was
  * given up is reported to wq_config.on_drop, a key that was lost to on_lost; a
  * key that was dropped by its result, or because the queue is shut down, is
- * only counted (wq_stats.drops). wq_finish() tells more.
+ * only counted (wq_stats.drops). wq_finish() reports more.
  *
  * Returns WQ_OK; the error of wq_get_within(); WQ_ESTATE: the item was not on
  * loan; or the error of wq_finish() if the old item is still on loan.
@@ -1301,9 +1301,9 @@ wq_flush_key_str(wq_queue *q, const char *s, int64_t timeout_ns)
 }
 
 /* Hand out no key until wq_resume(). Adds work as before, and so do workers
- * that hold a key; gets block, and wq_fd() is not readable, except for the
- * looks of a shared queue. A second pause changes nothing: one wq_resume() ends
- * both.
+ * that hold a key; gets block, and wq_fd() is not readable, except about once a
+ * second in a shared queue. A second pause changes nothing: one wq_resume()
+ * ends both.
  *
  * A shutdown, with or without drain, ends the pause: then READY keys are handed
  * out. To keep them in the queue, stop the workers first.

@@ -320,11 +320,19 @@ class Site:
                     pattern.endswith("*") and
                     (s.startswith(folder) or
                      output_name(s).startswith(folder)))]
-                sources += take
+                sources += self.in_reading_order(folder, take)
                 left = [s for s in left if s not in take]
             if sources:
                 found.append((title, [self.pages[s] for s in sources]))
         return found
+
+    def in_reading_order(self, folder, sources):
+        """Those of a folder: its README, then as the README links to them."""
+        readme = folder + "README.md"
+        links = [t for t, _, _ in self.pages[readme].links] if (
+            readme in self.pages and folder) else []
+        return sorted(sources, key=lambda s: (
+            s != readme, links.index(s) if s in links else len(links)))
 
     def navigation(self, page):
         lines = []

@@ -22,7 +22,7 @@ class Summary(Case):
         ended = self.run_keys(keys, *arguments, env={"LC_ALL": "C.UTF-8"},
                               **rest)
         self.assertEqual(ended.status, 123, ended.err)
-        self.assertRegex(ended.err, rb"\nwq: \d+ keys?, [^\n]*\n$")
+        self.assertRegex(ended.err, rb"\nwq: \d+ keys?[, ][^\n]*\n$")
         return list_of(ended.err)
 
     def test_failed_keys_are_listed_with_their_reasons(self):
@@ -45,6 +45,21 @@ class Summary(Case):
                          ["and 3 more; --joblog=FILE records all of them"])
         listed = self.listed(keys, "--joblog=log", *arguments)
         self.assertEqual(listed[10:], ["and 3 more; see log"])
+
+    def test_key_that_fails_again_is_listed_once(self):
+        ended = self.run_keys(b"", "--retries=0", "--list=echo often",
+                              "--resync=20ms", "--halt=soon,fail=9", *self.script(
+                                  "echo no >&2; exit 3"))
+        self.assertEqual(list_of(ended.err),
+                         ["often: exit 3 (attempt 1): no [9 times]"])
+
+    def test_list_counts_further_keys_and_not_further_failures(self):
+        keys = b"".join(b"%d\n" % i for i in range(12))
+        listed = self.listed(keys, "--retries=0", *self.script(
+            'test "$1" != 1 || echo add=0 >&"$WQ_RESULT_FD"; exit 1'))
+        self.assertEqual(listed[0], "0: exit 1 (attempt 1) [2 times]")
+        self.assertEqual(listed[10:],
+                         ["and 2 more; --joblog=FILE records all of them"])
 
     def test_list_is_part_of_the_summary(self):
         for options, listed in (((), True), (("-q",), False),

@@ -171,7 +171,8 @@ class Refused(Handled):
                 self.assertIn(said, self.refused(*options))
 
     def test_missing_command_or_verb_is_refused(self):
-        self.assertIn("no COMMAND given", self.refused(command=()))
+        self.assertIn("no COMMAND given; write it after the options",
+                      self.refused(command=()))
         self.assertIn("no COMMAND given", self.refused(command=("--",)))
         self.assertIn(b"no verb given", wq().stderr)
         self.assertEqual(wq().returncode, 125)

@@ -156,6 +156,21 @@ pkgconfig_static_c() {
     run ./c static
 }
 
+# What docs/guide/start.md tells a reader to type, to link wq alone statically.
+archive() {
+    need pkg-config
+    cp "$here/consumer.c" program.c
+    PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name wq.pc)")
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046 # flags are words
+    {
+        # begin: archive
+        cc program.c $(pkg-config --cflags --libs-only-L wq) -l:libwq.a -pthread -ldl
+        # end: archive
+    }
+    run ./a.out static
+}
+
 # store_pkgconfig STORE LIBRARY...: a program with a queue in a store: linked with
 # -lwq-STORE, with -lwq alone, where wq_open() finds libwq-STORE by its name, and
 # with the archive, which needs these libraries.

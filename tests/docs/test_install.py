@@ -46,11 +46,12 @@ class Installed(unittest.TestCase):
                     self.check_links(os.path.join(folder, name), doc)
 
     def check_links(self, path, doc):
-        """A link to a document must work in the installed tree, too; what is
-        in tests/ is for people who have the source."""
+        """A link to a document, or to a file that a reader is to copy, must work
+        in the installed tree, too; what is in tests/ is for people who have the
+        source."""
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        for link in re.findall(r"\]\(([^)#:]+\.md)[)#]", text):
+        for link in re.findall(r"\]\(([^)#:]+\.(?:md|service))[)#]", text):
             target = os.path.normpath(os.path.join(os.path.dirname(path), link))
             if not os.path.relpath(target, doc).startswith(("..", "tests")):
                 self.assertTrue(os.path.exists(target), "%s: %s" % (path, link))

@@ -45,6 +45,16 @@ class Site(Made):
                 checked += 1
         self.assertGreater(checked, 3000)
 
+    def test_chapters_are_in_the_order_of_the_guide(self):
+        with open(os.path.join(ROOT, "docs/guide/README.md"),
+                  encoding="utf-8") as file:
+            chapters = re.findall(r"\]\(([\w-]+)\.md\)", file.read())
+        with open(os.path.join(self.site, "guide/retry.html"),
+                  encoding="utf-8") as file:
+            group = file.read().split("<h2>Guide</h2>")[1].split("<h2>")[0]
+        self.assertEqual(re.findall(r'href="([\w-]+)\.html"', group),
+                         [c for c in chapters if c != "start"])
+
     def test_nothing_is_loaded_from_elsewhere(self):
         for path, text in self.pages():
             for tag in re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", text):

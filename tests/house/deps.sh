@@ -64,6 +64,21 @@ shows '^deps: please install: .*gcc'
     status=1
 }
 run 0 protocol
+unset DEPS
+
+# Another system than Debian, or a user without sudo.
+rm "$work/bin/apt-get"
+run 1 build
+shows "^deps: missing, and not installed because there is no apt-get"
+shows "Debian's names; see docs/dependencies.md"
+shows '^  libsqlite3-dev +for make$'
+shows '^deps: please install: .*gcc'
+printf '#!/bin/sh\n' >"$work/bin/apt-get"
+printf '#!/bin/sh\necho 1000\n' >"$work/bin/id"
+chmod +x "$work/bin/apt-get"
+run 1 build
+shows '^deps: missing, and not installed because there is no sudo:$'
+
 export DEPS=maybe
 run 2 protocol
 shows "DEPS is 'maybe'; use yes or no"

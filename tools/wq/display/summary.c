@@ -95,7 +95,10 @@ report_failure(const struct printable *printable, const struct failure *failure)
     const size_t len =
         reason_print(printable, failure, FAILURE_COLUMNS, text, &used);
 
-    report("  %.*s", (int)len, text);
+    if (failure->times > 1)
+        report("  %.*s [%u times]", (int)len, text, failure->times);
+    else
+        report("  %.*s", (int)len, text);
 }
 
 void
@@ -103,20 +106,17 @@ summary_failures(const struct failures *failures, const char *joblog)
 {
     struct printable      printable;
     const struct failure *failure;
-    size_t                n = 0;
 
     if (!failures->count)
         return;
     printable_init(&printable);
     report("failed keys:");
-    while ((failure = failures_first(failures, n))) {
+    for (size_t i = 0; (failure = failures_first(failures, i)); i++)
         report_failure(&printable, failure);
-        n++;
-    }
     printable_fini(&printable);
-    if (failures->count <= n)
+    if (!failures->beyond)
         return;
-    report("  and %" PRIu64 " more; %s%s", failures->count - n,
+    report("  and %" PRIu64 " more; %s%s", failures->beyond,
            joblog ? "see " : "--joblog=FILE records all of them",
            joblog ? joblog : "");
 }

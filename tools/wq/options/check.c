@@ -86,7 +86,7 @@ static const char *
 check_run(const struct options *o)
 {
     const struct conflict conflicts[] = {
-        {!o->command[0], "no COMMAND given; write it behind the options: "
+        {!o->command[0], "no COMMAND given; write it after the options: "
                          "[OPTION]... [--] COMMAND [ARG]..."},
         {o->resync_ns && !o->list, "--resync: needs --list=CMD"},
         {o->resume && !o->joblog, "--resume: needs --joblog=FILE"},

@@ -34,17 +34,46 @@ failure_of(const struct run *run)
     return failure;
 }
 
+/* The failure of this key among `n`; NULL: none. */
+static struct failure *
+find(struct failure *array, size_t n, const struct short_key *key)
+{
+    for (size_t i = 0; array && i < n; i++)
+        if (array[i].number && short_key_is(&array[i].key, key))
+            return &array[i];
+    return NULL;
+}
+
 /* ------------------------------------------------------------- for good -- */
+
+/* Notes how often one of the first keys has failed, and its last failure. */
+static void
+keep_first(struct failures *f, const struct failure *failure)
+{
+    struct failure *at = find(f->first, FAILURES_FIRST, &failure->key);
+
+    for (size_t i = 0; !at && i < FAILURES_FIRST; i++)
+        if (!f->first[i].number)
+            at = &f->first[i];
+    if (!at) {
+        f->beyond++;
+        return;
+    }
+    const unsigned times = at->times + 1;
+    *at = *failure;
+    at->times = times;
+}
 
 static void
 keep(struct failures *f, struct failure *failure)
 {
     failure->number = ++f->count;
     if (!reserve(&f->first, FAILURES_FIRST) ||
-        !reserve(&f->kept, FAILURES_KEPT))
+        !reserve(&f->kept, FAILURES_KEPT)) {
+        f->beyond++;
         return;
-    if (f->count <= FAILURES_FIRST)
-        f->first[f->count - 1] = *failure;
+    }
+    keep_first(f, failure);
     f->kept[f->count % FAILURES_KEPT] = *failure;
 }
 
@@ -74,16 +103,6 @@ failures_first(const struct failures *f, size_t i)
 }
 
 /* --------------------------------------------------------------- retried -- */
-
-/* The failure of this key among `n`; NULL: none. */
-static struct failure *
-find(struct failure *array, size_t n, const struct short_key *key)
-{
-    for (size_t i = 0; array && i < n; i++)
-        if (array[i].number && short_key_is(&array[i].key, key))
-            return &array[i];
-    return NULL;
-}
 
 /* An unused entry, or the oldest: 0 is the lowest number. */
 static struct failure *

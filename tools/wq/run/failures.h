@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* failures.h: which keys have failed, and why?
  *
- * For the display, the page and the summary. Memory is bounded: the first
- * FAILURES_FIRST and the last FAILURES_KEPT keys that failed for good are kept,
- * and the last failure of RETRIES_KEPT keys that are retried; the oldest make
- * room. About 250 KiB when all are in use, nothing before the first failure.
+ * For the display, the page and the summary. Memory is bounded: the last failure
+ * of the first FAILURES_FIRST keys that failed for good is kept, the last
+ * FAILURES_KEPT failures for good, and the last failure of RETRIES_KEPT keys that
+ * are retried; the oldest make room. About 250 KiB when all are in use, nothing before the first failure.
  *
  * Cost: O(RETRIES_KEPT) for a failure, for the success of a retry, and for a
  * search.
@@ -28,6 +28,7 @@ struct failure {
     uint64_t         number; /* 1, 2, ... in the order of ends; 0: unused */
     struct short_key key;
     unsigned         attempt;
+    unsigned         times;     /* of the first: how often the key failed */
     int              exit_code; /* if signal is 0 */
     int              signal;    /* that killed it; 0: it exited */
     bool             timed_out;
@@ -38,8 +39,9 @@ struct failure {
 
 /* Zero has none. */
 struct failures {
-    uint64_t        count;   /* keys that failed for good */
-    struct failure *first;   /* FAILURES_FIRST; owned, NULL before the first */
+    uint64_t        count;   /* failures for good */
+    uint64_t        beyond;  /* those of keys that `first` does not have */
+    struct failure *first;   /* FAILURES_FIRST, one for a key; owned, or NULL */
     struct failure *kept;    /* FAILURES_KEPT: number n is at n % of that */
     uint64_t        retries; /* runs that failed and are retried */
     struct failure *retried; /* RETRIES_KEPT, in no order; one for a key */
@@ -56,7 +58,7 @@ void failures_note(struct failures *f, const struct run *run);
 const struct failure *failures_at(const struct failures *f, uint64_t number);
 /* The lowest number that is kept and not below `from`. */
 uint64_t failures_oldest(const struct failures *f, uint64_t from);
-/* One of the first, from 0; NULL: there is none. */
+/* The last failure of one of the first keys, from 0; NULL: there is none. */
 const struct failure *failures_first(const struct failures *f, size_t i);
 
 /* The last failure of a key that is retried, or that failed for good; NULL: not
