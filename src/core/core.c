@@ -594,16 +594,23 @@ begin_cooldown(struct wq__core *c, wq__ref ref, int64_t now)
         wq__heap_change(&c->waiting, ref, state->cooldown_until);
 }
 
-/* Prefetch the index slot of the key behind `next`. The done of that key will
- * look it up there; until then the slot arrives in the cache. */
+/* `next` is READY behind the key that is handed out. Prefetch the index slot of
+ * the key behind it, which the done of that key will look up, and the record
+ * behind that key. So nothing is read here that was not prefetched one hand-out
+ * earlier, even if the records are in no order. Those of one block mostly are:
+ * the processor fetches them without a hint. */
 __attribute__((always_inline)) static inline void
 prefetch_next(const struct wq__core *c, wq__ref next)
 {
     if (!next || !wq__index_is_large(&c->index))
         return;
     const wq__ref after = wq__core_rec(c, next)->next;
-    if (after)
-        wq__index_prefetch(&c->index, wq__core_rec(c, after)->hash);
+    if (!after)
+        return;
+    const struct wq__rec *rec = wq__core_rec(c, after);
+    if (rec->next && (rec->next ^ after) >> WQ__SLAB_UNIT_BITS)
+        __builtin_prefetch(wq__core_rec(c, rec->next), 1);
+    wq__index_prefetch(&c->index, rec->hash);
 }
 
 wq_err

@@ -9,8 +9,9 @@
 
 #include "core/core.h"
 
-/* So many keys ahead an add of several prefetches their slots of the index: a
- * slot that is not in the cache takes some 100 ns. */
+/* So many keys ahead an add of several prefetches their slots of the index, and
+ * deadlines that pass in a row their records: memory that is not in the cache
+ * takes some 100 ns. */
 enum { WQ__AHEAD = 4 };
 
 /* What the queue remembers about a debounced or throttled key, while the key
