@@ -78,7 +78,7 @@ run-distributed: build ## a queue in a Redis server whose worker and server are 
 	$(Q)PATH="$(CURDIR)/build/release/tools:$$PATH" \
 	    examples/command/distributed.sh $(or $(ARGS),2000 --listen=0)
 
-run-%: build ## run an example: run-controller run-workers run-hello ...
+run-%: build ## run an example: run-durable run-controller run-workers run-hello ...
 	$(Q)build/release/examples/$* $(ARGS)
 
 bench: ## compare speed with client-go and others; see docs/benchmarks
@@ -124,6 +124,7 @@ soak: ## use queues for SOAK_SECONDS each, and look for leaks and lost keys
 	$(Q)build/release/tests/redis_chaos server $(SOAK_SECONDS)
 	$(Q)build/release/tests/redis_chaos hosts $(SOAK_SECONDS) || [ $$? = 77 ]
 	$(Q)build/release/tests/redis_chaos server $(SOAK_SECONDS) 3
+	$(Q)WQ_STEPS=2100 build/release/tests/model_differential_redis
 	$(Q)WQ_RECONNECTS=10000 build/release/tests/redis_link \
 	    reconnects_leave_no_descriptor_thread_or_memory
 

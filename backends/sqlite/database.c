@@ -236,7 +236,10 @@ check_path(const char *path, bool create)
                        path);
     return create
                ? WQ_OK
-               : wq_fail(WQ_ENOTFOUND, "sqlite: there is no file '%s'", path);
+               : wq_fail(WQ_ENOTFOUND,
+                         "sqlite: there is no file '%s'; the first add to the "
+                         "queue makes it",
+                         path);
 }
 
 /* Locks and shared memory of such file systems do not reach other machines, or

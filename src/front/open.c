@@ -132,9 +132,10 @@ load(const char *name)
     const wq_opener opener = (wq_opener)wq__load(file, symbol, &why);
     if (!opener)
         (void)wq_fail(WQ_ENOTSUP,
-                      "wq_open: no backend for '%s:': cannot load libwq-%s, "
-                      "and the scheme is not registered (%s)",
-                      name, name, why ? why : "no reason given");
+                      "wq_open: no backend for '%s:': cannot load libwq-%s; "
+                      "install it where the dynamic linker looks (ldconfig), "
+                      "or link the program with -lwq-%s (%s)",
+                      name, name, name, why ? why : "no reason given");
     return opener;
 }
 

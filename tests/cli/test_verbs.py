@@ -81,6 +81,13 @@ class Add(Shared):
         self.assertIn("add: cannot read no/file: No such file",
                       self.refused("add", "-a", "no/file"))
 
+    def test_dash_is_a_key_and_reported(self):
+        ended = self.wq("add", "-", keys=b"a\nb\n")
+        self.assertEqual((ended.status, ended.err),
+                         (0, b"wq: add: '-' is taken as a key; name no key to "
+                             b"read keys from stdin\n"))
+        self.assertEqual(self.keys(), [b"-"])
+
     def test_dead_key_is_not_added(self):
         self.done("add", "a")
         self.make_dead("a")
@@ -349,7 +356,8 @@ class Queues(Shared):
             with self.subTest(verb):
                 self.assertEqual(
                     self.refused(verb, *VERBS[verb]),
-                    "wq: %s: cannot open %s: sqlite: there is no file '%s'"
+                    "wq: %s: cannot open %s: sqlite: there is no file '%s'; "
+                    "the first add to the queue makes it"
                     % (verb, self.url, self.path("queue.db")))
         self.assertEqual(os.listdir(self.dir), [])
 

@@ -39,9 +39,21 @@ on_bad(void *ctx)
     reader->bad = true;
 }
 
+/* Elsewhere "-" is standard input: a user who means that loses its keys. */
+static void
+warn_of_dash(const struct reader *reader)
+{
+    char *const *operands = reader->options->operands;
+
+    if (operands[0] && strcmp(operands[0], "-") == 0 && !operands[1])
+        report("%s: '-' is taken as a key; name no key to read keys from stdin",
+               verbs_table[reader->options->verb].name);
+}
+
 static void
 read_operands(struct reader *reader)
 {
+    warn_of_dash(reader);
     for (char **key = reader->options->operands; *key; key++) {
         const size_t len = strlen(*key);
         if (len == 0 || len > WQ_KEY_MAX) {
