@@ -80,7 +80,7 @@ print_script(FILE *f, enum group g, const char *dir)
                   dir, group_file(g),
                   g == MEMORY ? "bytes for each key"
                               : "ns for each key (log scale)",
-                  g == MEMORY ? "0" : "10");
+                  g == MEMORY ? "0" : "1");
     if (g == MEMORY)
         (void)fprintf(f, "unset logscale y\n");
     print_data(f, g);
