@@ -363,17 +363,17 @@ lost-drain     src/shared/stop.c     shared_races           /^is_drained(/,/^}/s
 lost-batch     src/shared/combine.c  shared_races           /^lead(/,/^}/{/^    wake_posts(answered, self);/d;s/^    wq__shared_report_changes(s);/& wake_posts(answered, self);/;}
 finish-trips   src/shared/finish.c   shared_races           /^finish_many(/,/^}/s/^    if (n > AT_HAND)$/    for (; !errs \&\& n > 1; n--) (void)finish_all(s, items + n - 1, results, all, NULL, at_hand, 1); &/
 shared-conn    src/shared/view.c     shared_handles         s/out->connects = s->session + 1;/out->connects = 1;/
-shared-said    src/shared/combine.c  shared_combine         s/^        repeat_sentence(s, self.said);/        (void)repeat_sentence;/
+shared-said    src/shared/combine.c  shared_combine         s/^        (void)wq__shared_repeat_sentence(s, self.said);/        (void)0;/
 image-arrival  src/core/image.c      unit_image             s/image->at_ns, image->arrival/image->at_ns, c->waiting.seq + 1/
 image-release  src/core/image.c      fault_core_images      /^reserve(/,/^}/s/^        release(c, parts);/        (void)release;/
 image-cooldown src/core/image.c      model_model            s/^        \.next_cooldown = image->next_cooldown_ns,/        .next_cooldown = 0,/
 image-loan     src/core/image.c      unit_image             /^expel_loan(/,/^}/s/^    wq__loans_end(.*/    c->loans.live--;/
 finish-stale   src/memory/finish.c   behaviour_finish       s/if (!wq__core_may_be_lent(\*item)) {/if (0) {/
-sqlite-sync    backends/sqlite/engine.c   sqlite_power     /^make_durable(/,/^}/s/^    if (!e->rows.must_sync /    if (1 || !e->rows.must_sync /
-sqlite-merged  src/shared/row_ops.c      sqlite_kills     s/^    r->must_sync |= !err;/    r->must_sync |= !err \&\& r->made_ready;/
+sqlite-sync    backends/sqlite/engine.c   sqlite_power     /^make_durable(/,/^}/s/^    if (is_durable(e, commits))/    if (1 || is_durable(e, commits))/
+sqlite-merged  src/shared/row_ops.c      sqlite_kills     s/^    r->promised |= !err;/    r->promised |= !err \&\& r->made_ready;/
 sqlite-promise src/shared/row_ops.c      sqlite_power     /^must_be_durable(/,/^}/s/outcome != WQ_RESULT_DONE \&\&/outcome == WQ_RESULT_BACK \&\&/
 sqlite-full    backends/sqlite/database.c sqlite_power     s/? "PRAGMA synchronous=FULL"/? "PRAGMA synchronous=NORMAL"/
-sqlite-all     backends/sqlite/engine.c   sqlite_kills     s/ || e->sync == WQ_SQLITE_SYNC_LAZY ||/ || e->sync != WQ_SQLITE_SYNC_ADDS ||/
+sqlite-all     backends/sqlite/engine.c   sqlite_kills     s/^    return e->sync == WQ_SQLITE_SYNC_LAZY ||/    return e->sync != WQ_SQLITE_SYNC_ADDS ||/
 sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    ++\*wq__side_commits(e->side);/    (void)0;/;s/^    store_counts(e, counts);/    ++*wq__side_commits(e->side); &/;}
 sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    \*wq__side_last_number(e->side) = e->rows.number;/    (void)0;/;s/^    store_counts(e, counts);/    *wq__side_last_number(e->side) = e->rows.number; &/;}
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
