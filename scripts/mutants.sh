@@ -190,11 +190,13 @@ shared-known   src/shared/combine.c  shared_faults          s/if (h->state != WQ
 shared-sure    src/shared/combine.c  shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
 shared-expire  src/shared/combine.c  shared_lease           s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
 shared-settle  src/shared/combine.c  shared_settle          s/^    if (self->err || !self->unsettled)/    if (true)/
-settle-undo    src/shared/combine.c  shared_settle          /^take_back(/,/^}/s/^            s->in_doubt = true;/            (void)0;/
+settle-gets    src/shared/combine.c  shared_settle          s/^    if (!err \&\& settles \&\& gets_unsettled(posts)) {/    if (!err \&\& settles \&\& !gets_unsettled(posts) \&\& 0) {/
 settle-first   src/shared/combine.c  shared_settle          s/^    wq__shared_settle_first(s);/    (void)0;/
 settle-share   src/shared/settle.c   shared_settle          s/^        if (u->batch > batch) {/        if (u->batch > batch + 9) {/
 settle-late    src/shared/settle.c   shared_settle          s/^    const bool unsure = is_unsure(s, batch);/    const bool unsure = is_unsure(s, 0);/
-sqlite-settle  backends/sqlite/engine.c sqlite_power        s/^        op->unsettled = e->rows.promised;/        op->unsettled = false;/
+sqlite-settles backends/sqlite/engine.c sqlite_power        s/^        op->unsettled = e->rows.promised || may_repeat(op);/        op->unsettled = may_repeat(op);/
+sqlite-repeat  backends/sqlite/engine.c sqlite_io_faults    s/^        op->unsettled = e->rows.promised || may_repeat(op);/        op->unsettled = e->rows.promised; (void)may_repeat;/
+sqlite-unsure  backends/sqlite/engine.c sqlite_io_faults    /^sync_commits(/,/^}/s/^        wq__side_set_unsure(e->side, true);/        (void)0;/
 shared-shut    src/shared/finish.c   shared_handles         s/^    (void)begin_all(s, item, &result, result, &one, 1);/    if (atomic_load(\&s->closed)) return WQ_ESHUTDOWN; &/
 shared-judge   src/shared/finish.c   shared_faults          s/if (e->err == WQ_ELOST \&\& hold->in_doubt \&\& !hold->lost)/if (0)/
 shared-errs    src/shared/finish.c   shared_faults          s/^            errs\[i\] = endings\[i\].err;/            errs[i] = err;/
@@ -363,7 +365,7 @@ lost-drain     src/shared/stop.c     shared_races           /^is_drained(/,/^}/s
 lost-batch     src/shared/combine.c  shared_races           /^lead(/,/^}/{/^    wake_posts(answered, self);/d;s/^    wq__shared_report_changes(s);/& wake_posts(answered, self);/;}
 finish-trips   src/shared/finish.c   shared_races           /^finish_many(/,/^}/s/^    if (n > AT_HAND)$/    for (; !errs \&\& n > 1; n--) (void)finish_all(s, items + n - 1, results, all, NULL, at_hand, 1); &/
 shared-conn    src/shared/view.c     shared_handles         s/out->connects = s->session + 1;/out->connects = 1;/
-shared-said    src/shared/combine.c  shared_combine         s/^        (void)wq__shared_repeat_sentence(s, self.said);/        (void)0;/
+shared-said    src/shared/combine.c  shared_combine         s/^        (void)wq__shared_repeat_sentence(s, self.said, s->said);/        (void)0;/
 image-arrival  src/core/image.c      unit_image             s/image->at_ns, image->arrival/image->at_ns, c->waiting.seq + 1/
 image-release  src/core/image.c      fault_core_images      /^reserve(/,/^}/s/^        release(c, parts);/        (void)release;/
 image-cooldown src/core/image.c      model_model            s/^        \.next_cooldown = image->next_cooldown_ns,/        .next_cooldown = 0,/
@@ -377,7 +379,7 @@ sqlite-all     backends/sqlite/engine.c   sqlite_kills     s/^    return e->sync
 sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    ++\*wq__side_commits(e->side);/    (void)0;/;s/^    store_counts(e, counts);/    ++*wq__side_commits(e->side); &/;}
 sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    \*wq__side_last_number(e->side) = e->rows.number;/    (void)0;/;s/^    store_counts(e, counts);/    *wq__side_last_number(e->side) = e->rows.number; &/;}
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
-sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {/    if (wq__db_run(\&e->db, WQ__SQL_COMMIT) \&\& !e) {/
+sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (run_commit(e)) {/    if (run_commit(e) \&\& !e) {/
 sqlite-look    backends/sqlite/side_wait.c sqlite_files    /^set_look(/,/^}/s/    if (s->look_fd < 0)/    if (true)/
 sqlite-relook  backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side);/    (void)0;/
 sqlite-doubt   backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side); .. as above.*/    (void)0;/

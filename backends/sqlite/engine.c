@@ -22,6 +22,11 @@
  * ALL. `commits` numbers them, and `synced` is how far they are on disk, for all
  * processes: who finds it far enough need not sync.
  *
+ * A sync that fails is reported once, and what it could not write may be gone
+ * although later syncs succeed. So from then on nothing is durable for any process
+ * (wq__side_is_unsure()), until a checkpoint has copied the whole WAL to the
+ * database: the next batch tries that.
+ *
  * Errors before COMMIT: nothing has happened, WQ_EAWAY. From COMMIT on it may
  * have: WQ_EIO, and the shell reconciles.
  */
@@ -149,6 +154,32 @@ store_counts(const struct wq__sqlite *e, struct wq__side_counts *counts)
     counts->valid = e->counted;
 }
 
+/* After SQLite has failed: was it a sync? */
+static void
+note_failed_sync(struct wq__sqlite *e)
+{
+    const int code = sqlite3_extended_errcode(e->db.sqlite);
+
+    if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC)
+        wq__side_set_unsure(e->side, true);
+}
+
+/* With ALL, SQLite syncs all commits so far. */
+static wq_err
+run_commit(struct wq__sqlite *e)
+{
+    const bool syncs = e->sync == WQ_SQLITE_SYNC_ALL;
+
+    if (syncs)
+        wq__lock_take(&e->sync_lock);
+    const wq_err err = wq__db_run(&e->db, WQ__SQL_COMMIT);
+    if (err)
+        note_failed_sync(e);
+    if (syncs)
+        wq__lock_release(&e->sync_lock);
+    return err;
+}
+
 /* With the lock: while COMMIT runs, nobody knows whether it has happened. The
  * process may be killed in between: so its numbers are used, and its commit is
  * one that is not synced, before others can see it. */
@@ -160,13 +191,13 @@ commit_writes(struct wq__sqlite *e)
     counts->valid = 0;
     *wq__side_last_number(e->side) = e->rows.number;
     ++*wq__side_commits(e->side);
-    if (wq__db_run(&e->db, WQ__SQL_COMMIT)) {
+    if (run_commit(e)) {
         const struct wq__sentence said = wq__fail_save();
         roll_back(e);
         wq__fail_restore(&said);
         return WQ_EIO;
     }
-    if (e->sync == WQ_SQLITE_SYNC_ALL) /* SQLite has synced all so far */
+    if (e->sync == WQ_SQLITE_SYNC_ALL && !wq__side_is_unsure(e->side))
         wq__side_raise_synced(e->side, *wq__side_commits(e->side));
     store_counts(e, counts);
     return WQ_OK;
@@ -205,13 +236,36 @@ stamp_of(const struct wq__sqlite *e)
            (uint64_t)st.st_size << 40 ^ 1;
 }
 
-/* With the lock, in a checkpoint of this kind. */
+/* With the lock, in a checkpoint of this kind. A TRUNCATE that succeeds has moved
+ * all pages, and synced them. Syncs take turns: the system reports a failure to one
+ * of two that run at the same time. */
 static void
 move_pages(struct wq__sqlite *e, int kind)
 {
     *wq__side_stamp(e->side) = 0;
-    (void)sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL, kind, NULL, NULL);
+    wq__lock_take(&e->sync_lock);
+    const int rc =
+        sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL, kind, NULL, NULL);
+    if (rc != SQLITE_OK)
+        note_failed_sync(e);
+    else if (kind == SQLITE_CHECKPOINT_TRUNCATE)
+        wq__side_set_unsure(e->side, false);
+    wq__lock_release(&e->sync_lock);
     *wq__side_stamp(e->side) = stamp_of(e);
+}
+
+/* With the lock, after a sync has failed: make all commits durable in another
+ * way. */
+static void
+recover(struct wq__sqlite *e)
+{
+    if (!wq__side_is_unsure(e->side))
+        return;
+    move_pages(e, SQLITE_CHECKPOINT_TRUNCATE);
+    if (wq__side_is_unsure(e->side))
+        return;
+    wq__side_raise_synced(e->side, *wq__side_commits(e->side));
+    e->wal_frames = 0;
 }
 
 /* How many pages the WAL may have before they are moved. */
@@ -225,8 +279,7 @@ checkpoint_limit(struct wq__sqlite *e)
                                      : (int)pages;
 }
 
-/* With the lock: move pages from the WAL to the database, if there are many. A
- * failure is that of a later commit. */
+/* With the lock: move pages from the WAL to the database, if there are many. */
 static void
 checkpoint(struct wq__sqlite *e)
 {
@@ -252,9 +305,10 @@ note_wal(struct wq__sqlite *e)
     atomic_store_explicit(&e->wal, file, memory_order_relaxed);
 }
 
-/* Without the lock, perhaps while another thread writes to the WAL: to sync a file
- * changes nothing of it. (unixSync() of SQLite also syncs the directory of a new
- * file, once: two threads may both do it.) */
+/* With sync_lock and without the writer lock: another thread may write to the WAL,
+ * which a sync does not change. In the file object of SQLite it changes the note
+ * that the directory of a new file is to be synced, and the last error: nothing
+ * that a write reads. */
 static wq_err
 sync_wal(struct wq__sqlite *e)
 {
@@ -271,7 +325,25 @@ static bool
 is_durable(const struct wq__sqlite *e, uint64_t commits)
 {
     return e->sync == WQ_SQLITE_SYNC_LAZY ||
-           wq__side_synced(e->side) >= commits;
+           (wq__side_synced(e->side) >= commits &&
+            !wq__side_is_unsure(e->side));
+}
+
+/* With sync_lock. */
+static wq_err
+sync_commits(struct wq__sqlite *e, uint64_t commits)
+{
+    if (wq__side_is_unsure(e->side))
+        return wq_fail(WQ_EIO,
+                       "sqlite: an earlier sync of '%s-wal' to the disk has "
+                       "failed",
+                       e->path);
+    const wq_err err = sync_wal(e);
+    if (err)
+        wq__side_set_unsure(e->side, true);
+    else
+        wq__side_raise_synced(e->side, commits);
+    return err;
 }
 
 /* Without the lock: `commits` of them are on disk when this returns. */
@@ -280,9 +352,9 @@ make_durable(struct wq__sqlite *e, uint64_t commits)
 {
     if (is_durable(e, commits))
         return WQ_OK;
-    const wq_err err = sync_wal(e);
-    if (!err)
-        wq__side_raise_synced(e->side, commits);
+    wq__lock_take(&e->sync_lock);
+    const wq_err err = sync_commits(e, commits);
+    wq__lock_release(&e->sync_lock);
     return err;
 }
 
@@ -323,6 +395,7 @@ end(struct wq__sqlite *e)
         wq__side_bury(e->side, e->buries);
     wq__side_catch_up(e->side, e->queue);
     publish(e, &before);
+    recover(e);
     checkpoint(e);
     e->commits = *wq__side_commits(e->side);
     wq__side_unlock(e->side);
@@ -444,6 +517,14 @@ look(struct wq__sqlite *e, struct wq__op *op)
     }
 }
 
+/* Does it perhaps repeat a finish whose sync has failed? Then the shell reports that
+ * one (finish.c). */
+static bool
+may_repeat(const struct wq__op *op)
+{
+    return op->kind == WQ__OP_FINISH && op->err == WQ_ELOST;
+}
+
 /* An error ends the transaction. */
 static wq_err
 carry_out_one(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
@@ -451,7 +532,7 @@ carry_out_one(struct wq__sqlite *e, struct wq__op *op, struct wq__did *did)
     if (op->kind < WQ__OP_STATS) {
         e->rows.promised = false;
         const wq_err err = wq__rows_carry_out(&e->rows, op, did);
-        op->unsettled = e->rows.promised;
+        op->unsettled = e->rows.promised || may_repeat(op);
         return err;
     }
     op->err = look(e, op);
@@ -682,6 +763,7 @@ wq__sqlite_free(struct wq__sqlite *e, bool forked)
         wq__db_close(&e->db);
     if (e->side)
         wq__side_close(e->side, forked);
+    wq__lock_fini(&e->sync_lock);
     free(e->path);
     free(e);
 }

@@ -93,6 +93,7 @@ make_engine(const char *path, const wq_sqlite_options *o,
         return NULL;
     }
     e->base.ops = &wq__sqlite_ops;
+    wq__lock_init(&e->sync_lock);
     e->base.lease_ns = lease ? o->lease_ns : 0;
     e->sync = o->sync;
     e->holder_pid = o->holder_pid;

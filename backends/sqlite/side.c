@@ -482,6 +482,19 @@ wq__side_raise_synced(struct wq__side *s, uint64_t to)
         ;
 }
 
+/* Whoever syncs sets it before it says so to anybody. */
+bool
+wq__side_is_unsure(struct wq__side *s)
+{
+    return atomic_load_explicit(&s->m->unsure, memory_order_acquire);
+}
+
+void
+wq__side_set_unsure(struct wq__side *s, bool unsure)
+{
+    atomic_store_explicit(&s->m->unsure, unsure, memory_order_release);
+}
+
 uint64_t *
 wq__side_stamp(struct wq__side *s)
 {

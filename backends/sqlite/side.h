@@ -95,6 +95,11 @@ uint64_t *wq__side_commits(struct wq__side *s);
 uint64_t  wq__side_synced(struct wq__side *s);
 void      wq__side_raise_synced(struct wq__side *s, uint64_t to);
 
+/* A sync has failed, and no checkpoint has been complete since: what was written
+ * before may be lost, and the system reports that once only. For all processes. */
+bool wq__side_is_unsure(struct wq__side *s);
+void wq__side_set_unsure(struct wq__side *s, bool unsure);
+
 /* When and how long the database file was when its last checkpoint ended: if it
  * is another one now, somebody has replaced its contents. 0: not known. */
 uint64_t *wq__side_stamp(struct wq__side *s);

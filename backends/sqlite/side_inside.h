@@ -111,7 +111,8 @@ struct wq__side_state {
     _Atomic uint64_t      synced;
     uint64_t              stamp;  /* of the database; see side.h */
     _Atomic int64_t       holder; /* the session that had the lock last */
-    char                  pad[256 - 120];
+    _Atomic uint32_t      unsure; /* see wq__side_is_unsure() */
+    char                  pad[256 - 124];
     struct wq__side_slot  slots[WQ__SIDE_SESSIONS];
     struct wq__side_queue queues[WQ__SIDE_QUEUES];
 };

@@ -27,6 +27,7 @@
 #include <wq/sqlite.h>
 
 #include "clock/offset.h"
+#include "port/lock.h"
 #include "shared/rows.h"
 #include "side.h"
 
@@ -186,6 +187,7 @@ struct wq__sqlite {
      * database is closed; written by run(), so relaxed: what settle() syncs was
      * written before the shell called it. */
     _Atomic(sqlite3_file *) wal;
+    struct wq__lock         sync_lock; /* around every sync of the WAL */
 
     int wal_frames;    /* in the WAL after the last commit */
     int checkpoint_at; /* wal_frames from which on a checkpoint may be due */

@@ -219,11 +219,12 @@ answer(struct wq__shared *s, struct wq__post *posts, wq_err err, bool says,
 }
 
 void
-wq__shared_keep_sentence(struct wq__shared *s, wq_err err, unsigned before)
+wq__shared_keep_sentence(struct wq__shared *s, wq_err err, unsigned before,
+                         char said[WQ__SENTENCE_BYTES])
 {
     if (wq__fail_count() == before)
         (void)wq_fail(err, "%s: %s", s->engine->ops->name, wq_strerror(err));
-    (void)snprintf(s->said, sizeof s->said, "%s", wq_last_error());
+    (void)snprintf(said, WQ__SENTENCE_BYTES, "%s", wq_last_error());
 }
 
 /* With the lock, which is released meanwhile. */
@@ -248,6 +249,40 @@ call_engine(struct wq__shared *s, struct wq__op *ops, bool *settles)
     return err;
 }
 
+/* Does a call get a key in the same step in which it ends another one, and is that
+ * end unsettled? */
+static bool
+gets_unsettled(const struct wq__post *posts)
+{
+    for (const struct wq__post *p = posts; p; p = p->next) {
+        bool unsettled = false, gets = false;
+
+        for (const struct wq__op *op = p->ops; op; op = op->next) {
+            unsettled |= op->unsettled;
+            gets |= op->kind == WQ__OP_GET;
+            if (op == p->last)
+                break;
+        }
+        if (unsettled && gets)
+            return true;
+    }
+    return false;
+}
+
+/* With the lock, which is released meanwhile: settle a batch before it is
+ * answered. If that fails, the keys that it has handed out are nobody's yet. */
+static wq_err
+settle_unanswered(struct wq__shared *s)
+{
+    const uint64_t number = s->to_settle;
+
+    wq__lock_release(&s->lock);
+    const wq_err err = wq__engine_settle(s->engine, number);
+    wq__lock_take(&s->lock);
+    s->in_doubt |= err != WQ_OK;
+    return err;
+}
+
 /* With the lock, which is released meanwhile: run one batch. Returns the posts
  * that have their results. */
 static struct wq__post *
@@ -268,9 +303,13 @@ run_batch(struct wq__shared *s)
         if (!err)
             err = call_engine(s, ops, &settles);
     }
+    if (!err && settles && gets_unsettled(posts)) {
+        err = settle_unanswered(s);
+        settles = false;
+    }
     const bool says = err || wq__fail_count() != before;
     if (says)
-        wq__shared_keep_sentence(s, err, before);
+        wq__shared_keep_sentence(s, err, before, s->said);
     answer(s, posts, err, says, settles);
     return posts;
 }
@@ -334,41 +373,27 @@ lead(struct wq__shared *s, struct wq__post *self)
 }
 
 wq_err
-wq__shared_repeat_sentence(struct wq__shared *s, wq_err err)
+wq__shared_repeat_sentence(struct wq__shared *s, wq_err err,
+                           const char said[WQ__SENTENCE_BYTES])
 {
-    char said[WQ__SENTENCE_BYTES];
+    char copy[WQ__SENTENCE_BYTES];
 
     wq__shared_enter(s);
-    memcpy(said, s->said, sizeof said);
+    memcpy(copy, said, sizeof copy);
     wq__lock_release(&s->lock);
-    return wq_fail(err, "%s", said);
+    return wq_fail(err, "%s", copy);
 }
 
-/* The operations have run, but it is not known whether they are durable: all of
- * them have failed. What they have handed out goes back before the next batch. */
-static void
-take_back(struct wq__shared *s, struct wq__op *ops, wq_err err)
-{
-    wq__shared_enter(s);
-    for (struct wq__op *op = ops; op; op = op->next) {
-        if (op->kind == WQ__OP_GET && !op->err) {
-            wq__getting_undo(s, op->as.get.ctx);
-            s->in_doubt = true;
-        }
-        op->err = err;
-    }
-    wq__lock_release(&s->lock);
-}
-
-/* The thread has its results; they hold when they are durable. */
+/* The thread has its results; those that must be durable hold when they are. */
 static wq_err
 settle(struct wq__shared *s, const struct wq__post *self)
 {
     if (self->err || !self->unsettled)
         return self->err;
     const wq_err err = wq__shared_settle(s, self->unsettled);
-    if (err)
-        take_back(s, self->ops, err);
+    for (struct wq__op *op = self->ops; err && op; op = op->next)
+        if (op->unsettled)
+            op->err = err;
     return err;
 }
 
@@ -403,7 +428,7 @@ wq__shared_run(struct wq__shared *s, struct wq__op *ops)
         wq__shared_enter(s);
         lead(s, &self);
     } else if (self.said) {
-        (void)wq__shared_repeat_sentence(s, self.said);
+        (void)wq__shared_repeat_sentence(s, self.said, s->said);
     }
     wq__parker_fini(&self.parker);
     return settle(s, &self);

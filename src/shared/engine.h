@@ -51,7 +51,8 @@
  * called beside run(): so the next batch runs meanwhile, and one settle() serves
  * all batches that have run. The thread whose operation it is waits for it; all
  * others see the effect of the operation at once. WQ_EIO: it is not known whether
- * these operations are durable, and each of them is WQ_EIO.
+ * these operations are durable, and each of them is WQ_EIO. A finish that is
+ * WQ_ELOST is unsettled, too: it may repeat one that has happened.
  *
  * An engine says why by wq_fail(), never with a password: wq_last_error() of
  * every thread whose operations were in the batch shows it.
@@ -231,7 +232,7 @@ struct wq__engine_ops {
                   struct wq__pulse *pulse);
 
     /* Make durable what batches up to the one with this number have promised.
-     * One thread at a time, beside run(). NULL: no batch has such a number. */
+     * Any threads, also beside run(). NULL: no batch has such a number. */
     wq_err (*settle)(struct wq__engine *e, uint64_t number);
 
     /* Renew the session. WQ_ELOST: it has ended. Must return well within a

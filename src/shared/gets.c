@@ -62,16 +62,6 @@ wq__getting_end(struct wq__shared *s, struct wq__getting *g, wq_err err)
         g->n = 0;
 }
 
-void
-wq__getting_undo(struct wq__shared *s, struct wq__getting *g)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        wq__shared_end_hold(s, hold_of(g->out[i]));
-        g->out[i] = NULL;
-    }
-    g->n = 0;
-}
-
 /* Take what is READY. WQ_ENOTFOUND: nothing is. */
 static wq_err
 try_get(struct wq__shared *s, wq_item **out, size_t max, size_t *n)

@@ -20,10 +20,6 @@ void wq__getting_begin(struct wq__getting *g, struct wq__shared *s,
  * error, they are not. */
 void wq__getting_end(struct wq__shared *s, struct wq__getting *g, wq_err err);
 
-/* With the lock, after that: the keys are on loan, but the get has failed after
- * all. Nobody has seen them. */
-void wq__getting_undo(struct wq__shared *s, struct wq__getting *g);
-
 /* A loan of a key that the session `from` holds already, 0: our own, for a store
  * whose holds can outlive a handle or change hands. WQ_ESTATE: it is on loan; WQ_ENOTFOUND, WQ_ENOTSUP: see
  * WQ__OP_RESUME. */

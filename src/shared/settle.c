@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* settle.c: when may a thread return with what its operations have promised?
+/* settle.c: when does a thread return whose operations must be durable?
  *
- * When they are durable. A batch is answered as soon as it has run, and the next
+ * A batch is answered as soon as it has run, and the next
  * one runs; a thread whose operations need more, such as a sync of the disk,
  * waits here. One of these threads settles for all batches that have run so far.
  * Those that come meanwhile wait for it, and the first of them settles next, for
@@ -41,8 +41,8 @@ note_end(struct wq__shared *s, uint64_t batch, wq_err err, unsigned before)
         s->settled = batch;
         return;
     }
-    wq__shared_keep_sentence(s, err, before);
-    if (!s->unsure_to)
+    wq__shared_keep_sentence(s, err, before, s->unsure_said);
+    if (s->settled >= s->unsure_to)
         s->unsure_from = s->settled + 1;
     s->unsure_to = batch;
 }
@@ -141,7 +141,7 @@ follow(struct wq__shared *s, struct wq__unsettled *self)
         wq__shared_enter(s);
         lead(s, self);
     } else if (self->err) {
-        (void)wq__shared_repeat_sentence(s, self->err);
+        (void)wq__shared_repeat_sentence(s, self->err, s->unsure_said);
     }
     wq__parker_fini(&self->parker);
 }
@@ -155,7 +155,8 @@ wq__shared_settle(struct wq__shared *s, uint64_t batch)
     const bool unsure = is_unsure(s, batch);
     if (unsure || s->settled >= batch) {
         wq__lock_release(&s->lock);
-        return unsure ? wq__shared_repeat_sentence(s, WQ_EIO) : WQ_OK;
+        return unsure ? wq__shared_repeat_sentence(s, WQ_EIO, s->unsure_said)
+                      : WQ_OK;
     }
     *s->last_unsettled = &self;
     s->last_unsettled = &self.next;
@@ -180,8 +181,7 @@ time_of_all(const struct wq__shared *s)
 void
 wq__shared_settle_first(struct wq__shared *s)
 {
-    if (s->settling || s->owed != s->answered ||
-        s->settle_ns > time_of_all(s))
+    if (s->settling || s->owed != s->answered || s->settle_ns > time_of_all(s))
         return;
     lead(s, NULL);
     wq__shared_enter(s);

@@ -76,8 +76,7 @@ struct wq__shared {
     bool             in_doubt; /* an answer was lost: reconcile first */
     uint64_t         batches, operations; /* so far */
     uint64_t         answered;     /* of these batches, the last that has run */
-    char said[WQ__SENTENCE_BYTES]; /* about the last batch, or settle(), that
-                                      failed */
+    char said[WQ__SENTENCE_BYTES]; /* about the last batch that failed */
 
     /* ---- durability (settle.c) ---- */
     bool                  settling; /* a thread is in settle() */
@@ -87,7 +86,8 @@ struct wq__shared {
     uint64_t owed;      /* the last batch with an unsettled operation */
     uint64_t settled;   /* settle() has succeeded for batches up to this one */
     uint64_t unsure_from, unsure_to; /* it has failed for these; 0: for none */
-    int64_t  batch_ns, settle_ns;    /* how long the last ones took */
+    char     unsure_said[WQ__SENTENCE_BYTES]; /* what it said then */
+    int64_t  batch_ns, settle_ns;             /* how long the last ones took */
 
     /* ---- what the store was like after the last batch ---- */
     struct wq__pulse seen;
@@ -222,11 +222,12 @@ wq_err wq__shared_run(struct wq__shared *s, struct wq__op *ops);
 
 /* With the lock: the engine has failed, after `before` sentences were set in this
  * thread. Keep what it said, for other threads that get the same error. */
-void wq__shared_keep_sentence(struct wq__shared *s, wq_err err,
-                              unsigned before);
+void wq__shared_keep_sentence(struct wq__shared *s, wq_err err, unsigned before,
+                              char said[WQ__SENTENCE_BYTES]);
 
 /* Without the lock, in one of these: the error, with that sentence. */
-wq_err wq__shared_repeat_sentence(struct wq__shared *s, wq_err err);
+wq_err wq__shared_repeat_sentence(struct wq__shared *s, wq_err err,
+                                  const char said[WQ__SENTENCE_BYTES]);
 
 /* ---- settle.c ---- */
 

@@ -127,7 +127,7 @@ class Display(AtTerminal):
     def test_display_has_the_latest_failure_of_each_kind(self):
         terminal = self.terminal()
         program = self.start(
-            terminal, "-P1", "--backoff=1h,1h", "--no-retry-codes=3",
+            terminal, "-P1", "--backoff=9999h,9999h", "--no-retry-codes=3",
             keys=["one", "two", "three", "four"], command=[
                 "sh", "-c", 'printf "about %s\\007\\n" "$1" >&2; ' + WAIT,
                 "sh", "{}"])
@@ -149,7 +149,7 @@ class Display(AtTerminal):
     def test_key_that_succeeds_is_not_shown_as_retrying(self):
         terminal = self.terminal()
         program = self.start(
-            terminal, "-P1", "--backoff=1h,1h", keys=["one", "two"], command=[
+            terminal, "-P1", "--backoff=9999h,9999h", keys=["one", "two"], command=[
                 "sh", "-c", 'test "$1" = one || '
                 'echo requeue-after=1ms >&"$WQ_RESULT_FD"; ' + WAIT, "sh", "{}"])
         program.gate.open(1)

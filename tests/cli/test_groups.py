@@ -42,7 +42,7 @@ class Groups(Handled):
 
     def test_key_that_waits_for_a_retry_does_not_hold_its_group(self):
         process = self.grouped(b"a1\na2\n", "-P2", "--group-max=1",
-                               "--backoff=1h")
+                               "--backoff=9999h,9999h")
         self.await_begun("a1")
         self.let_go("a1", 1)
         self.await_event(event="started", key="a2")

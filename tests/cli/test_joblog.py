@@ -75,7 +75,7 @@ class Format(Log):
 
     def test_key_that_waits_for_its_retry_has_no_line(self):
         process = self.start("--joblog=log", "--json=events",
-                             "--backoff=1h,1h", "--", "false")
+                             "--backoff=9999h,9999h", "--", "false")
         self.feed(process, b"a\n", end=False)
         self.await_event(event="finished", outcome="retry")
         process.send_signal(signal.SIGTERM)

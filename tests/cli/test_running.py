@@ -317,7 +317,7 @@ class Results(Handled):
                          ["requeue", "requeue", "ok"])
 
     def test_requeue_after_replaces_the_backoff(self):
-        ended = self.run_keys(b"a\n", "--retries=2", "--backoff=1h", *self.script(
+        ended = self.run_keys(b"a\n", "--retries=2", "--backoff=9999h,9999h", *self.script(
             "echo $WQ_ATTEMPT >>log; echo requeue-after=1ms >&$WQ_RESULT_FD;"
             "exit 1"))
         self.assertEqual(ended.status, 123)

@@ -54,7 +54,7 @@ class Script(Shared):
         url = self.url
         for options, counts in (((), (0, 0, 0, 0)),
                                 (("--back",), (1, 0, 0, 0)),
-                                (("--retry", "--backoff=1h"), (0, 0, 1, 0)),
+                                (("--retry", "--backoff=9999h,9999h"), (0, 0, 1, 0)),
                                 (("--after=1h",), (0, 0, 1, 0)),
                                 (("--bury",), (0, 0, 0, 1)),
                                 (("--retry", "--retries=0"), (0, 0, 0, 1))):

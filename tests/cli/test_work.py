@@ -21,7 +21,6 @@ def ticks(pid):
         return sum(map(int, file.read().rsplit(")")[1].split()[11:13]))
 
 
-
 class Work(Shared):
     def ends(self, process, status=0):
         ended = self.ended(process)

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <wq/limiter.h>
 #include <wq/sqlite.h>
@@ -639,6 +640,52 @@ TEST(finish_that_is_repeated_does_not_end_a_later_hold)
     wq_destroy(other);
 }
 
+/* ---- syncs that fail ----------------------------------------------------- */
+
+/* The store says that there is nothing to end: it is on disk only if a sync says
+ * so. */
+TEST(finish_that_is_repeated_after_a_failed_sync_is_synced)
+{
+    start_round();
+    hold();
+    crash_vfs_fail(CRASH_VFS_SYNC, 1, CRASH_VFS_IOERR, true);
+    assert_err(wq_finish(q, held, wq_result_retry()), WQ_EIO);
+    assert_err(wq_finish(q, held, wq_result_retry()), WQ_EIO);
+    assert_true(crash_vfs_heal() > 1);
+    assert_err(wq_finish(q, held, wq_result_retry()), WQ_OK);
+    expect_intact(q);
+    wq_destroy(q);
+    wq_destroy(other);
+}
+
+static off_t
+log_bytes(void)
+{
+    char        path[PATH_MAX + 8];
+    struct stat st;
+
+    (void)snprintf(path, sizeof path, "%s-wal", at.db);
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+/* What the log has may be lost, although it can be read. */
+TEST(commits_before_a_failed_sync_are_not_durable_by_a_later_one)
+{
+    start_round();
+    crash_vfs_fail(CRASH_VFS_SYNC, 1, CRASH_VFS_IOERR, false);
+    assert_err(wq_add_str(q, "new"), WQ_EIO);
+    assert_int_equal(crash_vfs_heal(), 1);
+    assert_true(log_bytes() > 0);
+    assert_err(wq_add_str(other, "new"), WQ_OK); /* another handle knows it */
+    assert_int_equal(log_bytes(), 0); /* all of it is in the database */
+    assert_err(wq_add_str(q, "n1"), WQ_OK);
+    assert_true(log_bytes() > 0);
+    expect_intact(q);
+    wq_destroy(q);
+    wq_destroy(other);
+}
+
 /* ---- a small disk -------------------------------------------------------- */
 
 static size_t
@@ -698,4 +745,6 @@ WQ_TESTS(FAULT(each_io_call_of_each_verb_fails_once),
          FAULT(each_io_call_of_the_first_open_fails_once),
          FAULT(each_io_call_of_a_destroy_fails_once),
          FAULT(finish_that_is_repeated_does_not_end_a_later_hold),
+         FAULT(finish_that_is_repeated_after_a_failed_sync_is_synced),
+         FAULT(commits_before_a_failed_sync_are_not_durable_by_a_later_one),
          FAULT(small_disk_fills_up_and_loses_no_key));
