@@ -413,7 +413,7 @@ sqlite-lock    backends/sqlite/side_lock.c sqlite_side      /^wq__side_wait_for_
 sqlite-script  backends/sqlite/side.c     sqlite_side      s/ \&\& wq__side_is_held(s)))/ \&\& 0))/
 sqlite-token   backends/sqlite/side.h     sqlite_files      s/^#define WQ__SIDE_LOOK_NS INT64_C(1000000000)/#define WQ__SIDE_LOOK_NS INT64_C(1000000000000)/
 sqlite-revive  backends/sqlite/side_sessions.c sqlite_side_sessions /^wq__side_renew(/,/^}/{s/while (was != WQ__SIDE_ENDED \&\&/while (/;s/was <= now_ns    ? WQ__SIDE_ENDED/was <= now_ns    ? until_ns/;}
-sqlite-silent  backends/sqlite/side_process.c sqlite_deaths s/return facts->state == .X. ||/return facts->state == 'X' || facts->state == 'T' ||/
+sqlite-silent  backends/sqlite/side_process.c sqlite_deaths s/return facts->state == .X. ||/return facts->state == 88 || facts->state == 84 ||/
 sqlite-fork    backends/sqlite/side_fork.c sqlite_side      /^in_child(/,/^}/s/^        wq__side_close_all(s);/        (void)s;/
 sqlite-witness backends/sqlite/side_sessions.c sqlite_side_sessions /^is_dead(/,/^}/s/return wq__process_is_gone(&p, &s->self);/return false;/
 sqlite-off     backends/sqlite/time.c     sqlite_time      s/^    const int64_t start_ns = wall_ns > m->seen_ns ? wall_ns : m->seen_ns;/    const int64_t start_ns = m->seen_ns + 0 * wall_ns;/
