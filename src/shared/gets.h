@@ -21,8 +21,8 @@ void wq__getting_begin(struct wq__getting *g, struct wq__shared *s,
 void wq__getting_end(struct wq__shared *s, struct wq__getting *g, wq_err err);
 
 /* A loan of a key that the session `from` holds already, 0: our own, for a store
- * whose holds can outlive a handle or change hands. WQ_ESTATE: it is on loan; WQ_ENOTFOUND, WQ_ENOTSUP: see
- * WQ__OP_RESUME. */
+ * whose holds can outlive a handle or change hands. WQ_ESTATE: it is on loan;
+ * WQ_ENOTFOUND, WQ_ENOTSUP: see WQ__OP_RESUME. */
 WQ__STORE_API wq_err wq__shared_resume_hold(wq_queue *q, int64_t from,
                                             wq_key key, wq_item **out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* shared.h: what is a handle of a shared queue made of?
  *
- * The shell: it makes an engine (engine.h) safe to call from many threads. It is the same for every store.
+ * The shell: it makes an engine (engine.h) safe to call from many threads. It is
+ * the same for every store.
  *
  *   combine.c  batches of operations for the engine; what they report back
  *   settle.c   threads that wait until their results are durable

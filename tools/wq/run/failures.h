@@ -4,7 +4,8 @@
  * For the display, the page and the summary. Memory is bounded: the last failure
  * of the first FAILURES_FIRST keys that failed for good is kept, the last
  * FAILURES_KEPT failures for good, and the last failure of RETRIES_KEPT keys that
- * are retried; the oldest make room. About 250 KiB when all are in use, nothing before the first failure.
+ * are retried; the oldest make room. About 250 KiB when all are in use, nothing
+ * before the first failure.
  *
  * Cost: O(RETRIES_KEPT) for a failure, for the success of a retry, and for a
  * search.
