@@ -196,7 +196,7 @@ settle-share   src/shared/settle.c   shared_settle          s/^        if (u->ba
 settle-late    src/shared/settle.c   shared_settle          s/^    const bool unsure = is_unsure(s, batch);/    const bool unsure = is_unsure(s, 0);/
 sqlite-settles backends/sqlite/engine.c sqlite_power        s/^        op->unsettled = e->rows.promised || may_repeat(op);/        op->unsettled = may_repeat(op);/
 sqlite-repeat  backends/sqlite/engine.c sqlite_io_faults    s/^        op->unsettled = e->rows.promised || may_repeat(op);/        op->unsettled = e->rows.promised; (void)may_repeat;/
-sqlite-unsure  backends/sqlite/engine.c sqlite_io_faults    /^sync_commits(/,/^}/s/^        wq__side_set_unsure(e->side, true);/        (void)0;/
+sqlite-unsure  backends/sqlite/durable.c sqlite_io_faults    /^sync_commits(/,/^}/s/^        wq__side_set_unsure(e->side, true);/        (void)0;/
 shared-shut    src/shared/finish.c   shared_handles         s/^    (void)begin_all(s, item, &result, result, &one, 1);/    if (atomic_load(\&s->closed)) return WQ_ESHUTDOWN; &/
 shared-judge   src/shared/finish.c   shared_faults          s/if (e->err == WQ_ELOST \&\& hold->in_doubt \&\& !hold->lost)/if (0)/
 shared-errs    src/shared/finish.c   shared_faults          s/^            errs\[i\] = endings\[i\].err;/            errs[i] = err;/
@@ -371,15 +371,15 @@ image-release  src/core/image.c      fault_core_images      /^reserve(/,/^}/s/^ 
 image-cooldown src/core/image.c      model_model            s/^        \.next_cooldown = image->next_cooldown_ns,/        .next_cooldown = 0,/
 image-loan     src/core/image.c      unit_image             /^expel_loan(/,/^}/s/^    wq__loans_end(.*/    c->loans.live--;/
 finish-stale   src/memory/finish.c   behaviour_finish       s/if (!wq__core_may_be_lent(\*item)) {/if (0) {/
-sqlite-sync    backends/sqlite/engine.c   sqlite_power     /^make_durable(/,/^}/s/^    if (is_durable(e, commits))/    if (1 || is_durable(e, commits))/
+sqlite-sync    backends/sqlite/durable.c  sqlite_power     /^wq__sqlite_make_durable(/,/^}/s/^    if (wq__sqlite_is_durable(e, commits))/    if (1)/
 sqlite-merged  src/shared/row_ops.c      sqlite_kills     s/^    r->promised |= !err;/    r->promised |= !err \&\& r->made_ready;/
 sqlite-promise src/shared/row_ops.c      sqlite_power     /^must_be_durable(/,/^}/s/outcome != WQ_RESULT_DONE \&\&/outcome == WQ_RESULT_BACK \&\&/
 sqlite-full    backends/sqlite/database.c sqlite_power     s/? "PRAGMA synchronous=FULL"/? "PRAGMA synchronous=NORMAL"/
-sqlite-all     backends/sqlite/engine.c   sqlite_kills     s/^    return e->sync == WQ_SQLITE_SYNC_LAZY ||/    return e->sync != WQ_SQLITE_SYNC_ADDS ||/
+sqlite-all     backends/sqlite/durable.c  sqlite_kills     s/^    return e->sync == WQ_SQLITE_SYNC_LAZY ||/    return e->sync != WQ_SQLITE_SYNC_ADDS ||/
 sqlite-commits backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    ++\*wq__side_commits(e->side);/    (void)0;/;s/^    store_counts(e, counts);/    ++*wq__side_commits(e->side); &/;}
 sqlite-numbers backends/sqlite/engine.c   sqlite_kills     /^commit_writes(/,/^}/{s/^    \*wq__side_last_number(e->side) = e->rows.number;/    (void)0;/;s/^    store_counts(e, counts);/    *wq__side_last_number(e->side) = e->rows.number; &/;}
 sqlite-counts  backends/sqlite/engine.c   sqlite_kills     s/^    counts->valid = 0;/    (void)0;/
-sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (run_commit(e)) {/    if (run_commit(e) \&\& !e) {/
+sqlite-commit  backends/sqlite/engine.c   sqlite_io_faults s/^    if (wq__sqlite_run_commit(e)) {/    if (wq__sqlite_run_commit(e) \&\& !e) {/
 sqlite-look    backends/sqlite/side_wait.c sqlite_files    /^set_look(/,/^}/s/    if (s->look_fd < 0)/    if (true)/
 sqlite-relook  backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side);/    (void)0;/
 sqlite-doubt   backends/sqlite/engine.c   sqlite_files     s/^    wq__side_looks(e->side); .. as above.*/    (void)0;/

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* engine.c: how does a batch become a transaction, and when is it durable?
+/* engine.c: how does a batch become a transaction?
  *
  *     lock ─► BEGIN ─► ended sessions, deadlines, operations ─► COMMIT ─►
- *     counts and news for others ─► unlock ─► return           settle(): sync
+ *     counts and news for others ─► unlock ─► return     (durable.c: sync)
  *
  * The writer lock (side.h) is around every transaction and every checkpoint. The
  * kernel wakes those that wait for it; the locks of SQLite are tried again after
@@ -14,39 +14,16 @@
  * it: if the process dies there, or the answer is not clear, the next one counts
  * the rows.
  *
- * Durability (wq_sqlite_sync). COMMIT writes to the WAL; ALL lets SQLite sync it
- * there, under the lock. ADDS leaves it to settle(), which the shell calls for
- * operations that have promised something, while the next transaction runs. An add
- * that finds its key READY promises what another process may have committed but
- * not synced: so a promise is kept when all commits so far are synced, also with
- * ALL. `commits` numbers them, and `synced` is how far they are on disk, for all
- * processes: who finds it far enough need not sync.
- *
- * A sync that fails is reported once, and what it could not write may be gone
- * although later syncs succeed. So from then on nothing is durable for any process
- * (wq__side_is_unsure()), until a checkpoint has copied the whole WAL to the
- * database: the next batch tries that.
- *
  * Errors before COMMIT: nothing has happened, WQ_EAWAY. From COMMIT on it may
  * have: WQ_EIO, and the shell reconciles.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/mem.h"
 #include "error/error.h"
 #include "shared/op.h"
 #include "store.h"
-
-/* Pages in the WAL from which on a batch moves them to the database: as many as
- * the database has, within these bounds (of 2 KB: 2 MB and 32 MB). In a small
- * database the same few pages are written again and again, and the time in which
- * SQLite finds a page in the WAL grows with the number of its copies there: 8192
- * pages cost a quarter more processor time than 1024. In a large one most pages
- * are there once: to move them more often is more writing. More than 32 MB take
- * long to read after a crash. */
-enum { CHECKPOINT_LEAST = 1024, CHECKPOINT_MOST = 16384 };
 
 static struct wq__sqlite *
 engine_of(struct wq__engine *e)
@@ -154,32 +131,6 @@ store_counts(const struct wq__sqlite *e, struct wq__side_counts *counts)
     counts->valid = e->counted;
 }
 
-/* After SQLite has failed: was it a sync? */
-static void
-note_failed_sync(struct wq__sqlite *e)
-{
-    const int code = sqlite3_extended_errcode(e->db.sqlite);
-
-    if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC)
-        wq__side_set_unsure(e->side, true);
-}
-
-/* With ALL, SQLite syncs all commits so far. */
-static wq_err
-run_commit(struct wq__sqlite *e)
-{
-    const bool syncs = e->sync == WQ_SQLITE_SYNC_ALL;
-
-    if (syncs)
-        wq__lock_take(&e->sync_lock);
-    const wq_err err = wq__db_run(&e->db, WQ__SQL_COMMIT);
-    if (err)
-        note_failed_sync(e);
-    if (syncs)
-        wq__lock_release(&e->sync_lock);
-    return err;
-}
-
 /* With the lock: while COMMIT runs, nobody knows whether it has happened. The
  * process may be killed in between: so its numbers are used, and its commit is
  * one that is not synced, before others can see it. */
@@ -191,7 +142,7 @@ commit_writes(struct wq__sqlite *e)
     counts->valid = 0;
     *wq__side_last_number(e->side) = e->rows.number;
     ++*wq__side_commits(e->side);
-    if (run_commit(e)) {
+    if (wq__sqlite_run_commit(e)) {
         const struct wq__sentence said = wq__fail_save();
         roll_back(e);
         wq__fail_restore(&said);
@@ -218,144 +169,6 @@ commit(struct wq__sqlite *e)
     roll_back(e);
     store_counts(e, wq__side_counts(e->side, e->queue));
     return WQ_OK;
-}
-
-/* ---- durability ----------------------------------------------------------- */
-
-/* Time and size of the database file. Only checkpoints write to it, so between
- * them this does not change, unless somebody restores a copy of it. */
-static uint64_t
-stamp_of(const struct wq__sqlite *e)
-{
-    struct stat st;
-
-    if (stat(e->path, &st))
-        return 0;
-    return ((uint64_t)st.st_mtim.tv_sec * 1000000000U +
-            (uint64_t)st.st_mtim.tv_nsec) ^
-           (uint64_t)st.st_size << 40 ^ 1;
-}
-
-/* With the lock, in a checkpoint of this kind. A TRUNCATE that succeeds has moved
- * all pages, and synced them. Syncs take turns: the system reports a failure to one
- * of two that run at the same time. */
-static void
-move_pages(struct wq__sqlite *e, int kind)
-{
-    *wq__side_stamp(e->side) = 0;
-    wq__lock_take(&e->sync_lock);
-    const int rc =
-        sqlite3_wal_checkpoint_v2(e->db.sqlite, NULL, kind, NULL, NULL);
-    if (rc != SQLITE_OK)
-        note_failed_sync(e);
-    else if (kind == SQLITE_CHECKPOINT_TRUNCATE)
-        wq__side_set_unsure(e->side, false);
-    wq__lock_release(&e->sync_lock);
-    *wq__side_stamp(e->side) = stamp_of(e);
-}
-
-/* With the lock, after a sync has failed: make all commits durable in another
- * way. */
-static void
-recover(struct wq__sqlite *e)
-{
-    if (!wq__side_is_unsure(e->side))
-        return;
-    move_pages(e, SQLITE_CHECKPOINT_TRUNCATE);
-    if (wq__side_is_unsure(e->side))
-        return;
-    wq__side_raise_synced(e->side, *wq__side_commits(e->side));
-    e->wal_frames = 0;
-}
-
-/* How many pages the WAL may have before they are moved. */
-static int
-checkpoint_limit(struct wq__sqlite *e)
-{
-    const int64_t pages = wq__db_pages(&e->db);
-
-    return pages < CHECKPOINT_LEAST  ? CHECKPOINT_LEAST
-           : pages > CHECKPOINT_MOST ? CHECKPOINT_MOST
-                                     : (int)pages;
-}
-
-/* With the lock: move pages from the WAL to the database, if there are many. */
-static void
-checkpoint(struct wq__sqlite *e)
-{
-    if (e->wal_frames < e->checkpoint_at)
-        return;
-    e->checkpoint_at = checkpoint_limit(e);
-    if (e->wal_frames < e->checkpoint_at)
-        return;
-    move_pages(e, SQLITE_CHECKPOINT_PASSIVE);
-    e->wal_frames = 0;
-    e->checkpoint_at = CHECKPOINT_LEAST;
-}
-
-/* Remember the WAL, which now exists: SQLite must not be asked while another
- * thread uses the database. */
-static void
-note_wal(struct wq__sqlite *e)
-{
-    sqlite3_file *file = NULL;
-
-    (void)sqlite3_file_control(e->db.sqlite, "main",
-                               SQLITE_FCNTL_JOURNAL_POINTER, &file);
-    atomic_store_explicit(&e->wal, file, memory_order_relaxed);
-}
-
-/* With sync_lock and without the writer lock: another thread may write to the WAL,
- * which a sync does not change. In the file object of SQLite it changes the note
- * that the directory of a new file is to be synced, and the last error: nothing
- * that a write reads. */
-static wq_err
-sync_wal(struct wq__sqlite *e)
-{
-    sqlite3_file *file = atomic_load_explicit(&e->wal, memory_order_relaxed);
-
-    if (!file || !file->pMethods ||
-        file->pMethods->xSync(file, SQLITE_SYNC_NORMAL))
-        return wq_fail(WQ_EIO, "sqlite: cannot sync '%s-wal' to the disk",
-                       e->path);
-    return WQ_OK;
-}
-
-static bool
-is_durable(const struct wq__sqlite *e, uint64_t commits)
-{
-    return e->sync == WQ_SQLITE_SYNC_LAZY ||
-           (wq__side_synced(e->side) >= commits &&
-            !wq__side_is_unsure(e->side));
-}
-
-/* With sync_lock. */
-static wq_err
-sync_commits(struct wq__sqlite *e, uint64_t commits)
-{
-    if (wq__side_is_unsure(e->side))
-        return wq_fail(WQ_EIO,
-                       "sqlite: an earlier sync of '%s-wal' to the disk has "
-                       "failed",
-                       e->path);
-    const wq_err err = sync_wal(e);
-    if (err)
-        wq__side_set_unsure(e->side, true);
-    else
-        wq__side_raise_synced(e->side, commits);
-    return err;
-}
-
-/* Without the lock: `commits` of them are on disk when this returns. */
-static wq_err
-make_durable(struct wq__sqlite *e, uint64_t commits)
-{
-    if (is_durable(e, commits))
-        return WQ_OK;
-    wq__lock_take(&e->sync_lock);
-    const wq_err err = sync_commits(e, commits);
-    wq__lock_release(&e->sync_lock);
-    return err;
 }
 
 /* ---- news ----------------------------------------------------------------- */
@@ -395,12 +208,10 @@ end(struct wq__sqlite *e)
         wq__side_bury(e->side, e->buries);
     wq__side_catch_up(e->side, e->queue);
     publish(e, &before);
-    recover(e);
-    checkpoint(e);
+    wq__sqlite_checkpoint(e);
     e->commits = *wq__side_commits(e->side);
     wq__side_unlock(e->side);
-    note_wal(e);
-    return e->sync_first ? make_durable(e, e->commits) : WQ_OK;
+    return e->sync_first ? wq__sqlite_make_durable(e, e->commits) : WQ_OK;
 }
 
 /* ---- batches -------------------------------------------------------------- */
@@ -558,7 +369,7 @@ carry_out(struct wq__sqlite *e, struct wq__op *batch, struct wq__pulse *pulse)
     pulse->dirty = e->rows.counts.dirty;
     pulse->next_ns = next_of(e); /* needs the lock */
     err = end(e);
-    if (!err && !is_durable(e, e->commits))
+    if (!err && !wq__sqlite_is_durable(e, e->commits))
         pulse->settles = e->commits;
     return err;
 }
@@ -657,7 +468,7 @@ sqlite_reconcile(struct wq__engine *base, const struct wq__known *known,
 static wq_err
 sqlite_settle(struct wq__engine *base, uint64_t number)
 {
-    return make_durable(engine_of(base), number);
+    return wq__sqlite_make_durable(engine_of(base), number);
 }
 
 /* Another thread may be in run(): only what never changes, and the side. While
@@ -707,10 +518,10 @@ wq__sqlite_join(struct wq__sqlite *e, bool fresh)
         return err;
     err = wq__sqlite_begin_epoch(e, fresh);
     e->rows.now_ns = e->base.clock->now(e->base.clock);
-    if (*wq__side_stamp(e->side) != stamp_of(e)) {
+    if (*wq__side_stamp(e->side) != wq__sqlite_stamp(e)) {
         wq__side_forget_counts(e->side);
         e->counted = 0;
-        *wq__side_stamp(e->side) = stamp_of(e);
+        *wq__side_stamp(e->side) = wq__sqlite_stamp(e);
     }
     if (!err && !e->counted)
         err = wq__sqlite_recount(e);
@@ -751,7 +562,7 @@ leave(struct wq__sqlite *e)
         return;
     wq__side_end(e->side);
     if (wq__side_all_sessions(e->side) == 0)
-        move_pages(e, SQLITE_CHECKPOINT_TRUNCATE);
+        wq__sqlite_move_log(e);
     wq__side_unlock(e->side);
 }
 

@@ -305,6 +305,28 @@ wq_err wq__sqlite_release(struct wq__sqlite *e, const struct wq__known *known,
  * directory. */
 wq_err wq__sqlite_adopt_orphans(struct wq__sqlite *e);
 
+/* ---- durable.c ------------------------------------------------------------ */
+
+/* With the lock: COMMIT. With ALL, SQLite syncs all commits so far. */
+wq_err wq__sqlite_run_commit(struct wq__sqlite *e);
+
+/* With the lock, at the end of a transaction: move pages from the WAL to the
+ * database, if there are many, or if a sync has failed. */
+void wq__sqlite_checkpoint(struct wq__sqlite *e);
+
+/* With the lock: move all of them. */
+void wq__sqlite_move_log(struct wq__sqlite *e);
+
+/* Are `commits` of them on the disk? */
+bool wq__sqlite_is_durable(const struct wq__sqlite *e, uint64_t commits);
+
+/* Without the lock, any thread: they are when this returns WQ_OK. */
+wq_err wq__sqlite_make_durable(struct wq__sqlite *e, uint64_t commits);
+
+/* Time and size of the database file. Only checkpoints write to it, so between
+ * them this does not change, unless somebody restores a copy of it. */
+uint64_t wq__sqlite_stamp(const struct wq__sqlite *e);
+
 /* ---- engine.c ------------------------------------------------------------- */
 
 extern const struct wq__engine_ops wq__sqlite_ops;
