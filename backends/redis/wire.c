@@ -19,6 +19,7 @@
 #include "error/error.h"
 #include "limit/draw.h"
 #include "port/random.h"
+#include "port/relax.h"
 #include "port/time.h"
 #include "resolve.h"
 
@@ -32,6 +33,7 @@ void
 wq__wire_init(struct wq__wire *w, struct wq__target *target)
 {
     *w = (struct wq__wire){.target = target, .fd = -1};
+    wq__looks_init(&w->looks);
     (void)wq__random(&w->random, sizeof w->random);
 }
 
@@ -383,18 +385,51 @@ wq__wire_poll(struct wq__wire *w, redisReply **out)
     return err;
 }
 
+/* Look for a reply, if that has paid lately, and let others run between two looks.
+ * *out is NULL if none came. */
+static wq_err
+look_for_reply(struct wq__wire *w, redisReply **out)
+{
+    const int64_t begin_ns = wq__time_now();
+    int64_t       took_ns = 0;
+    wq_err        err = WQ_OK;
+
+    if (!wq__looks_may(&w->looks))
+        return WQ_OK;
+    while (!err && !*out && took_ns < WQ__LOOK_WORTH) {
+        wq__yield();
+        err = wq__wire_poll(w, out);
+        took_ns = wq__time_now() - begin_ns;
+    }
+    wq__looks_pay(&w->looks, took_ns, !err && *out);
+    return err;
+}
+
+static wq_err
+sleep_for_reply(struct wq__wire *w, int64_t deadline_ns, redisReply **out)
+{
+    wq_err err = WQ_OK;
+
+    wq__looks_note_sleep(&w->looks);
+    while (!err && !*out) {
+        if (!wq__wire_await(w->fd, POLLIN, deadline_ns))
+            return give_up(w, WQ_EIO, "no reply in time");
+        err = wq__wire_poll(w, out);
+    }
+    return err;
+}
+
 wq_err
 wq__wire_receive(struct wq__wire *w, int64_t deadline_ns, redisReply **out)
 {
-    for (;;) {
-        const wq_err err = wq__wire_poll(w, out);
-        if (err || *out) {
-            w->touched = false;
-            return err;
-        }
-        if (!wq__wire_await(w->fd, POLLIN, deadline_ns))
-            return give_up(w, WQ_EIO, "no reply in time");
-    }
+    wq_err err = wq__wire_poll(w, out);
+
+    if (!err && !*out)
+        err = look_for_reply(w, out);
+    if (!err && !*out)
+        err = sleep_for_reply(w, deadline_ns, out);
+    w->touched = false;
+    return err;
 }
 
 /* ---- opening -------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 
 #include <wq/wq.h>
 
+#include "looks.h"
 #include "route.h"
 
 /* Where the server is, and how to log in. All strings are owned; NULL: none. */
@@ -69,6 +70,7 @@ struct wq__wire {
     unsigned            failures;  /* in a row, of connecting */
     int64_t             retry_ns;  /* do not connect before */
     uint64_t            random;    /* of jitter */
+    struct wq__looks    looks;     /* for replies */
     uint64_t            connects;  /* how often it has connected */
     struct wq__address  at;     /* where it connects to; none: target->path */
     unsigned            moves;  /* of the route, when that was chosen */
