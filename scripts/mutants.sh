@@ -495,6 +495,12 @@ redis-late     backends/redis/lua/read.lua redis_clock     s/^if ARGV.7. ~= .0. 
 redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;/e->base.steady_clock = e->base.clock;/
 redis-kept     backends/redis/engine.c    redis_link       s/atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));/(void)0;/
 redis-linger   backends/redis/wire.c      redis_hosts      s/^        abort_connection(w->fd);/        (void)abort_connection;/
+look-pay       backends/redis/looks.h     redis_looks      s/^    l->account_ns = l->account_ns > ns ? l->account_ns - ns : 0;/    (void)ns;/
+look-trial     backends/redis/looks.h     redis_looks      s/^    wq__looks_earn(l, WQ__LOOK_TRIAL);/    (void)l;/
+look-earn      backends/redis/looks.h     redis_looks      s/^    if (found)$/    if (0 \&\& found)/
+look-may       backends/redis/wire.c      redis_looks      s/^    if (!wq__looks_may(&w->looks))/    if (0)/
+look-long      backends/redis/wire.c      redis_looks      s/took_ns < WQ__LOOK_WORTH/took_ns < WQ_SECONDS(1)/
+look-sleep     backends/redis/wire.c      redis_looks      s/^    wq__looks_note_sleep(&w->looks);/    (void)0;/
 redis-long     backends/redis/rows.c      redis_view       s/if (key.len > WQ_KEY_MAX ||/if (/
 '
 
