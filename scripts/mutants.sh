@@ -495,12 +495,16 @@ redis-late     backends/redis/lua/read.lua redis_clock     s/^if ARGV.7. ~= .0. 
 redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;/e->base.steady_clock = e->base.clock;/
 redis-kept     backends/redis/engine.c    redis_link       s/atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));/(void)0;/
 redis-linger   backends/redis/wire.c      redis_hosts      s/^        abort_connection(w->fd);/        (void)abort_connection;/
-look-pay       backends/redis/looks.h     redis_looks      s/^    l->account_ns = l->account_ns > ns ? l->account_ns - ns : 0;/    (void)ns;/
-look-trial     backends/redis/looks.h     redis_looks      s/^    wq__looks_earn(l, WQ__LOOK_TRIAL);/    (void)l;/
-look-earn      backends/redis/looks.h     redis_looks      s/^    if (found)$/    if (0 \&\& found)/
-look-may       backends/redis/wire.c      redis_looks      s/^    if (!wq__looks_may(&w->looks))/    if (0)/
-look-long      backends/redis/wire.c      redis_looks      s/took_ns < WQ__LOOK_WORTH/took_ns < WQ_SECONDS(1)/
-look-sleep     backends/redis/wire.c      redis_looks      s/^    wq__looks_note_sleep(&w->looks);/    (void)0;/
+gather-rest    src/shared/gather.h        shared_gather    s/g->resume_ns = now_ns + WQ__GATHER_REST \* loss_ns;/g->resume_ns = now_ns;/
+gather-free    src/shared/gather.h        shared_gather    s/WQ__GATHER_NS \* ((int64_t)posts + 1)/WQ__GATHER_NS * ((int64_t)posts * 0 + 1)/
+gather-may     src/shared/combine.c       shared_gather    s/^    if (!wq__gather_may(&s->gather, begin_ns))/    if (0)/
+gather-posts   src/shared/combine.c       shared_gather    s/wq__time_now(), s->posts_len - posts);/wq__time_now(), posts);/
+look-pays      backends/redis/looks.h     redis_looks      s/l->look_ns \* 7 \/ 4 <= l->sleep_ns/l->look_ns <= l->sleep_ns/
+look-trial     backends/redis/looks.h     redis_looks      s/return ++l->waits % WQ__LOOK_TRIAL ? pays : !pays;/return ++l->waits \&\& pays;/
+look-middle    backends/redis/looks.h     redis_looks      s/^        \*middle += step;/        *middle = took_ns;/
+look-kind      backends/redis/looks.h     redis_looks      s/looked ? &l->look_ns : &l->sleep_ns/!looked ? \&l->look_ns : \&l->sleep_ns/
+look-first     backends/redis/wire.c      redis_looks      s/^    if (looks)$/    if (1)/
+look-long      backends/redis/wire.c      redis_looks      s/begin_ns + WQ__LOOK_MOST, out/begin_ns + WQ_SECONDS(1), out/
 redis-long     backends/redis/rows.c      redis_view       s/if (key.len > WQ_KEY_MAX ||/if (/
 '
 

@@ -2,20 +2,16 @@
 /* looks.h: does a thread look for a reply for a while before it sleeps?
  *
  * A server of this machine answers in 30 to 70 us. To sleep meanwhile, and to be
- * woken, keeps both processes busy for about as long again, and the reply waits
- * for it. Over a network replies take longer, and to look for them is a waste. So
- * looking must pay for itself, by the rule of src/memory/spin.h: an account holds
- * what it has saved minus what it has cost.
+ * woken, can take as long again, and keeps both processes busy: most of all where
+ * processors that are idle must be woken, as in a virtual machine. Where other
+ * programs keep the processors busy, or the server is far away, looking for the
+ * reply gains nothing, and takes the processor from others.
  *
- *   A thread may look while the account holds WQ__LOOK_WORTH, and for that long
- *   at most. The time is paid from the account.
- *   A reply that is found so earns WQ__LOOK_WORTH: it saved a sleep.
- *   A sleep earns a part of that, so that a thread looks once in 32 sleeps even
- *   if that never finds a reply.
- *
- * So all looks together take no longer than WQ__LOOK_WORTH for each sleep that
- * they saved, 3 us for each sleep that they did not save, and the opening balance.
- * O(1); no side effects.
+ * So both are measured: how long a thread waits for a reply, mostly, if it looks
+ * for it first, and if it sleeps at once. To look uses the processor: it pays if to
+ * sleep takes 7/4 of the time. Each 32nd wait is of the kind that does not pay, so
+ * that both times stay known. No look takes longer than WQ__LOOK_MOST: so where
+ * looks do not pay they take 3 us for each wait at most. O(1); no side effects.
  */
 #ifndef WQ_REDIS_LOOKS_H
 #define WQ_REDIS_LOOKS_H
@@ -24,49 +20,39 @@
 #include <stdint.h>
 
 enum {
-    WQ__LOOK_WORTH = 100000, /* ns; docs/benchmarks/redis.md */
-    WQ__LOOK_TRIAL = WQ__LOOK_WORTH / 32,
-    WQ__LOOK_MOST = 4 * WQ__LOOK_WORTH, /* that the account holds */
+    WQ__LOOK_MOST = 100000, /* ns */
+    WQ__LOOK_TRIAL = 32,
 };
 
 struct wq__looks {
-    int64_t account_ns; /* 0 .. WQ__LOOK_MOST */
+    /* Half of the waits are shorter. 0: there was none. */
+    int64_t  look_ns, sleep_ns;
+    unsigned waits;
 };
 
-static inline void
-wq__looks_init(struct wq__looks *l)
-{
-    l->account_ns = WQ__LOOK_WORTH;
-}
-
+/* Does a thread that begins to wait look first? */
 static inline bool
-wq__looks_may(const struct wq__looks *l)
+wq__looks_first(struct wq__looks *l)
 {
-    return l->account_ns >= WQ__LOOK_WORTH;
+    const bool pays = l->look_ns * 7 / 4 <= l->sleep_ns;
+
+    return ++l->waits % WQ__LOOK_TRIAL ? pays : !pays;
 }
 
+/* It has waited for so long. A step up for each wait that is longer, down for each
+ * that is shorter: so a few very long ones do not matter. */
 static inline void
-wq__looks_earn(struct wq__looks *l, int64_t ns)
+wq__looks_note(struct wq__looks *l, bool looked, int64_t took_ns)
 {
-    const int64_t sum = l->account_ns + ns;
+    int64_t *const middle = looked ? &l->look_ns : &l->sleep_ns;
+    const int64_t  step = *middle / 16 + 1;
 
-    l->account_ns = sum < WQ__LOOK_MOST ? sum : WQ__LOOK_MOST;
-}
-
-/* A thread has looked for so long. (If it lost its processor meanwhile, that is
- * more than the account holds.) */
-static inline void
-wq__looks_pay(struct wq__looks *l, int64_t ns, bool found)
-{
-    l->account_ns = l->account_ns > ns ? l->account_ns - ns : 0;
-    if (found)
-        wq__looks_earn(l, WQ__LOOK_WORTH);
-}
-
-static inline void
-wq__looks_note_sleep(struct wq__looks *l)
-{
-    wq__looks_earn(l, WQ__LOOK_TRIAL);
+    if (!*middle)
+        *middle = took_ns > 0 ? took_ns : 1;
+    else if (took_ns > *middle)
+        *middle += step;
+    else if (*middle > step)
+        *middle -= step;
 }
 
 #endif

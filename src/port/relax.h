@@ -3,8 +3,6 @@
 #ifndef WQ_PORT_RELAX_H
 #define WQ_PORT_RELAX_H
 
-#include <wq/wq.h>
-
 /* Tell the processor that this is a spin loop. */
 static inline void
 wq__pause(void)
@@ -28,7 +26,7 @@ wq__maybe_yield(void)
 #endif
 
 /* Let another thread run, if one is ready. */
-WQ__STORE_API void wq__yield(void);
+void wq__yield(void);
 
 /* For a loop that waits until another thread has finished a few instructions;
  * `round` counts from 0. Spins first, then yields, then sleeps a little: the

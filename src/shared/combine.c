@@ -12,8 +12,7 @@
  * one, and their calls would take twice as long (docs/benchmarks/README.md).
  *
  * If several threads posted lately, the leader lets others run for a moment
- * before it takes the list: the threads that it has just answered are about to
- * post again, and a larger batch costs the store hardly more than a small one.
+ * before it takes the list, unless that costs too much (gather.h).
  *
  * Cost: one lock pair and one sleep for a thread; the batch and two lock pairs
  * for the leader.
@@ -168,6 +167,7 @@ take_posts(struct wq__shared *s, struct wq__op **ops)
     }
     s->posts = NULL;
     s->last_post = &s->posts;
+    s->posts_len = 0;
     s->batches++;
     return posts;
 }
@@ -327,15 +327,22 @@ wake_posts(struct wq__post *list, const struct wq__post *self)
     }
 }
 
-/* With the lock: let others post, if there were several lately. */
+/* With the lock: let others post, if there were several lately, and if that has
+ * not cost too much lately. */
 static void
 gather(struct wq__shared *s)
 {
+    const size_t posts = s->posts_len;
+
     if (s->last_posts < 2 || !s->gathers)
+        return;
+    const int64_t begin_ns = wq__time_now();
+    if (!wq__gather_may(&s->gather, begin_ns))
         return;
     wq__lock_release(&s->lock);
     wq__yield();
     wq__lock_take(&s->lock);
+    wq__gather_note(&s->gather, begin_ns, wq__time_now(), s->posts_len - posts);
 }
 
 /* With the lock: this thread leads no longer. Returns the post that leads from
@@ -415,6 +422,7 @@ wq__shared_run(struct wq__shared *s, struct wq__op *ops)
     wq__shared_enter(s);
     *s->last_post = &self;
     s->last_post = &self.next;
+    s->posts_len++;
     if (!s->leading) {
         s->leading = true;
         lead(s, &self);

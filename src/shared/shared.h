@@ -43,6 +43,7 @@
 #include "port/lock.h"
 #include "port/thread.h"
 #include "shared/engine.h"
+#include "shared/gather.h"
 #include "shared/holds.h"
 
 /* A thread that waits for its operations, or until they are durable. On its
@@ -71,9 +72,11 @@ struct wq__shared {
     /* ---- batches (combine.c) ---- */
     bool             leading;            /* a thread runs batches */
     struct wq__post *posts, **last_post; /* that the next batch takes */
+    size_t           posts_len;          /* how many */
     size_t           last_posts;         /* posts of the last batch */
-    bool             gathers;  /* a leader waits for more posts; false: only
-                                 to measure what that is worth */
+    struct wq__gather gather;            /* when may a leader wait for more? */
+    bool              gathers; /* a leader waits for more posts; false: only
+                                  to measure what that is worth */
     bool             in_doubt; /* an answer was lost: reconcile first */
     uint64_t         batches, operations; /* so far */
     uint64_t         answered;     /* of these batches, the last that has run */

@@ -2,77 +2,76 @@
 /* test_looks.c: does a thread that waits for a reply look for it only while that
  * pays?
  *
- * The account of looks.h by itself; then a wire whose other end is this program:
- * its sched_yield() and poll() count their calls, and the reply comes in one of
- * them.
+ * The rule of looks.h by itself; then a wire whose other end is this program. Its
+ * own recv() and poll() count their calls, and the reply comes in one of them; its
+ * own clock_gettime() goes on by a microsecond for each call, and by more in a
+ * sleep.
  */
 #define _GNU_SOURCE
 #include "support/wq_test.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "port/time.h"
-#include "unit/dice.h"
 #include "wire.h"
 
-/* ---- the account ---------------------------------------------------------- */
+/* ---- the rule ------------------------------------------------------------- */
 
-/* S-20: whatever comes, looks are paid by the sleeps that they saved, by a part of
- * each other sleep, and by the opening balance. */
-TEST(looks_never_cost_more_than_they_saved)
+/* How many of so many waits look first, if a look finds the reply after `look_us`
+ * and a sleep takes `sleep_us`. */
+static int
+count_looks(struct wq__looks *l, int waits, int64_t look_us, int64_t sleep_us)
 {
-    struct dice      dice = dice_seeded("looks");
-    struct wq__looks looks;
-    int64_t          spent = 0, saved = 0;
+    int n = 0;
 
-    wq__looks_init(&looks);
-    for (int i = 0; i < 1000000; i++) {
-        const bool    may = wq__looks_may(&looks);
-        const bool    found = may && dice_roll(&dice, 100) < (size_t)i / 10000;
-        const int64_t took =
-            found ? (int64_t)dice_roll(&dice, WQ__LOOK_WORTH) : WQ__LOOK_WORTH;
+    for (int i = 0; i < waits; i++) {
+        const bool looks = wq__looks_first(l);
 
-        if (may) {
-            wq__looks_pay(&looks, took, found);
-            spent += took;
-        }
-        saved += found ? WQ__LOOK_WORTH : WQ__LOOK_TRIAL;
-        if (!found)
-            wq__looks_note_sleep(&looks);
-        assert_true(spent <= saved + WQ__LOOK_WORTH);
-        assert_in_range(looks.account_ns, 0, WQ__LOOK_MOST);
+        wq__looks_note(l, looks, (looks ? look_us : sleep_us) * 1000);
+        n += looks;
     }
+    return n;
 }
 
-TEST(thread_that_looks_in_vain_looks_once_in_32_sleeps)
+/* S-20 */
+TEST(thread_looks_where_a_sleep_takes_longer)
 {
-    struct wq__looks looks;
-    int              n = 0;
+    struct wq__looks looks = {.waits = 0};
 
-    wq__looks_init(&looks);
-    for (int sleeps = 0; sleeps < 3200; sleeps++) {
-        n += wq__looks_may(&looks);
-        if (wq__looks_may(&looks))
-            wq__looks_pay(&looks, WQ__LOOK_WORTH, false);
-        wq__looks_note_sleep(&looks);
-    }
-    assert_int_equal(n, 100);
+    assert_in_range(count_looks(&looks, 3200, 40, 100), 3090, 3110);
 }
 
-TEST(few_late_replies_among_early_ones_do_not_end_the_looks)
+/* S-20: a look that does not pay is one in 32. */
+TEST(thread_sleeps_where_looks_take_as_long)
 {
-    struct wq__looks looks;
+    struct wq__looks looks = {.waits = 0};
 
-    wq__looks_init(&looks);
-    for (int i = 0; i < 1000; i++) {
-        assert_true(wq__looks_may(&looks));
-        const bool late = i % 4 == 3;
-        wq__looks_pay(&looks, late ? WQ__LOOK_WORTH : WQ__LOOK_WORTH / 2,
-                      !late);
+    assert_in_range(count_looks(&looks, 3200, 40, 60), 95, 105);
+}
+
+TEST(thread_learns_that_looks_begin_to_pay_or_end_to)
+{
+    struct wq__looks looks = {.waits = 0};
+
+    (void)count_looks(&looks, 3200, 500, 500); /* a server far away */
+    (void)count_looks(&looks, 3200, 40, 100);  /* a near one */
+    assert_in_range(count_looks(&looks, 320, 40, 100), 300, 320);
+    (void)count_looks(&looks, 3200, 40, 50); /* processors that are awake */
+    assert_in_range(count_looks(&looks, 320, 40, 50), 5, 15);
+}
+
+TEST(few_late_replies_do_not_matter)
+{
+    struct wq__looks looks = {.waits = 0};
+
+    (void)count_looks(&looks, 320, 40, 100);
+    for (int i = 0; i < 100; i++) {
+        assert_in_range(count_looks(&looks, 9, 40, 100), 8, 9);
+        wq__looks_note(&looks, true, WQ_SECONDS(1));
     }
 }
 
@@ -82,9 +81,21 @@ static struct {
     struct wq__target target;
     struct wq__wire   wire;
     int               peer;
-    int               yields, polls;
-    bool              reply_in_yield, reply_in_poll, end_in_yield;
+    int64_t           now_ns;
+    int               looks, polls;
+    int               look_with_reply, look_with_end; /* 0: none */
+    bool              reply_in_poll;
 } f = {.peer = -1};
+
+int
+clock_gettime(clockid_t clock, struct timespec *t)
+{
+    (void)clock;
+    f.now_ns += 1000;
+    *t = (struct timespec){.tv_sec = f.now_ns / WQ_SECONDS(1),
+                           .tv_nsec = f.now_ns % WQ_SECONDS(1)};
+    return 0;
+}
 
 static void
 reply(void)
@@ -94,25 +105,25 @@ reply(void)
     assert_int_equal(write(f.peer, bytes, strlen(bytes)), strlen(bytes));
 }
 
-int
-sched_yield(void)
+ssize_t
+recv(int fd, void *data, size_t len, int flags)
 {
-    if (f.yields++)
-        return 0;
-    if (f.reply_in_yield)
+    f.looks++;
+    if (f.looks == f.look_with_reply)
         reply();
-    if (f.end_in_yield)
+    if (f.looks == f.look_with_end)
         (void)shutdown(f.peer, SHUT_RDWR);
-    return 0;
+    return recvfrom(fd, data, len, flags, NULL, NULL);
 }
 
-/* It stands for a sleep of as long as that takes. */
+/* It stands for a sleep. */
 int
 poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 {
     (void)timeout_ms;
     assert_int_equal(n, 1);
     f.polls++;
+    f.now_ns += WQ_MS(1);
     if (f.reply_in_poll)
         reply();
     fds->revents = f.reply_in_poll ? POLLIN : 0;
@@ -126,6 +137,7 @@ set_up(void **state)
 
     (void)state;
     memset(&f, 0, sizeof f);
+    f.now_ns = WQ_SECONDS(1);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends))
         return -1;
     wq__wire_init(&f.wire, &f.target);
@@ -144,72 +156,85 @@ tear_down(void **state)
     return 0;
 }
 
-static void
+static wq_err
 receive(void)
 {
-    redisReply *got = NULL;
+    redisReply  *got = NULL;
+    const wq_err err =
+        wq__wire_receive(&f.wire, f.now_ns + WQ_SECONDS(100), &got);
 
-    assert_err(
-        wq__wire_receive(&f.wire, wq__time_now() + WQ_SECONDS(100), &got),
-        WQ_OK);
-    assert_int_equal(got->integer, 1);
-    freeReplyObject(got);
+    assert_int_equal(!err, got && got->integer == 1);
+    if (got)
+        freeReplyObject(got);
+    return err;
+}
+
+/* A look takes a millisecond from now on; or a sleep does, and a look 1 us. */
+static void
+let_sleep_be_better(bool better)
+{
+    f.wire.looks.look_ns = better ? WQ_MS(1) : 1000;
+    f.wire.looks.sleep_ns = better ? 1000 : WQ_MS(1);
 }
 
 TEST(reply_that_comes_soon_is_found_without_a_sleep)
 {
-    f.reply_in_yield = true;
-    receive();
+    let_sleep_be_better(false);
+    f.look_with_reply = 10;
+    assert_err(receive(), WQ_OK);
     assert_int_equal(f.polls, 0);
-    assert_true(f.wire.looks.account_ns > WQ__LOOK_WORTH);
+    assert_true(f.wire.looks.look_ns > 1000);
+    assert_int_equal(f.wire.looks.sleep_ns, WQ_MS(1));
 }
 
-TEST(reply_that_is_there_saves_no_sleep)
+TEST(reply_that_is_there_is_no_wait)
 {
     reply();
-    receive();
-    assert_int_equal(f.yields + f.polls, 0);
-    assert_int_equal(f.wire.looks.account_ns, WQ__LOOK_WORTH);
+    assert_err(receive(), WQ_OK);
+    assert_int_equal(f.looks, 1);
+    assert_int_equal(f.polls, 0);
+    assert_int_equal(f.wire.looks.waits, 0);
 }
 
 TEST(thread_looks_only_for_a_while)
 {
+    let_sleep_be_better(false);
     f.reply_in_poll = true;
-    receive();
-    assert_in_range(f.yields, 1, WQ__LOOK_WORTH / 10); /* each takes 10 ns */
+    assert_err(receive(), WQ_OK);
+    assert_in_range(f.looks, 10, WQ__LOOK_MOST / 1000 + 3);
     assert_int_equal(f.polls, 1);
-    assert_int_equal(f.wire.looks.account_ns, WQ__LOOK_TRIAL);
+    assert_true(f.wire.looks.look_ns > 1000);
+    assert_int_equal(f.wire.looks.sleep_ns, WQ_MS(1));
 }
 
-TEST(thread_sleeps_at_once_where_looks_did_not_pay)
+TEST(thread_sleeps_at_once_where_looks_do_not_pay)
 {
-    f.wire.looks.account_ns = WQ__LOOK_WORTH - 1;
+    let_sleep_be_better(true);
     f.reply_in_poll = true;
-    receive();
-    assert_int_equal(f.yields, 0);
+    assert_err(receive(), WQ_OK);
+    assert_int_equal(f.looks, 2); /* one before the sleep, one after it */
     assert_int_equal(f.polls, 1);
+    assert_true(f.wire.looks.sleep_ns > 1000);
+    assert_int_equal(f.wire.looks.look_ns, WQ_MS(1));
 }
 
-TEST(end_of_the_connection_earns_nothing)
+TEST(end_of_the_connection_teaches_nothing)
 {
-    redisReply *got = NULL;
-
-    f.end_in_yield = true;
-    assert_err(
-        wq__wire_receive(&f.wire, wq__time_now() + WQ_SECONDS(100), &got),
-        WQ_EIO);
-    assert_null(got);
+    let_sleep_be_better(false);
+    f.look_with_end = 10;
+    assert_err(receive(), WQ_EIO);
     assert_int_equal(f.polls, 0);
-    assert_true(f.wire.looks.account_ns < WQ__LOOK_WORTH);
+    assert_int_equal(f.wire.looks.look_ns, 1000);
 }
 
 #define ON_WIRE(name) test_with(name, set_up, tear_down)
 
-WQ_TESTS(test(looks_never_cost_more_than_they_saved),
-         test(thread_that_looks_in_vain_looks_once_in_32_sleeps),
-         test(few_late_replies_among_early_ones_do_not_end_the_looks),
+WQ_TESTS(test(thread_looks_where_a_sleep_takes_longer),
+         test(thread_sleeps_where_looks_take_as_long),
+         test(thread_learns_that_looks_begin_to_pay_or_end_to),
+         test(few_late_replies_do_not_matter),
          ON_WIRE(reply_that_comes_soon_is_found_without_a_sleep),
-         ON_WIRE(reply_that_is_there_saves_no_sleep),
+         ON_WIRE(reply_that_is_there_is_no_wait),
          ON_WIRE(thread_looks_only_for_a_while),
-         ON_WIRE(thread_sleeps_at_once_where_looks_did_not_pay),
-         ON_WIRE(end_of_the_connection_earns_nothing));
+         ON_WIRE(thread_sleeps_at_once_where_looks_do_not_pay),
+         ON_WIRE(end_of_the_connection_teaches_nothing));
