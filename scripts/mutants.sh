@@ -499,10 +499,12 @@ gather-rest    src/shared/gather.h        shared_gather    s/g->resume_ns = now_
 gather-free    src/shared/gather.h        shared_gather    s/WQ__GATHER_NS \* ((int64_t)posts + 1)/WQ__GATHER_NS * ((int64_t)posts * 0 + 1)/
 gather-may     src/shared/combine.c       shared_gather    s/^    if (!wq__gather_may(&s->gather, begin_ns))/    if (0)/
 gather-posts   src/shared/combine.c       shared_gather    s/wq__time_now(), s->posts_len - posts);/wq__time_now(), posts);/
-look-pays      backends/redis/looks.h     redis_looks      s/l->look_ns \* 7 \/ 4 <= l->sleep_ns/l->look_ns <= l->sleep_ns/
+look-pays      backends/redis/looks.h     redis_looks      s/l->looks.mean_ns \* 5 \/ 4 <=/l->looks.mean_ns <=/
 look-trial     backends/redis/looks.h     redis_looks      s/return ++l->waits % WQ__LOOK_TRIAL ? pays : !pays;/return ++l->waits \&\& pays;/
-look-middle    backends/redis/looks.h     redis_looks      s/^        \*middle += step;/        *middle = took_ns;/
-look-kind      backends/redis/looks.h     redis_looks      s/looked ? &l->look_ns : &l->sleep_ns/!looked ? \&l->look_ns : \&l->sleep_ns/
+look-outlier   backends/redis/looks.h     redis_looks      s/took_ns < WQ__LOOK_OUTLIER ? took_ns : WQ__LOOK_OUTLIER/took_ns/
+look-memory    backends/redis/looks.h     redis_looks      s/^    if (w->n < WQ__LOOK_MEMORY)/    if (w->n < 1000000)/
+look-turn      backends/redis/looks.h     redis_looks      s/^        return l->looks.n <= l->sleeps.n;/        return true;/
+look-kind      backends/redis/looks.h     redis_looks      s/looked ? &l->looks : &l->sleeps/!looked ? \&l->looks : \&l->sleeps/
 look-first     backends/redis/wire.c      redis_looks      s/^    if (looks)$/    if (1)/
 look-long      backends/redis/wire.c      redis_looks      s/begin_ns + WQ__LOOK_MOST, out/begin_ns + WQ_SECONDS(1), out/
 redis-long     backends/redis/rows.c      redis_view       s/if (key.len > WQ_KEY_MAX ||/if (/

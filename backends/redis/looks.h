@@ -7,11 +7,13 @@
  * programs keep the processors busy, or the server is far away, looking for the
  * reply gains nothing, and takes the processor from others.
  *
- * So both are measured: how long a thread waits for a reply, mostly, if it looks
- * for it first, and if it sleeps at once. To look uses the processor: it pays if to
- * sleep takes 7/4 of the time. Each 32nd wait is of the kind that does not pay, so
- * that both times stay known. No look takes longer than WQ__LOOK_MOST: so where
- * looks do not pay they take 3 us for each wait at most. O(1); no side effects.
+ * So both are measured: how long a thread waits for a reply, on average, if it
+ * looks for it first, and if it sleeps at once. Times in which it has lost its
+ * processor count, too: so looks do not pay if others need it. They pay if to sleep
+ * takes at least 5/4 of the time. Each 32nd wait is of the kind that does not pay,
+ * so that both averages stay known. No look takes longer than WQ__LOOK_MOST, unless
+ * the thread loses its processor: so where looks do not pay they take 3 us for
+ * each wait at most. O(1); no side effects.
  */
 #ifndef WQ_REDIS_LOOKS_H
 #define WQ_REDIS_LOOKS_H
@@ -20,39 +22,46 @@
 #include <stdint.h>
 
 enum {
-    WQ__LOOK_MOST = 100000, /* ns */
+    WQ__LOOK_MOST = 100000,    /* ns */
+    WQ__LOOK_OUTLIER = 4000000, /* no wait counts for more */
     WQ__LOOK_TRIAL = 32,
+    WQ__LOOK_FIRST = 8,   /* so many waits of each kind come first, in turn */
+    WQ__LOOK_MEMORY = 64, /* an average is of so many waits */
+};
+
+/* Waits of one kind. */
+struct wq__waits {
+    int64_t mean_ns;
+    int     n; /* up to WQ__LOOK_MEMORY */
 };
 
 struct wq__looks {
-    /* Half of the waits are shorter. 0: there was none. */
-    int64_t  look_ns, sleep_ns;
-    unsigned waits;
+    struct wq__waits looks, sleeps;
+    unsigned         waits;
 };
 
 /* Does a thread that begins to wait look first? */
 static inline bool
 wq__looks_first(struct wq__looks *l)
 {
-    const bool pays = l->look_ns * 7 / 4 <= l->sleep_ns;
+    const bool pays = l->looks.mean_ns * 5 / 4 <= l->sleeps.mean_ns;
 
+    if (l->sleeps.n < WQ__LOOK_FIRST)
+        return l->looks.n <= l->sleeps.n;
     return ++l->waits % WQ__LOOK_TRIAL ? pays : !pays;
 }
 
-/* It has waited for so long. A step up for each wait that is longer, down for each
- * that is shorter: so a few very long ones do not matter. */
+/* It has waited for so long. */
 static inline void
 wq__looks_note(struct wq__looks *l, bool looked, int64_t took_ns)
 {
-    int64_t *const middle = looked ? &l->look_ns : &l->sleep_ns;
-    const int64_t  step = *middle / 16 + 1;
+    struct wq__waits *w = looked ? &l->looks : &l->sleeps;
+    const int64_t     ns =
+        took_ns < WQ__LOOK_OUTLIER ? took_ns : WQ__LOOK_OUTLIER;
 
-    if (!*middle)
-        *middle = took_ns > 0 ? took_ns : 1;
-    else if (took_ns > *middle)
-        *middle += step;
-    else if (*middle > step)
-        *middle -= step;
+    if (w->n < WQ__LOOK_MEMORY)
+        w->n++;
+    w->mean_ns += (ns - w->mean_ns) / w->n;
 }
 
 #endif
