@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 enum {
-    WQ__LOOK_MOST = 100000,    /* ns */
+    WQ__LOOK_MOST = 100000,     /* ns */
     WQ__LOOK_OUTLIER = 4000000, /* no wait counts for more */
     WQ__LOOK_TRIAL = 32,
     WQ__LOOK_FIRST = 8,   /* so many waits of each kind come first, in turn */
@@ -56,8 +56,7 @@ static inline void
 wq__looks_note(struct wq__looks *l, bool looked, int64_t took_ns)
 {
     struct wq__waits *w = looked ? &l->looks : &l->sleeps;
-    const int64_t     ns =
-        took_ns < WQ__LOOK_OUTLIER ? took_ns : WQ__LOOK_OUTLIER;
+    const int64_t ns = took_ns < WQ__LOOK_OUTLIER ? took_ns : WQ__LOOK_OUTLIER;
 
     if (w->n < WQ__LOOK_MEMORY)
         w->n++;

@@ -70,16 +70,16 @@ struct wq__shared {
     struct wq__lock lock; /* guards all below */
 
     /* ---- batches (combine.c) ---- */
-    bool             leading;            /* a thread runs batches */
-    struct wq__post *posts, **last_post; /* that the next batch takes */
-    size_t           posts_len;          /* how many */
-    size_t           last_posts;         /* posts of the last batch */
-    struct wq__gather gather;            /* when may a leader wait for more? */
-    bool              gathers; /* a leader waits for more posts; false: only
+    bool              leading;            /* a thread runs batches */
+    struct wq__post  *posts, **last_post; /* that the next batch takes */
+    size_t            posts_len;          /* how many */
+    size_t            last_posts;         /* posts of the last batch */
+    struct wq__gather gather;             /* when may a leader wait for more? */
+    bool              gathers;  /* a leader waits for more posts; false: only
                                   to measure what that is worth */
-    bool             in_doubt; /* an answer was lost: reconcile first */
-    uint64_t         batches, operations; /* so far */
-    uint64_t         answered;     /* of these batches, the last that has run */
+    bool              in_doubt; /* an answer was lost: reconcile first */
+    uint64_t          batches, operations; /* so far */
+    uint64_t          answered;    /* of these batches, the last that has run */
     char said[WQ__SENTENCE_BYTES]; /* about the last batch that failed */
 
     /* ---- durability (settle.c) ---- */
