@@ -495,18 +495,21 @@ redis-late     backends/redis/lua/read.lua redis_clock     s/^if ARGV.7. ~= .0. 
 redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;/e->base.steady_clock = e->base.clock;/
 redis-kept     backends/redis/engine.c    redis_link       s/atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));/(void)0;/
 redis-linger   backends/redis/wire.c      redis_hosts      s/^        abort_connection(w->fd);/        (void)abort_connection;/
-gather-rest    src/shared/gather.h        shared_gather    s/g->resume_ns = now_ns + WQ__GATHER_REST \* loss_ns;/g->resume_ns = now_ns;/
+gather-rest    src/shared/gather.h        shared_gather    s/now_ns + WQ__GATHER_REST \* (loss_ns/now_ns + 0 * (loss_ns/
+gather-most    src/shared/gather.h        shared_gather    s/loss_ns < WQ__GATHER_MOST/loss_ns < INT64_MAX/
 gather-free    src/shared/gather.h        shared_gather    s/WQ__GATHER_NS \* ((int64_t)posts + 1)/WQ__GATHER_NS * ((int64_t)posts * 0 + 1)/
 gather-may     src/shared/combine.c       shared_gather    s/^    if (!wq__gather_may(&s->gather, begin_ns))/    if (0)/
-gather-posts   src/shared/combine.c       shared_gather    s/wq__time_now(), s->posts_len - posts);/wq__time_now(), posts);/
+gather-posts   src/shared/combine.c       shared_gather    s/(size_t)(s->posted - posted));/(size_t)posted);/
 look-pays      backends/redis/looks.h     redis_looks      s/l->looks.mean_ns \* 5 \/ 4 <=/l->looks.mean_ns <=/
 look-trial     backends/redis/looks.h     redis_looks      s/return ++l->waits % WQ__LOOK_TRIAL ? pays : !pays;/return ++l->waits \&\& pays;/
 look-outlier   backends/redis/looks.h     redis_looks      s/took_ns < WQ__LOOK_OUTLIER ? took_ns : WQ__LOOK_OUTLIER/took_ns/
 look-memory    backends/redis/looks.h     redis_looks      s/^    if (w->n < WQ__LOOK_MEMORY)/    if (w->n < 1000000)/
-look-turn      backends/redis/looks.h     redis_looks      s/^        return l->looks.n <= l->sleeps.n;/        return true;/
+look-turn      backends/redis/looks.h     redis_looks      s/return (n + 1) \/ 2 % 2 == 0;/return n % 2 == 0;/
 look-kind      backends/redis/looks.h     redis_looks      s/looked ? &l->looks : &l->sleeps/!looked ? \&l->looks : \&l->sleeps/
+look-pairs     backends/redis/looks.h     redis_looks      s/WQ__LOOK_TRIAL = 31/WQ__LOOK_TRIAL = 32/
+look-deadline  backends/redis/wire.c      redis_looks      s/most_ns < deadline_ns ? most_ns : deadline_ns/most_ns/
 look-first     backends/redis/wire.c      redis_looks      s/^    if (looks)$/    if (1)/
-look-long      backends/redis/wire.c      redis_looks      s/begin_ns + WQ__LOOK_MOST, out/begin_ns + WQ_SECONDS(1), out/
+look-long      backends/redis/wire.c      redis_looks      s/begin_ns + WQ__LOOK_MOST;/begin_ns + WQ_SECONDS(1);/
 redis-long     backends/redis/rows.c      redis_view       s/if (key.len > WQ_KEY_MAX ||/if (/
 '
 

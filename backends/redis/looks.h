@@ -8,12 +8,12 @@
  * reply gains nothing, and takes the processor from others.
  *
  * So both are measured: how long a thread waits for a reply, on average, if it
- * looks for it first, and if it sleeps at once. Times in which it has lost its
- * processor count, too: so looks do not pay if others need it. They pay if to sleep
- * takes at least 5/4 of the time. Each 32nd wait is of the kind that does not pay,
- * so that both averages stay known. No look takes longer than WQ__LOOK_MOST, unless
- * the thread loses its processor: so where looks do not pay they take 3 us for
- * each wait at most. O(1); no side effects.
+ * looks for it first, and if it sleeps at once. Looks pay if to sleep takes at least
+ * 5/4 of the time. The first 16 waits are of both kinds, and then each 31st is of
+ * the kind that does not pay, so that both averages stay known. (The number is odd:
+ * calls mostly come in pairs, of which one takes longer.) No look takes longer than
+ * WQ__LOOK_MOST: so where looks do not pay they take about 3 us for each wait.
+ * O(1); no side effects.
  */
 #ifndef WQ_REDIS_LOOKS_H
 #define WQ_REDIS_LOOKS_H
@@ -23,9 +23,9 @@
 
 enum {
     WQ__LOOK_MOST = 100000,     /* ns */
-    WQ__LOOK_OUTLIER = 4000000, /* no wait counts for more */
-    WQ__LOOK_TRIAL = 32,
-    WQ__LOOK_FIRST = 8,   /* so many waits of each kind come first, in turn */
+    WQ__LOOK_OUTLIER = 1000000, /* no wait counts for more */
+    WQ__LOOK_TRIAL = 31,
+    WQ__LOOK_FIRST = 16,
     WQ__LOOK_MEMORY = 64, /* an average is of so many waits */
 };
 
@@ -45,9 +45,10 @@ static inline bool
 wq__looks_first(struct wq__looks *l)
 {
     const bool pays = l->looks.mean_ns * 5 / 4 <= l->sleeps.mean_ns;
+    const int  n = l->looks.n + l->sleeps.n;
 
-    if (l->sleeps.n < WQ__LOOK_FIRST)
-        return l->looks.n <= l->sleeps.n;
+    if (n < WQ__LOOK_FIRST)
+        return (n + 1) / 2 % 2 == 0; /* look, sleep, sleep, look, ... */
     return ++l->waits % WQ__LOOK_TRIAL ? pays : !pays;
 }
 

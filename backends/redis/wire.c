@@ -384,24 +384,29 @@ wq__wire_poll(struct wq__wire *w, redisReply **out)
     return err;
 }
 
-/* Between two looks: 1 or 2 us. Does not yield the processor: where other programs
- * want it, that takes milliseconds. */
+/* Between two looks. Does not yield the processor: where other programs want it,
+ * that takes milliseconds. */
 static void
-pause_looking(void)
+pause_until(int64_t until_ns)
 {
-    for (int i = 0; i < 32; i++)
+    do
         wq__pause();
+    while (wq__time_now() < until_ns);
 }
 
 /* *out is NULL if no reply came by then. */
 static wq_err
-look_for_reply(struct wq__wire *w, int64_t until_ns, redisReply **out)
+look_for_reply(struct wq__wire *w, int64_t begin_ns, int64_t until_ns,
+               redisReply **out)
 {
-    wq_err err = WQ_OK;
+    enum { BETWEEN_NS = 1000 };
+    wq_err  err = WQ_OK;
+    int64_t now_ns = begin_ns;
 
-    while (!err && !*out && wq__time_now() < until_ns) {
-        pause_looking();
+    while (!err && !*out && now_ns < until_ns) {
+        pause_until(now_ns + BETWEEN_NS);
         err = wq__wire_poll(w, out);
+        now_ns = wq__time_now();
     }
     return err;
 }
@@ -424,10 +429,12 @@ wait_for_reply(struct wq__wire *w, int64_t deadline_ns, redisReply **out)
 {
     const bool    looks = wq__looks_first(&w->looks);
     const int64_t begin_ns = wq__time_now();
+    const int64_t most_ns = begin_ns + WQ__LOOK_MOST;
     wq_err        err = WQ_OK;
 
     if (looks)
-        err = look_for_reply(w, begin_ns + WQ__LOOK_MOST, out);
+        err = look_for_reply(
+            w, begin_ns, most_ns < deadline_ns ? most_ns : deadline_ns, out);
     if (!err && !*out)
         err = sleep_for_reply(w, deadline_ns, out);
     if (!err)
@@ -538,6 +545,7 @@ connect_wire(struct wq__wire *w, int64_t deadline_ns)
 {
     wq_err err = wq__route_choose(w, deadline_ns);
 
+    w->looks = (struct wq__looks){.waits = 0}; /* it may be another server */
     if (!err)
         err = *w->at.host ? connect_tcp(w, deadline_ns)
                           : connect_unix(w, deadline_ns);

@@ -215,7 +215,8 @@ verbs_print(size_t rounds)
     demand_at_most(0.17,
                    (us[ADD_MANY] + us[GET_MANY] + us[DONE_MANY]) /
                        (us[ADD] + us[GET] + us[DONE]),
-                   "x", "a key in batches of 64 vs alone, queue of 4096 (CPU)");
+                   "x", "a key in batches of 64 vs alone, queue of %d (CPU)",
+                   bench_is_quick ? MANY : KEYS);
     demand_at_most(0.17, us[SHORT_MANY] / us[SHORT_ALONE], "x",
                    "a key in batches of 64 vs alone, queue of 64 (CPU)");
 }

@@ -167,7 +167,6 @@ take_posts(struct wq__shared *s, struct wq__op **ops)
     }
     s->posts = NULL;
     s->last_post = &s->posts;
-    s->posts_len = 0;
     s->batches++;
     return posts;
 }
@@ -332,7 +331,7 @@ wake_posts(struct wq__post *list, const struct wq__post *self)
 static void
 gather(struct wq__shared *s)
 {
-    const size_t posts = s->posts_len;
+    const uint64_t posted = s->posted;
 
     if (s->last_posts < 2 || !s->gathers)
         return;
@@ -342,7 +341,8 @@ gather(struct wq__shared *s)
     wq__lock_release(&s->lock);
     wq__yield();
     wq__lock_take(&s->lock);
-    wq__gather_note(&s->gather, begin_ns, wq__time_now(), s->posts_len - posts);
+    wq__gather_note(&s->gather, begin_ns, wq__time_now(),
+                    (size_t)(s->posted - posted));
 }
 
 /* With the lock: this thread leads no longer. Returns the post that leads from
@@ -422,7 +422,7 @@ wq__shared_run(struct wq__shared *s, struct wq__op *ops)
     wq__shared_enter(s);
     *s->last_post = &self;
     s->last_post = &self.next;
-    s->posts_len++;
+    s->posted++;
     if (!s->leading) {
         s->leading = true;
         lead(s, &self);

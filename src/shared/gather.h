@@ -10,7 +10,8 @@
  * So there is a limit to what that may cost. It may take WQ__GATHER_NS for each post
  * that came meanwhile, and for one more. What it takes beyond that is a loss: then
  * leaders do without for WQ__GATHER_REST times as long. So losses take at most one
- * part in WQ__GATHER_REST of the time. O(1); no side effects.
+ * part in WQ__GATHER_REST of the time. A process that was stopped has not lost that
+ * much by it: a loss counts as WQ__GATHER_MOST at most. O(1); no side effects.
  */
 #ifndef WQ_SHARED_GATHER_H
 #define WQ_SHARED_GATHER_H
@@ -22,6 +23,7 @@
 enum {
     WQ__GATHER_NS = 100000,
     WQ__GATHER_REST = 20,
+    WQ__GATHER_MOST = 100000000, /* ns: a rest of 2 s */
 };
 
 struct wq__gather {
@@ -43,7 +45,9 @@ wq__gather_note(struct wq__gather *g, int64_t begin_ns, int64_t now_ns,
         now_ns - begin_ns - WQ__GATHER_NS * ((int64_t)posts + 1);
 
     if (loss_ns > 0)
-        g->resume_ns = now_ns + WQ__GATHER_REST * loss_ns;
+        g->resume_ns = now_ns + WQ__GATHER_REST * (loss_ns < WQ__GATHER_MOST
+                                                       ? loss_ns
+                                                       : WQ__GATHER_MOST);
 }
 
 #endif

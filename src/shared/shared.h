@@ -72,7 +72,7 @@ struct wq__shared {
     /* ---- batches (combine.c) ---- */
     bool              leading;            /* a thread runs batches */
     struct wq__post  *posts, **last_post; /* that the next batch takes */
-    size_t            posts_len;          /* how many */
+    uint64_t          posted;             /* so far */
     size_t            last_posts;         /* posts of the last batch */
     struct wq__gather gather;             /* when may a leader wait for more? */
     bool              gathers;  /* a leader waits for more posts; false: only

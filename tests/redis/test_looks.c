@@ -45,7 +45,7 @@ TEST(thread_looks_where_a_sleep_takes_longer)
     assert_in_range(count_looks(&looks, 3200, 40, 100), 3080, 3110);
 }
 
-/* S-20: a look that does not pay is one in 32. */
+/* S-20: a look that does not pay is one in 31. */
 TEST(thread_sleeps_where_looks_take_as_long)
 {
     struct wq__looks looks = {.waits = 0};
@@ -53,23 +53,38 @@ TEST(thread_sleeps_where_looks_take_as_long)
     assert_in_range(count_looks(&looks, 3200, 50, 60), 100, 110);
 }
 
-TEST(both_kinds_of_waits_come_in_turn_first)
+TEST(first_waits_are_of_both_kinds)
 {
     struct wq__looks looks = {.waits = 0};
 
-    for (int i = 0; i < WQ__LOOK_FIRST; i++) {
-        assert_int_equal(count_looks(&looks, 1, 500, 500), 1);
-        assert_int_equal(count_looks(&looks, 1, 500, 500), 0);
+    assert_int_equal(count_looks(&looks, 16, 500, 500), 8);
+    assert_int_equal(count_looks(&looks, 30, 500, 500), 0);
+    assert_int_equal(count_looks(&looks, 1, 500, 500), 1);
+}
+
+/* The second call of each pair waits for something else: a look of 0.1 ms is in
+ * vain. */
+TEST(pairs_of_calls_are_measured_alike)
+{
+    struct wq__looks looks = {.waits = 0};
+    int              n = 0;
+
+    for (int i = 0; i < 32000; i++) {
+        const int looked =
+            count_looks(&looks, 1, 40, 100) + count_looks(&looks, 1, 340, 340);
+        n += i >= 16000 ? looked : 0; /* when it knows */
+        if (i == 7) /* after the first 16 waits: as many of each */
+            assert_int_equal(looks.looks.mean_ns / 1000, (40 + 340) / 2);
     }
-    assert_int_equal(count_looks(&looks, 31, 500, 500), 0);
+    assert_in_range(n, 900, 1300); /* one in 31 of 32000 */
 }
 
 TEST(thread_learns_that_looks_begin_to_pay_or_end_to)
 {
     struct wq__looks looks = {.waits = 0};
 
-    (void)count_looks(&looks, 3200, 500, 500);  /* a server far away */
-    (void)count_looks(&looks, 32000, 40, 100);  /* a near one */
+    (void)count_looks(&looks, 3200, 500, 500); /* a server far away */
+    (void)count_looks(&looks, 32000, 40, 100); /* a near one */
     assert_in_range(count_looks(&looks, 320, 40, 100), 300, 320);
     (void)count_looks(&looks, 32000, 50, 60); /* processors that are awake */
     assert_in_range(count_looks(&looks, 320, 50, 60), 5, 15);
@@ -92,9 +107,9 @@ TEST(one_reply_that_is_very_late_does_not_matter)
 {
     struct wq__looks looks = {.waits = 0};
 
-    (void)count_looks(&looks, 3200, 10, 100);
+    (void)count_looks(&looks, 3200, 40, 100);
     wq__looks_note(&looks, true, WQ_SECONDS(1000));
-    assert_in_range(count_looks(&looks, 320, 10, 100), 300, 320);
+    assert_in_range(count_looks(&looks, 320, 40, 100), 300, 320);
 }
 
 /* ---- a wire --------------------------------------------------------------- */
@@ -114,8 +129,7 @@ clock_gettime(clockid_t clock, struct timespec *t)
 {
     (void)clock;
     f.now_ns += 1000;
-    *t = (struct timespec){.tv_sec = f.now_ns / WQ_SECONDS(1),
-                           .tv_nsec = f.now_ns % WQ_SECONDS(1)};
+    *t = wq__time_spec(f.now_ns);
     return 0;
 }
 
@@ -179,16 +193,21 @@ tear_down(void **state)
 }
 
 static wq_err
-receive(void)
+receive_within(int64_t ns)
 {
     redisReply  *got = NULL;
-    const wq_err err =
-        wq__wire_receive(&f.wire, f.now_ns + WQ_SECONDS(100), &got);
+    const wq_err err = wq__wire_receive(&f.wire, f.now_ns + ns, &got);
 
     assert_int_equal(!err, got && got->integer == 1);
     if (got)
         freeReplyObject(got);
     return err;
+}
+
+static wq_err
+receive(void)
+{
+    return receive_within(WQ_SECONDS(100));
 }
 
 /* What both kinds of waits have taken. */
@@ -247,6 +266,15 @@ TEST(thread_sleeps_at_once_where_looks_do_not_pay)
     assert_true(f.wire.looks.sleeps.mean_ns > 1000);
 }
 
+TEST(look_ends_by_the_deadline)
+{
+    let_waits_be(1000, WQ_MS(1));
+    assert_err(receive_within(10000), WQ_EIO);
+    assert_in_range(f.looks, 1, 10);
+    assert_int_equal(f.polls, 0);
+    expect_learnt(false, false);
+}
+
 TEST(end_of_the_connection_teaches_nothing)
 {
     let_waits_be(1000, WQ_MS(1));
@@ -260,7 +288,8 @@ TEST(end_of_the_connection_teaches_nothing)
 
 WQ_TESTS(test(thread_looks_where_a_sleep_takes_longer),
          test(thread_sleeps_where_looks_take_as_long),
-         test(both_kinds_of_waits_come_in_turn_first),
+         test(first_waits_are_of_both_kinds),
+         test(pairs_of_calls_are_measured_alike),
          test(thread_learns_that_looks_begin_to_pay_or_end_to),
          test(thread_that_loses_its_processor_looks_no_more),
          test(one_reply_that_is_very_late_does_not_matter),
@@ -268,4 +297,5 @@ WQ_TESTS(test(thread_looks_where_a_sleep_takes_longer),
          ON_WIRE(reply_that_is_there_is_no_wait),
          ON_WIRE(thread_looks_only_for_a_while),
          ON_WIRE(thread_sleeps_at_once_where_looks_do_not_pay),
+         ON_WIRE(look_ends_by_the_deadline),
          ON_WIRE(end_of_the_connection_teaches_nothing));

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "shared/fixture.h"
 
+#include "port/time.h"
 #include "shared/shared.h"
 #include "unit/dice.h"
 #include "unit/interpose.h"
@@ -49,11 +50,10 @@ static struct worker     *poster;
 int
 clock_gettime(clockid_t clock, struct timespec *t)
 {
-    static int (*next)(clockid_t, struct timespec *);
+    static _Thread_local int (*next)(clockid_t, struct timespec *);
 
     if (is_slow) {
-        *t = (struct timespec){.tv_sec = clock_ns / WQ_SECONDS(1),
-                               .tv_nsec = clock_ns % WQ_SECONDS(1)};
+        *t = wq__time_spec(clock_ns);
         return 0;
     }
     if (!next)
@@ -70,8 +70,12 @@ add_one(struct worker *self)
 int
 sched_yield(void)
 {
+    static _Thread_local int (*next)(void);
+
+    if (!next)
+        next_function("sched_yield", &next);
     if (!is_slow)
-        return 0;
+        return next();
     clock_ns += yield_ns;
     yield_ns = 0;
     if (posted) {
@@ -104,6 +108,7 @@ lead_with_yield_of(int64_t ns)
 TEST(short_yield_costs_nothing)
 {
     assert_int_equal(lead_with_yield_of(WQ__GATHER_NS), 0);
+    assert_int_equal(yield_ns, 0); /* there was one */
 }
 
 TEST(leader_that_lost_its_processor_does_without)
@@ -117,6 +122,15 @@ TEST(leader_that_does_without_does_not_yield)
 {
     wq__shared_of(f.a)->gather.resume_ns = INT64_MAX;
     assert_int_equal(lead_with_yield_of(WQ_MS(3)), INT64_MAX);
+    assert_int_equal(yield_ns, WQ_MS(3)); /* there was none */
+}
+
+TEST(process_that_was_stopped_does_without_for_two_seconds)
+{
+    const int64_t hour = 3600 * WQ_SECONDS(1);
+
+    assert_int_equal(lead_with_yield_of(hour),
+                     WQ_SECONDS(1000) + hour + WQ_SECONDS(2));
 }
 
 TEST(posts_that_came_meanwhile_make_up_for_a_long_yield)
@@ -133,4 +147,5 @@ WQ_TESTS(test(losses_are_a_twentieth_of_the_time),
          with_handles(short_yield_costs_nothing),
          with_handles(leader_that_lost_its_processor_does_without),
          with_handles(leader_that_does_without_does_not_yield),
+         with_handles(process_that_was_stopped_does_without_for_two_seconds),
          with_handles(posts_that_came_meanwhile_make_up_for_a_long_yield));
