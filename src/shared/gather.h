@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 enum {
-    WQ__GATHER_NS = 100000,
+    WQ__GATHER_NS = 400000,
     WQ__GATHER_REST = 20,
     WQ__GATHER_MOST = 100000000, /* ns: a rest of 2 s */
 };

@@ -28,7 +28,7 @@ TEST(losses_are_a_twentieth_of_the_time)
             continue;
         const size_t  posts = dice_roll(&dice, 8);
         const int64_t free = (int64_t)(posts + 1) * WQ__GATHER_NS;
-        const int64_t took = (int64_t)dice_roll(&dice, 3000000);
+        const int64_t took = (int64_t)dice_roll(&dice, 10000000);
 
         wq__gather_note(&g, now, now + took, posts);
         now += took;
