@@ -508,6 +508,7 @@ look-turn      backends/redis/looks.h     redis_looks      s/return (n + 1) \/ 2
 look-kind      backends/redis/looks.h     redis_looks      s/looked ? &l->looks : &l->sleeps/!looked ? \&l->looks : \&l->sleeps/
 look-pairs     backends/redis/looks.h     redis_looks      s/WQ__LOOK_TRIAL = 31/WQ__LOOK_TRIAL = 32/
 look-deadline  backends/redis/wire.c      redis_looks      s/most_ns < deadline_ns ? most_ns : deadline_ns/most_ns/
+look-anew      backends/redis/wire.c      redis_looks      s/^    w->looks = (struct wq__looks){.waits = 0};.*/    (void)0;/
 look-first     backends/redis/wire.c      redis_looks      s/^    if (looks)$/    if (1)/
 look-long      backends/redis/wire.c      redis_looks      s/begin_ns + WQ__LOOK_MOST;/begin_ns + WQ_SECONDS(1);/
 redis-long     backends/redis/rows.c      redis_view       s/if (key.len > WQ_KEY_MAX ||/if (/

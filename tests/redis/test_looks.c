@@ -284,6 +284,19 @@ TEST(end_of_the_connection_teaches_nothing)
     expect_learnt(false, false);
 }
 
+/* It may reach another server, over another network. */
+TEST(new_connection_begins_to_learn_anew)
+{
+    char path[] = "/dev/null/no/socket";
+
+    let_waits_be(1000, WQ_MS(1));
+    wq__wire_close(&f.wire, false);
+    f.target.path = path;
+    assert_err(wq__wire_open(&f.wire), WQ_EAWAY);
+    f.target.path = NULL;
+    assert_int_equal(f.wire.looks.looks.n + f.wire.looks.sleeps.n, 0);
+}
+
 #define ON_WIRE(name) test_with(name, set_up, tear_down)
 
 WQ_TESTS(test(thread_looks_where_a_sleep_takes_longer),
@@ -298,4 +311,5 @@ WQ_TESTS(test(thread_looks_where_a_sleep_takes_longer),
          ON_WIRE(thread_looks_only_for_a_while),
          ON_WIRE(thread_sleeps_at_once_where_looks_do_not_pay),
          ON_WIRE(look_ends_by_the_deadline),
-         ON_WIRE(end_of_the_connection_teaches_nothing));
+         ON_WIRE(end_of_the_connection_teaches_nothing),
+         ON_WIRE(new_connection_begins_to_learn_anew));
