@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* durable.c: when is a commit on the disk, and in the database?
  *
- * COMMIT writes to the WAL; ALL lets SQLite sync it
- * there, under the lock. ADDS leaves it to settle(), which the shell calls for
- * operations that have promised something, while the next transaction runs. An add
- * that finds its key READY promises what another process may have committed but
- * not synced: so a promise is kept when all commits so far are synced, also with
- * ALL. `commits` numbers them, and `synced` is how far they are on disk, for all
- * processes: who finds it far enough need not sync.
+ * COMMIT writes to the WAL; ALL lets SQLite sync it there, under the lock. ADDS
+ * leaves it to settle(), which the shell calls for operations that have promised
+ * something, while the next transaction runs. An add that finds its key READY
+ * promises what another process may have committed but not synced: so a promise is
+ * kept when all commits so far are synced, also with ALL. `commits` numbers them,
+ * and `synced` is how far they are on disk, for all processes: who finds it far
+ * enough need not sync.
  *
  * A sync that fails is reported once, and what it could not write may be gone
  * although later syncs succeed. So from then on nothing is durable for any process

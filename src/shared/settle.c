@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* settle.c: when does a thread return whose operations must be durable?
  *
- * A batch is answered as soon as it has run, and the next
- * one runs; a thread whose operations need more, such as a sync of the disk,
- * waits here. One of these threads settles for all batches that have run so far.
- * Those that come meanwhile wait for it, and the first of them settles next, for
- * all of them. So a thread waits for two settles at most: the one that is under
- * way when it comes, and its own.
+ * A batch is answered as soon as it has run, and the next one runs; a thread whose
+ * operations need more, such as a sync of the disk, waits here. One of these
+ * threads settles for all batches that have run so far. Those that come meanwhile
+ * wait for it, and the first of them settles next, for all of them. So a thread
+ * waits for two settles at most: the one that is under way when it comes, and its
+ * own.
  *
  * That is worth while if a settle takes longer than a batch: then those that have
  * nothing to wait for go on. If a batch of all threads takes longer, it is better

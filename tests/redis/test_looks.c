@@ -37,7 +37,7 @@ count_looks(struct wq__looks *l, int waits, int64_t look_us, int64_t sleep_us)
     return n;
 }
 
-/* S-20 */
+/* S-27 */
 TEST(thread_looks_where_a_sleep_takes_longer)
 {
     struct wq__looks looks = {.waits = 0};
@@ -45,7 +45,7 @@ TEST(thread_looks_where_a_sleep_takes_longer)
     assert_in_range(count_looks(&looks, 3200, 40, 100), 3080, 3110);
 }
 
-/* S-20: a look that does not pay is one in 31. */
+/* S-27: a look that does not pay is one in 31. */
 TEST(thread_sleeps_where_looks_take_as_long)
 {
     struct wq__looks looks = {.waits = 0};
