@@ -184,13 +184,13 @@ shared-revive  tests/support/memory_store.c unit_store_sessions /^renew_session(
 shared-giveup  src/shared/lease.c    shared_lease           s/^    if (!err \&\& sent_ns < s->valid_until_ns) {/    if (!err) {/
 shared-renewal src/shared/lease.c    shared_lease           s/const int64_t until = wq__span_add(sent_ns, e->lease_ns);/const int64_t until = wq__span_add(now, e->lease_ns);/
 shared-opening src/shared/lease.c    shared_lease           /^wq__shared_begin_session(/,/^}/s/wq__span_add(sent_ns, e->lease_ns);/wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, e->lease_ns);/
-shared-reply   src/shared/combine.c  shared_lease           s/^    s->valid_until_ns = wq__span_add(sent_ns, s->engine->lease_ns);/    s->valid_until_ns = wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, s->engine->lease_ns);/
-shared-doubt   src/shared/combine.c  shared_faults          s/^    s->in_doubt |= err \&\& (err != WQ_EAWAY || e->forgetful);/    (void)0;/
-shared-known   src/shared/combine.c  shared_faults          s/if (h->state != WQ__HOLD_TAKEN \&\& !h->lost)/if (0)/
-shared-sure    src/shared/combine.c  shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
-shared-expire  src/shared/combine.c  shared_lease           s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
+shared-reply   src/shared/batch.c    shared_lease           s/^    s->valid_until_ns = wq__span_add(sent_ns, s->engine->lease_ns);/    s->valid_until_ns = wq__span_add(s->clock->now(s->clock) + 0 * sent_ns, s->engine->lease_ns);/
+shared-doubt   src/shared/batch.c    shared_faults          s/^    s->in_doubt |= err \&\& (err != WQ_EAWAY || e->forgetful);/    (void)0;/
+shared-known   src/shared/batch.c    shared_faults          s/if (h->state != WQ__HOLD_TAKEN \&\& !h->lost)/if (0)/
+shared-sure    src/shared/batch.c    shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
+shared-expire  src/shared/batch.c    shared_lease           s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
 shared-settle  src/shared/combine.c  shared_settle          s/^    if (self->err || !self->unsettled)/    if (true)/
-settle-gets    src/shared/combine.c  shared_settle          s/^    if (!err \&\& settles \&\& gets_unsettled(posts)) {/    if (!err \&\& settles \&\& !gets_unsettled(posts) \&\& 0) {/
+settle-gets    src/shared/batch.c    shared_settle          s/^    if (!err \&\& settles \&\& gets_unsettled(posts)) {/    if (!err \&\& settles \&\& !gets_unsettled(posts) \&\& 0) {/
 settle-first   src/shared/combine.c  shared_settle          s/^    wq__shared_settle_first(s);/    (void)0;/
 settle-share   src/shared/settle.c   shared_settle          s/^        if (u->batch > batch) {/        if (u->batch > batch + 9) {/
 settle-late    src/shared/settle.c   shared_settle          s/^    const bool unsure = is_unsure(s, batch);/    const bool unsure = is_unsure(s, 0);/
@@ -346,10 +346,10 @@ shared-next    src/shared/finish.c   conformance_shared_finish s/^    s->drops +
 shared-retry   src/shared/finish.c   conformance_shared_finish /^is_retry(/,/^}/s/^    default:/    default: return false;/
 shared-nul-end src/shared/adds.c     conformance_shared_behaviour_keys s/^    copy->bytes\[key.len\] = .*/    (void)0;/
 shared-ages    src/shared/create.c   conformance_shared_behaviour_metrics s/\.ages = config->ages || metrics,/.ages = config->name || metrics,/
-shared-stats   src/shared/combine.c  conformance_shared_behaviour_threads s/= put_stats_last(s->posts);/= put_stats_last(NULL) ? NULL : s->posts;/
+shared-stats   src/shared/batch.c    conformance_shared_behaviour_threads s/= put_stats_last(s->posts);/= put_stats_last(NULL) ? NULL : s->posts;/
 listen-stop    src/shared/sleep.c    shared_races           s/if (s->interrupts != interrupts) .*/if (0 * interrupts)/
 listen-later   src/shared/stop.c     shared_races           s/s->getters.len + s->changing == 0/s->getters.len == 0/
-doubt-again    src/shared/combine.c  shared_races           s/^    s->in_doubt |= err != WQ_OK;/    s->in_doubt = err != WQ_OK;/
+doubt-again    src/shared/batch.c    shared_races           s/^    s->in_doubt |= err != WQ_OK;/    s->in_doubt = err != WQ_OK;/
 fd-lock        src/shared/view.c     shared_races           s/^        theirs = wq__engine_fd(e);/        wq__shared_enter(s); & wq__lock_release(\&s->lock);/
 destroy-get    src/shared/gets.c     shared_races           s/^    if (!s->destroying)$/    if (1)/
 get-many-n     src/shared/gets.c     shared_races           /^wq__shared_get_many(/,/^}/s/^    if (!err)$/    if (1)/
@@ -444,7 +444,7 @@ redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += e
 redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->replicas)/if (0)/
 redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/confirmed || has_handed_out(batch)/
 redis-wait-any backends/redis/rows.c      redis_replicas   s/^        !e->confirms) {/        true) {/
-redis-forgets  backends/redis/wire.c      redis_server     s/if (w->only .. w->connects != w->only)/if (0)/
+redis-forgets  backends/redis/call.c      redis_server     s/if (w->only .. w->connects != w->only)/if (0)/
 redis-role     backends/redis/route.c     redis_sentinel   s/strcmp(reply->element.0.->str, "master") != 0/false/
 redis-asks     backends/redis/sentinel.c  redis_sentinel   s/% r->len;/* 0;/
 redis-leaves   backends/redis/route.c     redis_sentinel   s/^        forget(w);/        (void)forget;/

@@ -115,12 +115,14 @@ is_confirmed(const struct wq__redis *e, enum wq__script script)
            (script == WQ__SCRIPT_STEP || script == WQ__SCRIPT_COMMIT);
 }
 
-void
+wq_err
 wq__redis_send_ahead(struct wq__redis *e, enum wq__script script)
 {
     e->wire.confirm = is_confirmed(e, script) ? &e->confirm : NULL;
-    wq__script_send_ahead(&e->wire, &e->names, script, &e->args);
+    const wq_err err =
+        wq__script_send_ahead(&e->wire, &e->names, script, &e->args);
     e->wire.confirm = NULL;
+    return err;
 }
 
 wq_err
@@ -361,7 +363,7 @@ run_from(struct wq__redis *e, struct wq__op **at, struct wq__pulse *pulse,
     bool   lives = false;
     wq_err err = run_once(e, at, pulse, lost);
 
-    if (!err && *lost)
+    if (!err && *lost && !e->wire.stale)
         err = wq__redis_forgive(e, &lives);
     if (err || !lives)
         return err;
@@ -384,7 +386,7 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
     struct wq__pulse out = {.next_ns = WQ_FOREVER};
     struct wq__op   *at = batch;
 
-    wq_err err = ensure_session(e, &out.session_lost);
+    wq_err err = e->begun ? WQ_OK : ensure_session(e, &out.session_lost);
     for (int i = 0; i < TRIES && !err; i++) {
         bool lost = false;
         err = run_from(e, &at, &out, &lost);
@@ -400,6 +402,10 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
             atomic_store(&e->held, out.held);
             *pulse = out;
             return WQ_OK;
+        }
+        if (e->wire.stale) { /* the batch before has heard of it, too */
+            err = ensure_session(e, &out.session_lost);
+            continue;
         }
         if (at != batch) /* what it got is lost, what it finished is done */
             return wq_fail(WQ_EIO, "redis: the lease has ended in a batch");
@@ -419,7 +425,8 @@ wq__redis_begin_run(struct wq__redis *e, struct wq__op *batch, bool ahead)
     wq__replicas_begin(e, batch);
     wq__redis_wake_up(e);
     if (ahead && (!batch || kind_of(e, batch) == SHORT))
-        wq__step_send_ahead(e, batch, batch ? end_of_run(e, batch) : NULL);
+        (void)wq__step_send_ahead(e, batch,
+                                  batch ? end_of_run(e, batch) : NULL);
 }
 
 wq_err
@@ -427,8 +434,9 @@ wq__redis_end_run(struct wq__redis *e, struct wq__op *batch,
                   struct wq__pulse *pulse)
 {
     const int64_t session = e->session;
-    const wq_err  err = run(e, batch, pulse);
 
+    e->begun = e->wire.n_ahead > 0;
+    const wq_err err = run(e, batch, pulse);
     wq__redis_woke_up(e, err == WQ_OK);
     if (e->session != session)
         wq__redis_session_changed(e);
@@ -443,8 +451,34 @@ redis_run(struct wq__engine *base, struct wq__op *batch,
 {
     struct wq__redis *e = engine_of(base);
 
-    wq__redis_begin_run(e, batch, false);
+    if (!e->wire.n_ahead)
+        wq__redis_begin_run(e, batch, false);
     return wq__redis_end_run(e, batch, pulse);
+}
+
+/* Is it one call, with nothing to do before or after it? */
+static bool
+may_begin(struct wq__redis *e, struct wq__op *batch)
+{
+    return batch && kind_of(e, batch) == SHORT && !end_of_run(e, batch) &&
+           atomic_load(&e->session) && !atomic_load(&e->unreported) &&
+           !e->confirm.replicas && !atomic_load(&e->watched) &&
+           (!atomic_load(&e->listed) || atomic_load(&e->waiting)) &&
+           wq__wire_is_ready(&e->wire);
+}
+
+static bool
+redis_begin(struct wq__engine *base, struct wq__op *batch)
+{
+    struct wq__redis *e = engine_of(base);
+
+    if (!may_begin(e, batch))
+        return false;
+    const size_t n = e->wire.n_ahead;
+    const wq_err err = wq__step_send_ahead(e, batch, NULL);
+    if (err && err != WQ_EIO && e->wire.n_ahead > n)
+        wq__wire_unsend(&e->wire); /* run() tries again, and says why not */
+    return e->wire.n_ahead > n;
 }
 
 /* From now on only this connection counts: a server that answers over another
@@ -525,8 +559,8 @@ send_renewal(struct wq__redis *e)
     }
     put_session_call(e, &e->side_args, e->renewing, "renew");
     e->side_wire.confirm = confirm_of_renewal(e);
-    wq__script_send_ahead(&e->side_wire, &e->names, WQ__SCRIPT_SESSION,
-                          &e->side_args);
+    (void)wq__script_send_ahead(&e->side_wire, &e->names, WQ__SCRIPT_SESSION,
+                                &e->side_args);
     return WQ_OK;
 }
 
@@ -550,7 +584,9 @@ static wq_err
 receive_renewal(struct wq__redis *e)
 {
     redisReply *reply = NULL;
-    wq_err      err =
+
+    wq__wire_resume(&e->side_wire);
+    wq_err err =
         call(e, &e->side_wire, &e->side_args, WQ__SCRIPT_SESSION, &reply);
     const bool confirms = e->side_wire.confirm != NULL;
 
@@ -634,6 +670,8 @@ wq__redis_free(struct wq__redis *e, bool forked)
         wq__rows_fini(&e->rows);
     wq__txn_fini(&e->txn);
     wq__args_fini(&e->args);
+    for (size_t i = 0; i < WQ__WIRE_AHEAD; i++)
+        wq__args_fini(&e->ahead[i]);
     wq__args_fini(&e->side_args);
     wq__target_fini(&e->target);
     free(e->handed);
@@ -656,6 +694,7 @@ redis_close(struct wq__engine *base, bool forked)
 
 const struct wq__engine_ops wq__redis_ops = {
     .name = "redis",
+    .begin = redis_begin,
     .run = redis_run,
     .renew = redis_renew,
     .reconcile = redis_reconcile,

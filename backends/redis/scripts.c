@@ -219,14 +219,14 @@ complete(struct wq__args *args, const struct wq__names *names,
             (struct wq__arg){names->name[i], strlen(names->name[i])};
 }
 
-void
+wq_err
 wq__script_send_ahead(struct wq__wire *w, const struct wq__names *names,
                       enum wq__script script, struct wq__args *args)
 {
     if (args->no_memory)
-        return;
+        return WQ_ENOMEM;
     complete(args, names, script);
-    wq__wire_send_ahead(w, args->at, args->len);
+    return wq__wire_send_ahead(w, args->at, args->len);
 }
 
 wq_err

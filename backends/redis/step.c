@@ -363,12 +363,37 @@ way_of(const redisReply *reply)
                                          : WQ__WAY_DONE;
 }
 
-void
+static void
+exchange(struct wq__args *a, struct wq__args *b)
+{
+    const struct wq__args was = *a;
+
+    *a = *b;
+    *b = was;
+}
+
+/* The arguments are kept: a server that has forgotten the script gets them once
+ * more. */
+wq_err
 wq__step_send_ahead(struct wq__redis *e, const struct wq__op *ops,
                     const struct wq__op *end)
 {
+    const size_t i = e->wire.n_ahead;
+
     put_step(e, ops, end);
-    wq__redis_send_ahead(e, WQ__SCRIPT_STEP);
+    const wq_err err = wq__redis_send_ahead(e, WQ__SCRIPT_STEP);
+    if (e->wire.n_ahead > i)
+        exchange(&e->args, &e->ahead[i]);
+    return err;
+}
+
+static void
+resume(struct wq__redis *e)
+{
+    exchange(&e->args, &e->ahead[0]);
+    for (size_t i = 1; i < WQ__WIRE_AHEAD; i++)
+        exchange(&e->ahead[i - 1], &e->ahead[i]);
+    wq__wire_resume(&e->wire);
 }
 
 wq_err
@@ -380,8 +405,11 @@ wq__step_run(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
     for (*way = WQ__WAY_MORE; !err && *way == WQ__WAY_MORE;) {
         redisReply *reply = NULL;
 
-        if (!e->wire.ahead)
+        if (e->begun)
+            resume(e);
+        else
             put_step(e, ops, end);
+        e->begun = false;
         err = wq__redis_call(e, WQ__SCRIPT_STEP, &reply);
         if (err)
             return err;

@@ -95,8 +95,8 @@ wq_err wq__script_run(struct wq__wire *w, const struct wq__names *names,
                       redisReply **out);
 
 /* The first half of wq__script_run(): see wq__wire_send_ahead(). */
-void wq__script_send_ahead(struct wq__wire *w, const struct wq__names *names,
-                           enum wq__script script, struct wq__args *args);
+wq_err wq__script_send_ahead(struct wq__wire *w, const struct wq__names *names,
+                             enum wq__script script, struct wq__args *args);
 
 /* The i-th element of an array reply, as it should be. */
 const redisReply *wq__reply_at(const redisReply *reply, size_t i);
@@ -183,6 +183,8 @@ struct wq__redis {
     struct wq__names   names;
     struct wq__wire    wire; /* of run() and reconcile() */
     struct wq__args    args;
+    struct wq__args    ahead[WQ__WIRE_AHEAD]; /* of the calls in wire.ahead */
+    bool               begun; /* the first call of this batch was sent ahead */
     struct wq__txn     txn;
     struct wq__confirm confirm;  /* what replicas must confirm */
     bool               confirms; /* ... of the batch under way */
@@ -258,8 +260,8 @@ void wq__redis_put_session(struct wq__args *a, int64_t session);
 wq_err wq__redis_call(struct wq__redis *e, enum wq__script script,
                       redisReply **reply);
 
-/* The first half of the next such call: see wq__wire_send_ahead(). */
-void wq__redis_send_ahead(struct wq__redis *e, enum wq__script script);
+/* The first half of such a call: see wq__wire_send_ahead(). */
+wq_err wq__redis_send_ahead(struct wq__redis *e, enum wq__script script);
 
 /* If the server's clock went forward: it gives the sessions that this may have
  * ended another lease. *lives: so also this one's. */
@@ -292,9 +294,10 @@ wq_err wq__step_run(struct wq__redis *e, struct wq__op *ops,
                     const struct wq__op *end, struct wq__pulse *pulse,
                     enum wq__way *way);
 
-/* The first half of the next such call: see wq__wire_send_ahead(). */
-void wq__step_send_ahead(struct wq__redis *e, const struct wq__op *ops,
-                         const struct wq__op *end);
+/* The first half of such a call: see wq__wire_send_ahead(). If e->begun is set,
+ * wq__step_run() is the other half of the oldest one. */
+wq_err wq__step_send_ahead(struct wq__redis *e, const struct wq__op *ops,
+                           const struct wq__op *end);
 
 /* Let the shell take a key that was handed out to `op`. WQ_EIO: it has no memory
  * for it. */

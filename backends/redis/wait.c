@@ -180,17 +180,19 @@ begin_enlist(struct wq__redis *e, const char *how)
     wq__args_int(a, atomic_load(&e->next_ns) / 1000);
     wq__args_int(a, (int64_t)atomic_load(&e->ready));
     wq__args_int(a, (int64_t)atomic_load(&e->held));
-    wq__script_send_ahead(&e->side_wire, &e->names, WQ__SCRIPT_SESSION, a);
+    (void)wq__script_send_ahead(&e->side_wire, &e->names, WQ__SCRIPT_SESSION,
+                                a);
 }
 
 /* With both locks; false: there is news. */
 static bool
 end_enlist(struct wq__redis *e, const char *how)
 {
-    redisReply  *reply = NULL;
+    redisReply *reply = NULL;
+
+    wq__wire_resume(&e->side_wire);
     const wq_err err = wq__script_run(
         &e->side_wire, &e->names, WQ__SCRIPT_SESSION, &e->side_args, &reply);
-
     wq__lock_release(&e->side_lock);
     const bool news = err || wq__reply_is(reply, "NEWS");
     atomic_store(&e->listed, !err && (!news || *how == 'w'));

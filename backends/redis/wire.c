@@ -47,9 +47,19 @@ abort_connection(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
+/* Replies that were not received are lost with the connection. */
+static void
+lose_replies(struct wq__wire *w)
+{
+    for (size_t i = 0; i < w->n_ahead; i++)
+        if (!w->ahead[i].reply && !w->ahead[i].err)
+            w->ahead[i].err = WQ_EIO;
+}
+
 void
 wq__wire_close(struct wq__wire *w, bool forked)
 {
+    lose_replies(w);
     if (w->ssl)
         wq__tls_end(w, forked);
     if (w->fd >= 0 && w->touched && !forked)
@@ -71,6 +81,10 @@ wq__wire_fini(struct wq__wire *w, bool forked)
         return;
     wq__wire_close(w, forked);
     wq__resolve_abandon(&w->lookup);
+    for (size_t i = 0; i < w->n_ahead; i++)
+        if (w->ahead[i].reply)
+            freeReplyObject(w->ahead[i].reply);
+    w->n_ahead = 0;
     free(w->out);
     w->out = NULL;
 }
@@ -249,7 +263,8 @@ is_temporary(int cause)
 static wq_err
 give_up(struct wq__wire *w, wq_err err, const char *what)
 {
-    (void)wq_fail(err, "redis: %s: %s", w->target->name, what);
+    (void)snprintf(w->broken, sizeof w->broken, "%s", what);
+    (void)wq_fail(err, "redis: %s: %s", w->target->name, w->broken);
     const struct wq__sentence said = wq__fail_save();
     wq__wire_close(w, false);
     wq__fail_restore(&said);
@@ -573,6 +588,13 @@ is_stale(const struct wq__wire *w)
     return n >= 0 || !is_temporary(errno);
 }
 
+bool
+wq__wire_is_ready(struct wq__wire *w)
+{
+    return w->fd >= 0 && (!w->only || w->connects == w->only) && !is_stale(w) &&
+           !wq__route_is_elsewhere(w);
+}
+
 /* How long after a failure to wait: between half and all of a time that
  * doubles. The first attempt after a connection was lost is at once. */
 static int64_t
@@ -636,50 +658,4 @@ wq__wire_open(struct wq__wire *w)
     wq__wire_back_off(w);
     /* A login that was right may be so again: the handle goes on. */
     return err == WQ_EINVAL && w->target->was_reached ? WQ_EAWAY : err;
-}
-
-static wq_err
-send_command(struct wq__wire *w, const struct wq__arg *args, size_t n)
-{
-    wq_err err = wq__wire_open(w);
-
-    if (err)
-        return err;
-    if (w->only && w->connects != w->only)
-        return wq_fail(WQ_EAWAY, "redis: the connection to %s is a new one",
-                       w->target->name);
-    if (n)
-        wq__wire_add(w, args, n);
-    if (w->confirm)
-        wq__confirm_add(w);
-    w->sent_ns = wq__time_boottime();
-    err = wq__wire_send(w);
-    w->deadline_ns = wq__time_now() + w->target->timeout_ns;
-    return err;
-}
-
-void
-wq__wire_send_ahead(struct wq__wire *w, const struct wq__arg *args, size_t n)
-{
-    w->ahead_err = send_command(w, args, n);
-    w->ahead = true;
-}
-
-wq_err
-wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
-              redisReply **out)
-{
-    wq_err err = w->ahead ? w->ahead_err : send_command(w, args, n);
-
-    w->ahead = false;
-    if (!err && n)
-        err = wq__wire_receive(w, w->deadline_ns, out);
-    if (!err && w->confirm) {
-        err = wq__confirm_receive(w, w->deadline_ns + w->confirm->timeout_ns);
-        if (err && n) {
-            freeReplyObject(*out);
-            *out = NULL;
-        }
-    }
-    return err;
 }

@@ -58,6 +58,15 @@ struct wq__confirm {
 
 struct wq__lookup; /* resolve.h */
 
+/* A command that was sent ahead of its wq__wire_call(). */
+struct wq__sent {
+    int64_t     sent_ns, deadline_ns; /* as those of the wire */
+    redisReply *reply; /* owned; NULL: it was not received, or an error */
+    wq_err      err;   /* of sending, or of receiving */
+};
+
+enum { WQ__WIRE_AHEAD = 2 }; /* so many commands, at most */
+
 struct wq__wire {
     struct wq__target  *target; /* of the engine */
     int                 fd;     /* -1: not connected */
@@ -65,7 +74,7 @@ struct wq__wire {
     redisReader        *reader;
     char               *out; /* commands that were not sent */
     size_t              out_len, out_cap;
-    bool                touched;   /* bytes were sent since the last reply */
+    bool                touched;   /* a reply, or a part of it, is missing */
     bool                no_memory; /* a command could not be built */
     unsigned            failures;  /* in a row, of connecting */
     int64_t             retry_ns;  /* do not connect before */
@@ -81,12 +90,16 @@ struct wq__wire {
      * number, of `connects`. */
     uint64_t           only;
     struct wq__lookup *lookup; /* of the host's name, if it goes on; owned */
-    /* The command of the next wq__wire_call() was sent ahead: it only receives
-     * the reply, or returns what became of the sending. */
-    bool    ahead;
-    wq_err  ahead_err;
-    int64_t deadline_ns; /* of the reply to the command that was sent last */
-    int64_t sent_ns;     /* when that was sent, on CLOCK_BOOTTIME */
+    /* Commands that were sent ahead, the oldest first. */
+    struct wq__sent ahead[WQ__WIRE_AHEAD];
+    size_t          n_ahead;
+    /* The next wq__wire_call() sends nothing: it receives the reply to the oldest
+     * of them, or returns what became of the sending. */
+    bool    resumes;
+    bool    stale; /* another command was sent after the last reply had come */
+    int64_t deadline_ns; /* of the last reply */
+    int64_t sent_ns;     /* when its command was sent, on CLOCK_BOOTTIME */
+    char    broken[120]; /* why the connection was given up */
 };
 
 void wq__wire_init(struct wq__wire *w, struct wq__target *target);
@@ -118,14 +131,25 @@ wq_err wq__wire_receive(struct wq__wire *w, int64_t deadline_ns,
 /* A reply that is there already, or NULL. An error closes the wire. */
 wq_err wq__wire_poll(struct wq__wire *w, redisReply **out);
 
-/* Open, send one command, receive its reply; then what w->confirm asks for. */
+/* Open, send one command, receive its reply; then what w->confirm asks for. If
+ * commands were sent ahead, their replies are received first, and kept. */
 wq_err wq__wire_call(struct wq__wire *w, const struct wq__arg *args, size_t n,
                      redisReply **out);
 
-/* The first half of the next wq__wire_call(): its command is sent. So commands to
- * several servers are under way at the same time. */
-void wq__wire_send_ahead(struct wq__wire *w, const struct wq__arg *args,
-                         size_t n);
+/* The first half of a wq__wire_call() that resumes: its command is sent. So several
+ * commands are under way at the same time, to one server or to several. An error
+ * is that of the other half. */
+wq_err wq__wire_send_ahead(struct wq__wire *w, const struct wq__arg *args,
+                           size_t n);
+
+/* Take back the last wq__wire_send_ahead(), by which nothing was sent. */
+void wq__wire_unsend(struct wq__wire *w);
+
+/* The next wq__wire_call() resumes, if a command was sent ahead. */
+void wq__wire_resume(struct wq__wire *w);
+
+/* Is it connected, and can a command be sent without a new connection? */
+bool wq__wire_is_ready(struct wq__wire *w);
 
 /* Is this an error reply that begins with `word`? NULL: any error. */
 bool wq__reply_is_error(const redisReply *reply, const char *word);

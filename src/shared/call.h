@@ -11,6 +11,18 @@
 #include "port/cancel.h"
 #include "shared/engine.h"
 
+static inline bool
+wq__engine_begin(struct wq__engine *e, struct wq__op *batch)
+{
+    if (!e->ops->begin)
+        return false;
+    const int  state = wq__cancel_off();
+    const bool begun = e->ops->begin(e, batch);
+
+    wq__cancel_restore(state);
+    return begun;
+}
+
 static inline wq_err
 wq__engine_run(struct wq__engine *e, struct wq__op *batch,
                struct wq__pulse *pulse)

@@ -10,9 +10,16 @@
  *
  * The shell collects the operations of all threads that call at the same time
  * into a batch, so that a transaction or a round trip serves many (group
- * commit). It calls run() and reconcile() from one thread at a time, without a
- * lock; settle(), renew(), wait() and kick() may be called by other threads
- * meanwhile.
+ * commit). It calls begin(), run() and reconcile() from one thread at a time,
+ * without a lock; settle(), renew(), wait() and kick() may be called by other
+ * threads meanwhile.
+ *
+ * Two batches at a time. A store that is elsewhere rests while a reply is on its
+ * way, and so does the process while the store works. So an engine may offer
+ * begin(), which sends a batch; run() is its other half. The shell begins the next
+ * batch before it runs this one, and runs them in the order in which it has begun
+ * them, which is the order in which they happen. Before it calls reconcile(), it
+ * has run all of them.
  *
  * Sessions. The store knows each handle as a session, which is the holder of
  * the keys that the handle gets. A session begins when the engine is opened. It
@@ -205,6 +212,8 @@ struct wq__pulse {
                          less than for earlier ones; 0: all are durable */
 };
 
+enum { WQ__FLIGHTS = 2 };
+
 /* What a handle asks of the store for all its operations. */
 struct wq__terms {
     wq_limiter_spec limiter;      /* of rate-limited adds and retries */
@@ -225,6 +234,13 @@ struct wq__engine;
 
 struct wq__engine_ops {
     const char *name; /* for messages: "sqlite" */
+
+    /* Begin to carry out a batch; run() of the same batch returns its results.
+     * At most WQ__FLIGHTS batches at a time; other calls of run() come before
+     * the first of them is begun, or after the last one has run. False: it
+     * cannot be begun now, and nothing has happened; run() does all of it. NULL:
+     * so always. Not together with settle(). */
+    bool (*begin)(struct wq__engine *e, struct wq__op *batch);
 
     /* Carry out a batch, in order. Deadlines that have passed act first, and so
      * do sessions that have ended. Fills in *pulse if it returns WQ_OK. */

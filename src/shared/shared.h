@@ -4,7 +4,8 @@
  * The shell: it makes an engine (engine.h) safe to call from many threads. It is
  * the same for every store.
  *
- *   combine.c  batches of operations for the engine; what they report back
+ *   combine.c  threads that post operations; which of them leads
+ *   batch.c    batches of operations for the engine; what they report back
  *   settle.c   threads that wait until their results are durable
  *   sleep.c    threads that sleep in the handle; which of them listens to the
  *              store
@@ -51,6 +52,17 @@
 struct wq__post;
 struct wq__unsettled;
 
+/* A batch that is under way. */
+struct wq__flight {
+    struct wq__post *posts;   /* whose operations it has */
+    size_t           len;     /* how many */
+    struct wq__op   *ops;     /* all of them, in order */
+    uint64_t         number;  /* of the batch */
+    int64_t          sent_ns; /* when it was, or will be, sent: not later */
+    bool             begun;   /* by the engine */
+    wq_err           err;     /* it cannot be carried out */
+};
+
 struct wq__shared {
     wq_queue           base;   /* first: a queue is the beginning of its
                                   backend */
@@ -69,15 +81,23 @@ struct wq__shared {
 
     struct wq__lock lock; /* guards all below */
 
-    /* ---- batches (combine.c) ---- */
-    bool              leading;            /* a thread runs batches */
-    struct wq__post  *posts, **last_post; /* that the next batch takes */
-    uint64_t          posted;             /* so far */
-    size_t            last_posts;         /* posts of the last batch */
-    struct wq__gather gather;             /* when may a leader wait for more? */
-    bool              gathers;  /* a leader waits for more posts; false: only
+    /* ---- batches (combine.c, batch.c) ---- */
+    bool              leading;              /* a thread runs batches */
+    struct wq__post  *posts, **last_post;   /* that the next batch takes */
+    size_t            posts_len;            /* how many */
+    struct wq__flight flights[WQ__FLIGHTS]; /* the oldest first; the leader's */
+    size_t            flying;               /* how many; the leader's */
+    bool              begins;  /* the engine has begun the last batch */
+    size_t            landed;  /* threads that the last batch has answered, and
+                                 that have not posted since */
+    size_t            threads; /* that use the handle, it seems */
+    bool              crowd;   /* so many that two batches fly */
+    uint64_t          posted;  /* so far */
+    size_t            last_posts; /* posts of the last batch */
+    struct wq__gather gather;     /* when may a leader wait for more? */
+    bool              gathers;    /* a leader waits for more posts; false: only
                                   to measure what that is worth */
-    bool              in_doubt; /* an answer was lost: reconcile first */
+    bool              in_doubt;   /* an answer was lost: reconcile first */
     uint64_t          batches, operations; /* so far */
     uint64_t          answered;    /* of these batches, the last that has run */
     char said[WQ__SENTENCE_BYTES]; /* about the last batch that failed */
@@ -217,7 +237,7 @@ wq__shared_engine(wq_queue *q, const struct wq__engine_ops *ops)
 void wq__shared_free(struct wq__shared *s);
 void wq__shared_stop_watching(struct wq__shared *s);
 
-/* ---- combine.c ---- */
+/* ---- combine.c, batch.c ---- */
 
 /* Carry out the operations, together with those of other threads: each has its
  * result then. NULL: none, only look at the store; returns whether that

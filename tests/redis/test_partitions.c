@@ -354,6 +354,7 @@ lose_session(unsigned ends, wq_item *items[2])
         items[1] = other;
     }
     assert_string_equal(say_of("DEL", ends, "sess"), "1");
+    (void)say_of("HDEL", ends, "meta calm"); /* as scripts do */
     assert_string_equal(say_of("DEL", ends, "k"), "1");
     return q;
 }

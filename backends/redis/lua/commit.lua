@@ -29,6 +29,10 @@ flush()
 if ARGV[5] ~= '' then call('HSET', M, 'bucket', ARGV[5]) end
 if ARGV[6] ~= '' then
   local held = call('ZRANGEBYLEX', H, '[' .. ARGV[6], '+', 'LIMIT', 0, 1)
-  if not held[1] or sub(held[1], 1, 8) ~= ARGV[6] then call('ZREM', S, ARGV[6]) call('ZREM', I, ARGV[6]) end
+  if not held[1] or sub(held[1], 1, 8) ~= ARGV[6] then 
+    stir()
+    call('ZREM', S, ARGV[6])
+    call('ZREM', I, ARGV[6])
+  end
 end
 return {'OK', now8, {pulse(sid, made, was, ARGV[7] == '1')}}

@@ -20,13 +20,21 @@ local function many(command, key, list)
   end
 end
 
+-- Deadlines, sessions or sleepers change: see plain.lua.
+local function stir()
+  call('HDEL', M, 'calm')
+end
+
 -- What is to be written: members to remove, scores and members to add, by set;
 -- keys and records; keys.
 local zrem, zadd, hset, hdel = {}, {}, {}, {}
 local dirty, idle, cool = 0, 0, 0
 local due_known, due_us, due_rest
 local function flush()
-  if zrem[D] or zadd[D] then due_known = false end
+  if zrem[D] or zadd[D] then
+    due_known = false
+    stir()
+  end
   for set, list in pairs(zrem) do
     many('ZREM', set, list)
     zrem[set] = nil

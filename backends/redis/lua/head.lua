@@ -41,7 +41,7 @@ local PLAIN = '\1\0\0\0\0\0\0' -- how a record begins that says no more
 -- the clock from then on, until the clock steps forward, or nobody has renewed for
 -- so long that it is there, too.
 local us, rest, now8 = nil, 0, ARGV[2]
-local meta = call('HMGET', M, 'n', 'dirty', 'seen', 'ahead')
+local meta = call('HMGET', M, 'n', 'dirty', 'seen', 'ahead', 'calm')
 if now8 ~= '' then
   local hi, lo = unpk('>i4I4', now8)
   local t = hi % 1000 * 4294967296 + lo

@@ -7,16 +7,35 @@
 -- or other parts; keys to add are absent, or READY with priority 0; READY keys are
 -- plain. It looks first. If something is not as usual it has changed nothing, and
 -- the rest of the script does the batch. Mostly it is all that is executed, so it
--- is written for speed: it makes no functions, and few tables and strings.
+-- is written for speed: it makes no functions, and few tables, strings and calls.
+--
+-- A key that is added and handed out by the same batch never enters `ready`.
+--
+-- What was found about deadlines, sessions and sleepers is kept in `calm`: until
+-- when it holds in any case, the first deadline (0: none), its rest, the ends of
+-- the first two sessions (0: none), the first session, and one that lives. No
+-- session sleeps. Each script that changes what it says deletes it (stir()).
 local sid = ARGV[1]
 local nf, na, wanted = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local ends = call('ZRANGE', S, '0', '1', 'WITHSCORES')
+local ends
 do
-  local head = call('ZRANGE', D, '0', '0', 'WITHSCORES')
-  local due = tonumber(head[2])
-  local usual = ARGV[4] == '0' and ARGV[8] == '' and nf + na < 1000 and wanted < 1000 and
-                (ends[1] == sid or ends[3] == sid) and tonumber(ends[2]) > us and
-                not (due and due <= us) and (na == 0 or call('ZCARD', I) == 0)
+  local calm, till, due, rest_of_due, end1, end2, first, lives = meta[5], 0, nil, nil, nil, nil, nil, nil
+  local usual = ARGV[4] == '0' and ARGV[8] == '' and nf + na < 1000 and wanted < 1000
+  if calm then till, due, rest_of_due, end1, end2, first, lives = unpk('>I7I7HI7I7c8c8', calm) end
+  if till > us then
+    calm = ''
+    usual = usual and (first == sid or lives == sid or call('ZSCORE', S, sid))
+  elseif usual then
+    ends = call('ZRANGE', S, '0', '1', 'WITHSCORES')
+    local head = call('ZRANGE', D, '0', '0', 'WITHSCORES')
+    due, rest_of_due = tonumber(head[2] or 0), head[1] and unpk('>H', head[1]) or 0
+    first, end1, end2 = ends[1], tonumber(ends[2] or 0), tonumber(ends[4] or 0)
+    calm = us > 0 and call('ZCARD', I) == 0 and ''
+    usual = first and end1 > us and (due == 0 or due > us) and (na == 0 or calm) and
+            (first == sid or ends[3] == sid or call('ZSCORE', S, sid))
+    till = due > 0 and due < end1 and due or end1
+    calm = usual and calm and pack('>I7I7HI7I7c8c8', till, due, rest_of_due, end1, end2, first, sid)
+  end
   local recs = usual and nf + na > 0 and call('HMGET', K, unpack(ARGV, 10, 9 + nf + na))
   local named, made, added = {}, 0, nil
   for i = 1, usual and nf or 0 do
@@ -45,6 +64,7 @@ do
   end
 
   if usual then
+    local out = {'OK', now8, 0, 0, 0, 0, dirty_keys, due > 0 and due or '', rest_of_due, '', 0, 0, '', ''}
     local hset, at = {}, 0
     if nf > 0 then
       local gone = {}
@@ -52,35 +72,38 @@ do
       call('ZREM', H, unpack(gone))
       call('HDEL', K, unpack(ARGV, 10, 9 + nf))
     end
+    local old, ready, rank = n, nil, 0
     if made > 0 then
-      local ready = {}
       for i = nf + 1, nf + na do
         if not recs[i] then
           local key = ARGV[9 + i]
           last = last + 1
           local seq = pack('>I7', last)
-          ready[at + 1], ready[at + 2] = '0', seq .. '\0' .. now8 .. key
-          hset[at + 1], hset[at + 2] = key, PLAIN .. seq .. now8
-          at = at + 2
+          local member = seq .. '\0' .. now8 .. key
+          if n < wanted then
+            n = n + 1
+            members[n] = member
+          else
+            ready = ready or {}
+            ready[rank + 1], ready[rank + 2] = '0', member
+            rank = rank + 2
+            hset[at + 1], hset[at + 2] = key, PLAIN .. seq .. now8
+            at = at + 2
+          end
         end
-      end
-      call('ZADD', R, unpack(ready))
-      if n < wanted then
-        members = call('ZRANGE', R, '0', wanted - 1)
-        n = #members
-        if byte(members[n]) == 255 then n = n - 1 end
       end
     end
     if made < na then
       added = {}
       for i = 1, na do added[i] = recs[nf + i] and 'm' or 'n' end
-      added = table.concat(added)
+      out[14] = table.concat(added)
     end
-    local out = {'OK', now8, 0, 0, 0, 0, dirty_keys, due or '',
-                 due and unpk('>H', head[1]) or 0, '', last + 1, 0, '', added or ''}
+    out[11] = last + 1
+    local held
     if n > 0 then
       local front = '\2\0\0' .. ZERO8 .. ZERO8 .. ZERO4 .. '\0\0\0'
-      local back, held = sid .. now8, {}
+      local back = sid .. now8
+      held = {}
       for i = 1, n do
         local member = members[i]
         local key = sub(member, 17)
@@ -90,18 +113,29 @@ do
         held[2 * i - 1], held[2 * i] = '0', sid .. key
         out[14 + i] = member
       end
-      call('ZREMRANGEBYRANK', R, '0', n - 1)
-      call('ZADD', H, unpack(held))
     end
+    -- An add needs memory, and is refused if there is none, unless keys were
+    -- finished; a get must not be.
+    if old > 0 and made == 0 then call('ZREMRANGEBYRANK', R, '0', old - 1) end
     if at > 0 then call('HSET', K, unpack(hset)) end
+    if old > 0 and made > 0 then call('ZREMRANGEBYRANK', R, '0', old - 1) end
+    if ready then call('ZADD', R, unpack(ready)) end
+    if held then call('ZADD', H, unpack(held)) end
     if last ~= saved then
-      call('HSET', M, 'n', last)
+      if calm and calm ~= '' then
+        call('HSET', M, 'n', last, 'calm', calm)
+      else
+        call('HSET', M, 'n', last)
+      end
     elseif na > 0 and nf == 0 then
       call('ZREM', I, '')
     end
-    out[5], out[6] = call('ZCARD', R) - 1, call('ZCARD', H) - 1
-    local other = ends[1] == sid and ends[4] or ends[1] ~= sid and ends[2]
-    if other then out[10] = tonumber(other) end
+    -- If a get found less than it wanted there is no more; if it found a key, that
+    -- one is HELD, at least.
+    if wanted == 0 or n == wanted then out[5] = call('ZCARD', R) - 1 end
+    out[6] = n > 0 and n or call('ZCARD', H) - 1
+    local other = first == sid and end2 or end1
+    if other > 0 then out[10] = other end
     return out
   end
 end

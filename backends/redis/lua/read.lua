@@ -53,6 +53,7 @@ if ARGV[6] == '1' then
   local oldest = call('ZRANGE', S, 0, 0, 'WITHSCORES')
   if oldest[1] and tonumber(oldest[2]) <= us then
     ended, from = oldest[1], '[' .. oldest[1]
+    stir()
     call('ZADD', S, -9007199254740992, ended)
   end
 elseif ARGV[6] ~= '' then

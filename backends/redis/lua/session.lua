@@ -13,6 +13,7 @@
 --   watches and lives
 local sid = ARGV[1]
 if ARGV[3] == 'end' then
+  stir()
   call('ZREM', S, sid)
   call('ZREM', I, sid)
   call('DEL', bed(sid))
@@ -27,6 +28,7 @@ if ARGV[3] == 'sleep' or ARGV[3] == 'watch' then
                due and due + 2 < tonumber(ARGV[4])
   if not news or living and ARGV[3] == 'watch' then
     insist()
+    stir()
     call('ZADD', I, 'NX', us, sid)
   end
   return {news and 'NEWS' or 'OK', now8}
@@ -40,6 +42,7 @@ if ARGV[3] == 'forgive' then
   local before, lease = tonumber(known[1] or 0), tonumber(known[2] or 0)
   if us < before or us - before > 2 * lease then
     insist()
+    stir()
     local ends = call('ZRANGEBYSCORE', S, '(0', string.format('(%.0f', us + lease))
     for _, id in ipairs(ends) do call('ZADD', S, us + lease, id) end
     call('HSET', M, 'forgiven', us)
@@ -75,6 +78,7 @@ if ARGV[3] ~= 'renew' then
     call('HSET', M, 'lease', ARGV[4])
   end
 end
+stir()
 call('HSET', M, 'seen', us)
 call('ZADD', S, us + tonumber(ARGV[4]), sid)
 return {'OK', now8, call('ZLEXCOUNT', H, '[' .. sid, '(' .. ARGV[5])}

@@ -17,6 +17,7 @@
 -- Here is what plain.lua does not do.
 local complex, awake = tonumber(ARGV[3]), ARGV[4] == '1'
 local prios, outcomes = ARGV[8], ARGV[9]
+ends = ends or call('ZRANGE', S, 0, 1, 'WITHSCORES')
 local till = ends[1] == sid and ends[2] or ends[3] == sid and ends[4]
 if till and tonumber(till) <= us or not till and not lives(sid) then return {'LOST', now8} end
 if tonumber(ends[2]) <= us then return {'LONG', now8, 0, 0} end
