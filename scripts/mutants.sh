@@ -188,10 +188,10 @@ shared-reply   src/shared/batch.c    shared_lease           s/^    s->valid_unti
 shared-doubt   src/shared/batch.c    shared_faults          s/^    s->in_doubt |= err \&\& (err != WQ_EAWAY || e->forgetful);/    (void)0;/
 shared-known   src/shared/batch.c    shared_faults          s/if (h->state != WQ__HOLD_TAKEN \&\& !h->lost)/if (0)/
 shared-sure    src/shared/batch.c    shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
-shared-expire  src/shared/batch.c    shared_lease           s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
+shared-expire  src/shared/batch.c    shared_lease           s/^        wq__shared_expire(s, time_of_sending(s));/        (void)0;/
 shared-settle  src/shared/combine.c  shared_settle          s/^    if (self->err || !self->unsettled)/    if (true)/
-settle-gets    src/shared/batch.c    shared_settle          s/^    if (!err \&\& settles \&\& gets_unsettled(posts)) {/    if (!err \&\& settles \&\& !gets_unsettled(posts) \&\& 0) {/
-settle-first   src/shared/combine.c  shared_settle          s/^    wq__shared_settle_first(s);/    (void)0;/
+settle-gets    src/shared/batch.c    shared_settle          s/^    if (!err \&\& settles \&\& gets_unsettled(f.posts)) {/    if (!err \&\& settles \&\& !gets_unsettled(f.posts) \&\& 0) {/
+settle-first   src/shared/combine.c  shared_settle          s/^        wq__shared_settle_first(s);/        (void)0;/
 settle-share   src/shared/settle.c   shared_settle          s/^        if (u->batch > batch) {/        if (u->batch > batch + 9) {/
 settle-late    src/shared/settle.c   shared_settle          s/^    const bool unsure = is_unsure(s, batch);/    const bool unsure = is_unsure(s, 0);/
 sqlite-settles backends/sqlite/engine.c sqlite_power        s/^        op->unsettled = e->rows.promised || may_repeat(op);/        op->unsettled = may_repeat(op);/
@@ -346,7 +346,7 @@ shared-next    src/shared/finish.c   conformance_shared_finish s/^    s->drops +
 shared-retry   src/shared/finish.c   conformance_shared_finish /^is_retry(/,/^}/s/^    default:/    default: return false;/
 shared-nul-end src/shared/adds.c     conformance_shared_behaviour_keys s/^    copy->bytes\[key.len\] = .*/    (void)0;/
 shared-ages    src/shared/create.c   conformance_shared_behaviour_metrics s/\.ages = config->ages || metrics,/.ages = config->name || metrics,/
-shared-stats   src/shared/batch.c    conformance_shared_behaviour_threads s/= put_stats_last(s->posts);/= put_stats_last(NULL) ? NULL : s->posts;/
+shared-stats   src/shared/batch.c    conformance_shared_behaviour_threads s/return put_stats_last(posts);/return put_stats_last(NULL) ? NULL : posts;/
 listen-stop    src/shared/sleep.c    shared_races           s/if (s->interrupts != interrupts) .*/if (0 * interrupts)/
 listen-later   src/shared/stop.c     shared_races           s/s->getters.len + s->changing == 0/s->getters.len == 0/
 doubt-again    src/shared/batch.c    shared_races           s/^    s->in_doubt |= err != WQ_OK;/    s->in_doubt = err != WQ_OK;/
@@ -427,9 +427,9 @@ redis-oom      backends/redis/lua/common.lua redis_server   s/^  call(.ZREM., I,
 redis-fences   backends/redis/lua/head.lua redis_server    s/if last < us and us < 4503599627370496 then last = us end/last = last/
 redis-named    backends/redis/lua/plain.lua redis_processes s/if named\[key\] or /if /
 redis-fence    backends/redis/lua/plain.lua redis_server    s/sub(rec, 27, 41) ~= ARGV.9 + nf + na + i. then/false then/
-redis-due      backends/redis/lua/plain.lua model_differential s/not (due and due <= us) and/true and/
-redis-asleep   backends/redis/lua/plain.lua redis_processes s/(na == 0 or call(.ZCARD., I) == 0)/true/
-redis-ended    backends/redis/lua/plain.lua redis_lease     s/tonumber(ends\[2\]) > us and/true and/
+redis-due      backends/redis/lua/plain.lua model_differential s/(due == 0 or due > us) and/true and/
+redis-asleep   backends/redis/lua/plain.lua redis_processes s/(na == 0 or calm) and/true and/
+redis-ended    backends/redis/lua/plain.lua redis_lease     s/first and end1 > us and/first and/
 redis-plain    backends/redis/lua/plain.lua model_differential s/if byte(members\[i\], 8) ~= 0 then usual = false break end/local _ = i/
 redis-guard    backends/redis/lua/session.lua redis_view    s/string.rep(.*, 80)/sid/
 redis-oldest   backends/redis/lua/session.lua redis_lease   s/tonumber(oldest\[2\]) <= us or/false or/
