@@ -10,10 +10,15 @@
 #include "port/park.h"
 #include "shared/shared.h"
 
-/* From so many threads on they are a crowd, and until they are fewer than that:
- * batches of a third of them are better than one of all. To change between the two
- * all the time would be worse than either. Measured: docs/benchmarks/redis.md. */
-enum { WQ__CROWD = 7, WQ__CROWD_STILL = 6 };
+/* From so many threads on they are a crowd, and until they are fewer than the
+ * second number: batches of a third of them are better than one of all. To change
+ * between the two all the time would be worse than either. Measured:
+ * docs/benchmarks/redis.md. In debug builds few are a crowd: so all tests with
+ * threads have one. */
+enum {
+    WQ__CROWD = WQ_DEBUG ? 3 : 7,
+    WQ__CROWD_STILL = WQ_DEBUG ? 2 : 6,
+};
 
 /* A thread with operations. On its stack. */
 struct wq__post {

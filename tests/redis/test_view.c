@@ -178,6 +178,8 @@ TEST(check_finds_what_does_not_fit_together)
         {"ZADD", "ready", "0 1234567nobody"},
         {"HSET", "k", "broken x"},
         {"HSET", "meta", "dirty 3"},
+        {"HSET", "meta", "calm x"},
+        {"ZADD", "idle", "1 sleeper0"}, /* scripts would delete `calm` */
         {"HDEL", "k", "''"}, /* the guard; it stays away */
     };
 
@@ -193,6 +195,8 @@ TEST(check_finds_what_does_not_fit_together)
         say("ZREMRANGEBYSCORE", "ready", "-inf (+inf");
         say("HDEL", "k", "k broken");
         say("HSET", "meta", "dirty 0");
+        say("HDEL", "meta", "calm");
+        say("DEL", "idle", "");
     }
 }
 

@@ -151,4 +151,16 @@ for name, n in pairs(counted) do
     complain('meta says ' .. (call('HGET', M, name) or 0) .. ' ' .. name .. ', but there are ' .. n)
   end
 end
+-- What the usual batch believes (plain.lua).
+local calm = call('HGET', M, 'calm')
+if calm then
+  local ok, _, due, due_rest, end1, end2, first, alive = pcall(unpk, '>I7I7HI7I7c8c8', calm)
+  local ends, was, was_rest = call('ZRANGE', S, 0, 1, 'WITHSCORES'), first_due()
+  if not ok or call('ZCARD', I) > 0 or due ~= (was or 0) or due_rest ~= (was_rest or 0) or
+     first ~= ends[1] or end1 ~= tonumber(ends[2]) or end2 ~= tonumber(ends[4] or 0) or
+     not call('ZSCORE', S, alive) then
+    complain('meta says something else about deadlines, sessions and sleepers than there is: ' ..
+             'delete its field calm')
+  end
+end
 return {'OK', now8, out}
