@@ -500,6 +500,17 @@ gather-most    src/shared/gather.h        shared_gather    s/loss_ns < WQ__GATHE
 gather-free    src/shared/gather.h        shared_gather    s/WQ__GATHER_NS \* ((int64_t)posts + 1)/WQ__GATHER_NS * ((int64_t)posts * 0 + 1)/
 gather-may     src/shared/combine.c       shared_gather    s/^    if (!wq__gather_may(&s->gather, begin_ns))/    if (0)/
 gather-posts   src/shared/combine.c       shared_gather    s/(size_t)(s->posted - posted));/(size_t)posted);/
+flight-doubt   src/shared/batch.c         shared_flights   s/^        if (s->in_doubt \&\& s->flying)/        if (0)/
+flight-land    src/shared/batch.c         shared_flights   s/= s->flying ? wq__batch_land(s) : NULL;/= NULL;/
+flight-share   src/shared/batch.c         shared_flights   s/return s->begins \&\& s->crowd/return 0/
+flight-order   backends/redis/call.c      redis_flights    s/^    keep_replies(w);/    (void)keep_replies;/
+flight-lost    backends/redis/wire.c      redis_flights    s/^            w->ahead\[i\].err = WQ_EIO;/            (void)0;/
+flight-stale   backends/redis/engine.c    redis_flights    s/^        if (e->wire.stale) {/        if (0) {/
+flight-args    backends/redis/step.c      redis_flights    /^resume(/,/^}/s/^    exchange(&e->args, &e->ahead\[0\]);/    (void)0;/
+calm-due       backends/redis/lua/common.lua model_differential /^local function flush/,/^end/s/^    stir()$//
+calm-sleep     backends/redis/lua/session.lua redis_processes /^if ARGV.3. == .sleep/,/^end/s/^    stir()$//
+calm-session   backends/redis/lua/session.lua redis_lease   s/^stir()$//
+calm-lives     backends/redis/lua/plain.lua redis_server    s/usual = usual and (first == sid or lives == sid or call(.ZSCORE., S, sid))/usual = usual/
 look-pays      backends/redis/looks.h     redis_looks      s/l->looks.mean_ns \* 5 \/ 4 <=/l->looks.mean_ns <=/
 look-trial     backends/redis/looks.h     redis_looks      s/return ++l->waits % WQ__LOOK_TRIAL ? pays : !pays;/return ++l->waits \&\& pays;/
 look-outlier   backends/redis/looks.h     redis_looks      s/took_ns < WQ__LOOK_OUTLIER ? took_ns : WQ__LOOK_OUTLIER/took_ns/

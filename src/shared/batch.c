@@ -291,8 +291,7 @@ may_launch(const struct wq__shared *s)
 {
     if (!s->posts || !s->flying)
         return s->posts;
-    return s->flying < WQ__FLIGHTS && s->flights->begun && !s->in_doubt &&
-           s->crowd;
+    return s->flying < WQ__FLIGHTS && s->flights->begun && s->crowd;
 }
 
 /* With the lock: how many posts the next batch takes, at most. Of a crowd, two

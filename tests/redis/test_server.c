@@ -45,6 +45,24 @@ TEST(call_while_the_server_is_away_changes_nothing)
     check(f.a);
 }
 
+/* Another one lives, and its batches are usual. */
+TEST(session_that_is_gone_is_noticed_by_its_next_batch)
+{
+    (void)state;
+    (void)redis_server_say(&f.server, "DEL wq:{q}:sess");
+    (void)redis_server_say(&f.server, "HDEL wq:{q}:meta calm");
+    for (int i = 0; i < 2; i++) {
+        assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+        assert_err(wq_done(f.b, take_key(f.b, "k")), WQ_OK);
+    }
+    assert_string_equal(redis_server_say(&f.server, "HEXISTS wq:{q}:meta calm"),
+                        "1");
+    const uint64_t before = wq_redis_session(f.a);
+    assert_err(wq_add(f.a, wq_str("k")), WQ_OK);
+    assert_true(wq_redis_session(f.a) != before);
+    check(f.b);
+}
+
 TEST(empty_server_loses_all_holds_and_fences_grow)
 {
     static const char *const nothing[] = {NULL};
@@ -383,6 +401,7 @@ TEST(password_is_asked_for_and_never_shown)
 
 WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(call_while_the_server_is_away_changes_nothing),
+         with_server(session_that_is_gone_is_noticed_by_its_next_batch),
          with_server(empty_server_loses_all_holds_and_fences_grow),
          with_server(key_that_a_restarted_server_still_holds_is_given_back),
          with_server(handle_knows_whether_its_server_answers),
