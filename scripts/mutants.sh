@@ -188,7 +188,7 @@ shared-reply   src/shared/batch.c    shared_lease           s/^    s->valid_unti
 shared-doubt   src/shared/batch.c    shared_faults          s/^    s->in_doubt |= err \&\& (err != WQ_EAWAY || e->forgetful);/    (void)0;/
 shared-known   src/shared/batch.c    shared_faults          s/if (h->state != WQ__HOLD_TAKEN \&\& !h->lost)/if (0)/
 shared-sure    src/shared/batch.c    shared_lease           s/^        err = make_sure(s);/        (void)make_sure;/
-shared-expire  src/shared/batch.c    shared_lease           s/^        wq__shared_expire(s, time_of_sending(s));/        (void)0;/
+shared-expire  src/shared/batch.c    shared_lease           /^clear_doubt(/,/^}/s/^    wq__shared_expire(s, time_of_sending(s));/    (void)0;/
 shared-settle  src/shared/combine.c  shared_settle          s/^    if (self->err || !self->unsettled)/    if (true)/
 settle-gets    src/shared/batch.c    shared_settle          s/^    if (!err \&\& settles \&\& gets_unsettled(f.posts)) {/    if (!err \&\& settles \&\& !gets_unsettled(f.posts) \&\& 0) {/
 settle-first   src/shared/combine.c  shared_settle          s/^        wq__shared_settle_first(s);/        (void)0;/
@@ -500,14 +500,18 @@ gather-most    src/shared/gather.h        shared_gather    s/loss_ns < WQ__GATHE
 gather-free    src/shared/gather.h        shared_gather    s/WQ__GATHER_NS \* ((int64_t)posts + 1)/WQ__GATHER_NS * ((int64_t)posts * 0 + 1)/
 gather-may     src/shared/combine.c       shared_gather    s/^    if (!wq__gather_may(&s->gather, begin_ns))/    if (0)/
 gather-posts   src/shared/combine.c       shared_gather    s/(size_t)(s->posted - posted));/(size_t)posted);/
-flight-doubt   src/shared/batch.c         shared_flights   s/^        if (s->in_doubt \&\& s->flying)/        if (0)/
+flight-doubt   src/shared/batch.c         shared_flights   s/^        if (s->flying \&\& !is_certain(s))/        if (s->flying \&\& !is_certain(s) \&\& 0)/
 flight-land    src/shared/batch.c         shared_flights   s/= s->flying ? wq__batch_land(s) : NULL;/= NULL;/
 flight-share   src/shared/batch.c         shared_flights   s/return s->begins \&\& s->crowd/return 0/
-flight-order   backends/redis/call.c      redis_flights    s/^    keep_replies(w);/    (void)keep_replies;/
+flight-order   backends/redis/call.c      redis_flights    s/^    wq__wire_keep_replies(w);.*/    (void)0;/
 flight-lost    backends/redis/wire.c      redis_flights    s/^            w->ahead\[i\].err = WQ_EIO;/            (void)0;/
 flight-stale   backends/redis/engine.c    redis_flights    s/^        if (e->wire.stale) {/        if (0) {/
 flight-args    backends/redis/step.c      redis_flights    /^resume(/,/^}/s/^    exchange(&e->args, &e->ahead\[0\]);/    (void)0;/
-calm-due       backends/redis/lua/common.lua model_differential /^local function flush/,/^end/s/^    stir()$//
+flight-waited  src/shared/batch.c         shared_flights   s/^    if (f.waited \&\& !f.begun) .*/    if (0)/
+flight-former  backends/redis/step.c      redis_flights    s/ \&\& begun \&\& is_of_former(e, session)) {/ \&\& begun \&\& is_of_former(e, 0 * session) \&\& 0) {/
+flight-pulse   backends/redis/engine.c    redis_flights    s/^            if (e->wire.stale)/            if (0)/
+calm-late      backends/redis/lua/common.lua redis_server  s/^  if stirs then due_known = false end/  if stirs then due_known = false stir() end/
+calm-due       backends/redis/lua/common.lua model_differential s/^  if stirs then stir() end//
 calm-sleep     backends/redis/lua/session.lua redis_processes /^if ARGV.3. == .sleep/,/^end/s/^    stir()$//
 calm-session   backends/redis/lua/session.lua redis_lease   s/^stir()$//
 calm-lives     backends/redis/lua/plain.lua redis_server    s/usual = usual and (first == sid or lives == sid or call(.ZSCORE., S, sid))/usual = usual/

@@ -12,7 +12,7 @@
  */
 #include "wire.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 #include "error/error.h"
@@ -56,6 +56,7 @@ send_command(struct wq__wire *w, const struct wq__arg *args, size_t n)
 wq_err
 wq__wire_send_ahead(struct wq__wire *w, const struct wq__arg *args, size_t n)
 {
+    assert(w->n_ahead < WQ__WIRE_AHEAD);
     const wq_err err = send_command(w, args, n);
 
     w->ahead[w->n_ahead++] = (struct wq__sent){
@@ -66,6 +67,7 @@ wq__wire_send_ahead(struct wq__wire *w, const struct wq__arg *args, size_t n)
 void
 wq__wire_unsend(struct wq__wire *w)
 {
+    assert(w->n_ahead > 0);
     w->n_ahead--;
 }
 
@@ -73,6 +75,14 @@ void
 wq__wire_resume(struct wq__wire *w)
 {
     w->resumes = w->n_ahead > 0;
+}
+
+/* A reply has come: the server begins with the next command only now. */
+static void
+prolong(struct wq__wire *w)
+{
+    for (size_t i = 0; i < w->n_ahead; i++)
+        w->ahead[i].deadline_ns = wq__time_now() + w->target->timeout_ns;
 }
 
 /* The other half: the reply to the oldest of them. */
@@ -88,18 +98,17 @@ resume(struct wq__wire *w, redisReply **out)
     if (is_awaited(&oldest)) {
         oldest.err = wq__wire_receive(w, w->deadline_ns, &oldest.reply);
         note_reply(w);
+        prolong(w);
     } else if (oldest.err == WQ_EIO) {
-        /* maybe in another thread, which knows why */
+        /* Another thread may have met the error. */
         (void)wq_fail(WQ_EIO, "redis: %s: %s", w->target->name, w->broken);
     }
     *out = oldest.reply;
     return oldest.err;
 }
 
-/* Receive the replies to commands that were sent ahead, and keep them: that to
- * another command comes behind them. */
-static void
-keep_replies(struct wq__wire *w)
+void
+wq__wire_keep_replies(struct wq__wire *w)
 {
     if (!w->n_ahead)
         return;
@@ -110,17 +119,19 @@ keep_replies(struct wq__wire *w)
 
         if (!is_awaited(sent))
             continue;
+        assert(!w->confirm); /* there would be more than one reply to each */
         sent->err = wq__wire_receive(w, sent->deadline_ns, &sent->reply);
         note_reply(w);
     }
-    wq__fail_restore(&said);
+    if (wq__fail_count() != said.number)
+        wq__fail_restore(&said);
 }
 
 static wq_err
 exchange(struct wq__wire *w, const struct wq__arg *args, size_t n,
          redisReply **out)
 {
-    keep_replies(w);
+    wq__wire_keep_replies(w); /* the reply to this command comes behind them */
     const wq_err err = send_command(w, args, n);
     return err || !n ? err : wq__wire_receive(w, w->deadline_ns, out);
 }

@@ -379,6 +379,21 @@ fail_lease(const struct wq__redis *e)
                    e->target.name);
 }
 
+/* The batch before has happened after this one: find out what the store is like
+ * now. If that fails, the shell must look soon. */
+static void
+refresh(struct wq__redis *e, struct wq__pulse *out)
+{
+    const struct wq__sentence said = wq__fail_save();
+    bool                      lost = false;
+    const wq_err              err = run_some(e, NULL, NULL, SHORT, out, &lost);
+
+    if (err || lost)
+        out->next_ns = 0;
+    if (err)
+        wq__fail_restore(&said);
+}
+
 static wq_err
 run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
 {
@@ -396,6 +411,8 @@ run(struct wq__redis *e, struct wq__op *batch, struct wq__pulse *pulse)
             err = wq__replicas_end(e, batch);
             if (err)
                 return err; /* the shell does not hear of a new session yet */
+            if (e->wire.stale)
+                refresh(e, &out);
             atomic_store(&e->unreported, false);
             atomic_store(&e->next_ns, out.next_ns);
             atomic_store(&e->ready, out.ready);
@@ -474,10 +491,13 @@ redis_begin(struct wq__engine *base, struct wq__op *batch)
 
     if (!may_begin(e, batch))
         return false;
-    const size_t n = e->wire.n_ahead;
-    const wq_err err = wq__step_send_ahead(e, batch, NULL);
+    const struct wq__sentence said = wq__fail_save();
+    const size_t              n = e->wire.n_ahead;
+    const wq_err              err = wq__step_send_ahead(e, batch, NULL);
+    if (err)
+        wq__fail_restore(&said); /* run() says why */
     if (err && err != WQ_EIO && e->wire.n_ahead > n)
-        wq__wire_unsend(&e->wire); /* run() tries again, and says why not */
+        wq__wire_unsend(&e->wire); /* run() tries again */
     return e->wire.n_ahead > n;
 }
 

@@ -251,6 +251,7 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
             return WQ_OK;
         }
         const bool missing = wq__reply_is_error(reply, "NOSCRIPT");
+        wq__wire_keep_replies(w); /* they are lost if it closes the wire */
         wq__route_note(w, reply, &again);
         err = missing ? load(w, script) : again ? WQ_OK : refuse(w, reply);
         freeReplyObject(reply);

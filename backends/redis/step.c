@@ -382,18 +382,34 @@ wq__step_send_ahead(struct wq__redis *e, const struct wq__op *ops,
 
     put_step(e, ops, end);
     const wq_err err = wq__redis_send_ahead(e, WQ__SCRIPT_STEP);
-    if (e->wire.n_ahead > i)
+    if (e->wire.n_ahead > i) {
         exchange(&e->args, &e->ahead[i]);
+        e->sessions[i] = atomic_load(&e->session);
+    }
     return err;
 }
 
-static void
+/* Returns the session in which it was sent. */
+static int64_t
 resume(struct wq__redis *e)
 {
+    const int64_t session = e->sessions[0];
+
     exchange(&e->args, &e->ahead[0]);
-    for (size_t i = 1; i < WQ__WIRE_AHEAD; i++)
+    for (size_t i = 1; i < WQ__WIRE_AHEAD; i++) {
         exchange(&e->ahead[i - 1], &e->ahead[i]);
+        e->sessions[i - 1] = e->sessions[i];
+    }
     wq__wire_resume(&e->wire);
+    return session;
+}
+
+/* A batch of a session that the handle has given up since: what it got has been
+ * given back. */
+static bool
+is_of_former(const struct wq__redis *e, int64_t session)
+{
+    return session != atomic_load(&e->session) || atomic_load(&e->unreported);
 }
 
 wq_err
@@ -404,9 +420,11 @@ wq__step_run(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
 
     for (*way = WQ__WAY_MORE; !err && *way == WQ__WAY_MORE;) {
         redisReply *reply = NULL;
+        const bool  begun = e->begun;
+        int64_t     session = 0;
 
-        if (e->begun)
-            resume(e);
+        if (begun)
+            session = resume(e);
         else
             put_step(e, ops, end);
         e->begun = false;
@@ -416,7 +434,9 @@ wq__step_run(struct wq__redis *e, struct wq__op *ops, const struct wq__op *end,
         *way = way_of(reply);
         pulse->did.adds += (uint64_t)wq__reply_int(reply, 2);
         pulse->did.merged += (uint64_t)wq__reply_int(reply, 3);
-        if (*way == WQ__WAY_DONE) {
+        if (*way == WQ__WAY_DONE && begun && is_of_former(e, session)) {
+            err = wq_fail(WQ_EIO, "redis: the lease has ended in a batch");
+        } else if (*way == WQ__WAY_DONE) {
             err = read_results(e, reply, ops, end, pulse);
             if (!err && wq__reply_int(reply, LONG))
                 err = get_the_long_way(e, ops, end, pulse);

@@ -184,6 +184,7 @@ struct wq__redis {
     struct wq__wire    wire; /* of run() and reconcile() */
     struct wq__args    args;
     struct wq__args    ahead[WQ__WIRE_AHEAD]; /* of the calls in wire.ahead */
+    int64_t            sessions[WQ__WIRE_AHEAD]; /* in which these were sent */
     bool               begun; /* the first call of this batch was sent ahead */
     struct wq__txn     txn;
     struct wq__confirm confirm;  /* what replicas must confirm */

@@ -51,6 +51,9 @@ abort_connection(int fd)
 static void
 lose_replies(struct wq__wire *w)
 {
+    if (!*w->broken)
+        (void)snprintf(w->broken, sizeof w->broken, "%s",
+                       "the connection was closed before its reply came");
     for (size_t i = 0; i < w->n_ahead; i++)
         if (!w->ahead[i].reply && !w->ahead[i].err)
             w->ahead[i].err = WQ_EIO;
@@ -561,6 +564,7 @@ connect_wire(struct wq__wire *w, int64_t deadline_ns)
     wq_err err = wq__route_choose(w, deadline_ns);
 
     w->looks = (struct wq__looks){.waits = 0}; /* it may be another server */
+    w->broken[0] = '\0';
     if (!err)
         err = *w->at.host ? connect_tcp(w, deadline_ns)
                           : connect_unix(w, deadline_ns);

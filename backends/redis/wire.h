@@ -23,6 +23,7 @@
 
 #include "looks.h"
 #include "route.h"
+#include "shared/engine.h"
 
 /* Where the server is, and how to log in. All strings are owned; NULL: none. */
 struct wq__target {
@@ -65,7 +66,7 @@ struct wq__sent {
     wq_err      err;   /* of sending, or of receiving */
 };
 
-enum { WQ__WIRE_AHEAD = 2 }; /* so many commands, at most */
+enum { WQ__WIRE_AHEAD = WQ__FLIGHTS }; /* so many commands, at most */
 
 struct wq__wire {
     struct wq__target  *target; /* of the engine */
@@ -95,8 +96,10 @@ struct wq__wire {
     size_t          n_ahead;
     /* The next wq__wire_call() sends nothing: it receives the reply to the oldest
      * of them, or returns what became of the sending. */
-    bool    resumes;
-    bool    stale; /* another command was sent after the last reply had come */
+    bool resumes;
+    /* The last reply had come before its call resumed, or never will: this
+     * process may have learnt more since its command was sent. */
+    bool    stale;
     int64_t deadline_ns; /* of the last reply */
     int64_t sent_ns;     /* when its command was sent, on CLOCK_BOOTTIME */
     char    broken[120]; /* why the connection was given up */
@@ -144,6 +147,9 @@ wq_err wq__wire_send_ahead(struct wq__wire *w, const struct wq__arg *args,
 
 /* Take back the last wq__wire_send_ahead(), by which nothing was sent. */
 void wq__wire_unsend(struct wq__wire *w);
+
+/* Receive and keep the replies to commands that were sent ahead. */
+void wq__wire_keep_replies(struct wq__wire *w);
 
 /* The next wq__wire_call() resumes, if a command was sent ahead. */
 void wq__wire_resume(struct wq__wire *w);

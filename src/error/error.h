@@ -22,7 +22,7 @@ struct wq__sentence {
 
 /* How many sentences the calling thread has set. If a callback fails and this
  * has changed, the callback has set a sentence. */
-unsigned wq__fail_count(void);
+WQ__STORE_API unsigned wq__fail_count(void);
 
 /* Save the thread's sentence before a callback whose failure must not replace
  * it, and restore it after. A restored sentence gets a new number. */

@@ -304,16 +304,26 @@ share(const struct wq__shared *s)
                : s->posts_len;
 }
 
-/* With the lock, which is released meanwhile: take posts, reconciled. */
-static void
-prepare(struct wq__shared *s, struct wq__flight *f)
+/* With the lock, which is released meanwhile: nothing flies. Be certain of what
+ * the handle holds. */
+static wq_err
+clear_doubt(struct wq__shared *s)
 {
     const unsigned before = wq__fail_count();
 
-    *f = (struct wq__flight){.err = s->in_doubt ? reconcile(s) : WQ_OK};
-    if (f->err)
-        wq__shared_keep_sentence(s, f->err, before, s->said);
-    fill(s, f, share(s));
+    wq__shared_expire(s, time_of_sending(s));
+    const wq_err err = s->in_doubt ? reconcile(s) : WQ_OK;
+    if (err)
+        wq__shared_keep_sentence(s, err, before, s->said);
+    return err;
+}
+
+/* With the lock: the same, if that takes no call. */
+static bool
+is_certain(struct wq__shared *s)
+{
+    wq__shared_expire(s, time_of_sending(s));
+    return !s->in_doubt;
 }
 
 /* With the lock, which is released meanwhile. */
@@ -333,10 +343,12 @@ wq__batch_launch(struct wq__shared *s)
     while (may_launch(s)) {
         struct wq__flight *f = &s->flights[s->flying];
 
-        wq__shared_expire(s, time_of_sending(s));
-        if (s->in_doubt && s->flying)
+        if (s->flying && !is_certain(s))
             return;
-        prepare(s, f);
+        *f = (struct wq__flight){.waited = s->flying};
+        if (!s->flying)
+            f->err = clear_doubt(s);
+        fill(s, f, share(s));
         s->flying++;
         if (!f->err && s->crowd)
             begin(s, f);
@@ -371,7 +383,6 @@ count_threads(struct wq__shared *s, size_t landed)
 
     for (size_t i = 0; i < s->flying; i++)
         n += s->flights[i].len;
-    s->landed = landed;
     s->threads = n > s->threads ? n : s->threads - (s->threads - n + 7) / 8;
     s->crowd = s->engine->ops->begin &&
                s->threads >= (s->crowd ? WQ__CROWD_STILL : WQ__CROWD);
@@ -396,6 +407,8 @@ wq__batch_land(struct wq__shared *s)
     struct wq__post  *others = NULL;
     bool              settles = false;
 
+    if (f.waited && !f.begun) /* the one before may have left a doubt */
+        f.err = clear_doubt(s);
     wq_err err = f.err ? f.err : call_engine(s, &f, &settles);
     s->flying--;
     memmove(s->flights, s->flights + 1, s->flying * sizeof *s->flights);

@@ -85,6 +85,8 @@ leads_on(const struct wq__shared *s, const struct wq__post *self,
 {
     if (!self->answered)
         return true;
+    if (!self->ops) /* a look: perhaps of the thread that renews */
+        return false;
     return s->crowd && (s->flying || (s->begins && s->posts)) &&
            !s->to_report && !s->reports && wq__time_now() - since_ns < LEAD_NS;
 }
@@ -93,13 +95,19 @@ leads_on(const struct wq__shared *s, const struct wq__post *self,
 static void
 lead(struct wq__shared *s, struct wq__post *self)
 {
-    struct wq__post *answered = NULL;
-    const int64_t    since_ns = s->begins ? wq__time_now() : 0;
+    struct wq__post    *answered = NULL;
+    const int64_t       since_ns = s->begins ? wq__time_now() : 0;
+    bool                saved = false;
+    struct wq__sentence said;
 
     if (!s->flying)
         gather(s);
     do {
         wq__batch_launch(s);
+        if (self->answered && !saved) {
+            said = wq__fail_save();
+            saved = true;
+        }
         if (answered) { /* while the store works */
             wq__shared_leave(s);
             wake_posts(answered, self);
@@ -108,6 +116,8 @@ lead(struct wq__shared *s, struct wq__post *self)
         answered = wq__batch_land(s);
         wq__shared_settle_first(s);
     } while (leads_on(s, self, since_ns));
+    if (saved && wq__fail_count() != said.number)
+        wq__fail_restore(&said); /* batches of others have failed since */
     struct wq__post *successor = hand_over(s);
     const bool       report = s->to_report;
 
@@ -165,7 +175,6 @@ wq__shared_run(struct wq__shared *s, struct wq__op *ops)
     s->last_post = &self.next;
     s->posts_len++;
     s->posted++;
-    s->landed -= s->landed > 0; /* maybe it is one of these */
     if (!s->leading) {
         s->leading = true;
         lead(s, &self);

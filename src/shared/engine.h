@@ -18,8 +18,9 @@
  * way, and so does the process while the store works. So an engine may offer
  * begin(), which sends a batch; run() is its other half. The shell begins the next
  * batch before it runs this one, and runs them in the order in which it has begun
- * them, which is the order in which they happen. Before it calls reconcile(), it
- * has run all of them.
+ * them. They happen in that order, unless one needs more of run() than to receive
+ * its results: then it may happen after the next one, whose pulse is later even
+ * so. Before the shell calls reconcile(), it has run all of them.
  *
  * Sessions. The store knows each handle as a session, which is the holder of
  * the keys that the handle gets. A session begins when the engine is opened. It
@@ -239,7 +240,7 @@ struct wq__engine_ops {
      * At most WQ__FLIGHTS batches at a time; other calls of run() come before
      * the first of them is begun, or after the last one has run. False: it
      * cannot be begun now, and nothing has happened; run() does all of it. NULL:
-     * so always. Not together with settle(). */
+     * no batch can. Not together with settle(). */
     bool (*begin)(struct wq__engine *e, struct wq__op *batch);
 
     /* Carry out a batch, in order. Deadlines that have passed act first, and so

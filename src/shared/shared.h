@@ -60,6 +60,7 @@ struct wq__flight {
     uint64_t         number;  /* of the batch */
     int64_t          sent_ns; /* when it was, or will be, sent: not later */
     bool             begun;   /* by the engine */
+    bool             waited;  /* another one flew when it took off */
     wq_err           err;     /* it cannot be carried out */
 };
 
@@ -87,12 +88,10 @@ struct wq__shared {
     size_t            posts_len;            /* how many */
     struct wq__flight flights[WQ__FLIGHTS]; /* the oldest first; the leader's */
     size_t            flying;               /* how many; the leader's */
-    bool              begins;  /* the engine has begun the last batch */
-    size_t            landed;  /* threads that the last batch has answered, and
-                                 that have not posted since */
-    size_t            threads; /* that use the handle, it seems */
-    bool              crowd;   /* so many that two batches fly */
-    uint64_t          posted;  /* so far */
+    bool              begins;     /* the engine has begun the last batch */
+    size_t            threads;    /* that use the handle, it seems */
+    bool              crowd;      /* so many that two batches fly */
+    uint64_t          posted;     /* so far */
     size_t            last_posts; /* posts of the last batch */
     struct wq__gather gather;     /* when may a leader wait for more? */
     bool              gathers;    /* a leader waits for more posts; false: only

@@ -63,6 +63,23 @@ TEST(session_that_is_gone_is_noticed_by_its_next_batch)
     check(f.b);
 }
 
+TEST(clock_before_its_zero_is_a_clock)
+{
+    wq_clock *clock = wq_clock_fake_create(-WQ_SECONDS(1000));
+
+    (void)state;
+    assert_non_null(clock);
+    wq_queue *q = open_at(f.server.socket, "early", LEASE, clock);
+    for (int i = 0; i < 3; i++) {
+        assert_err(wq_add(q, wq_str("k")), WQ_OK);
+        assert_err(wq_done(q, take_key(q, "k")), WQ_OK);
+        wq_clock_fake_step(clock, WQ_SECONDS(1));
+    }
+    check(q);
+    wq_destroy(q);
+    wq_clock_destroy(clock);
+}
+
 TEST(empty_server_loses_all_holds_and_fences_grow)
 {
     static const char *const nothing[] = {NULL};
@@ -182,6 +199,7 @@ TEST(full_server_refuses_adds_and_lets_keys_be_finished)
                         "OK");
     assert_err(wq_add(f.a, wq_str("other")), WQ_EAWAY);
     last_error_has("out of memory (maxmemory)");
+    assert_err(wq_add_after(f.a, wq_str("other"), WQ_SECONDS(100)), WQ_EAWAY);
     assert_err(wq_renew(f.a), WQ_OK); /* else all holds would be lost */
     assert_err(wq_finish(f.a, item, wq_result_back()), WQ_OK);
     assert_err(wq_done(f.a, take_key(f.a, "next")), WQ_OK);
@@ -402,6 +420,7 @@ TEST(password_is_asked_for_and_never_shown)
 WQ_TESTS(with_server(killed_server_that_kept_all_goes_on_where_it_was),
          with_server(call_while_the_server_is_away_changes_nothing),
          with_server(session_that_is_gone_is_noticed_by_its_next_batch),
+         with_server(clock_before_its_zero_is_a_clock),
          with_server(empty_server_loses_all_holds_and_fences_grow),
          with_server(key_that_a_restarted_server_still_holds_is_given_back),
          with_server(handle_knows_whether_its_server_answers),

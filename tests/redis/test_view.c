@@ -180,7 +180,7 @@ TEST(check_finds_what_does_not_fit_together)
         {"HSET", "meta", "dirty 3"},
         {"HSET", "meta", "calm x"},
         {"ZADD", "idle", "1 sleeper0"}, /* scripts would delete `calm` */
-        {"HDEL", "k", "''"}, /* the guard; it stays away */
+        {"HDEL", "k", "''"},            /* the guard; it stays away */
     };
 
     (void)state;

@@ -19,9 +19,12 @@ static struct {
     struct wq__engine_ops        ops;
     sem_t                        go;
     char                         log[200];
-    bool                         refuses;   /* begin() is false */
+    bool                         refuses; /* begin() is false */
+    unsigned                     refused; /* so is this one */
+    unsigned                     begun;
     int64_t                      begins_ns; /* how long each begin() takes */
     unsigned                     forgets;   /* the run() that is forgetful */
+    unsigned                     fails;     /* the run() that says why not */
     unsigned                     runs;
 } calls;
 
@@ -44,7 +47,7 @@ begin_and_note(struct wq__engine *e, struct wq__op *batch)
     note('b', batch);
     if (calls.begins_ns)
         pass(calls.begins_ns);
-    return !calls.refuses;
+    return !calls.refuses && ++calls.begun != calls.refused;
 }
 
 static wq_err
@@ -59,6 +62,8 @@ run_and_note(struct wq__engine *e, struct wq__op *batch,
         e->forgetful = true;
         return WQ_EAWAY;
     }
+    if (calls.runs == calls.fails)
+        return wq_fail(WQ_EIO, "disk: no space left");
     return calls.inner->run(e, batch, pulse);
 }
 
@@ -93,10 +98,18 @@ pretend_crowd(void)
     s->threads = THREADS;
 }
 
+enum { OTHER_SENTENCE = 99 };
+
+/* A call that succeeds changes no sentence, also if its thread leads on, and a
+ * batch of others fails. */
 static int
 add_one(struct worker *self)
 {
-    return (int)wq_add_str(f.a, self->arg);
+    (void)wq_fail(WQ_EINVAL, "before");
+    const wq_err err = wq_add_str(f.a, self->arg);
+
+    return !err && strcmp(wq_last_error(), "before") != 0 ? OTHER_SENTENCE
+                                                          : (int)err;
 }
 
 /* So many threads add a key each; their results. */
@@ -234,6 +247,19 @@ TEST(batch_that_has_not_happened_fails_alone)
     expect_errors(WQ_EAWAY, got);
 }
 
+/* E-03 */
+TEST(leader_of_a_batch_of_others_that_fails_knows_nothing_of_it)
+{
+    wq_err got[THREADS];
+
+    note_calls();
+    pretend_crowd();
+    calls.fails = 3;
+    add_at_once(THREADS, got);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_err(got[i], i >= 4 && i <= 6 ? WQ_EIO : WQ_OK);
+}
+
 /* The keys that the next batch has got must be known when the handle reconciles. */
 TEST(batch_runs_again_after_the_next_one_has_landed)
 {
@@ -246,6 +272,21 @@ TEST(batch_runs_again_after_the_next_one_has_landed)
     assert_string_equal(calls.log, "b1 r1 b3 b3 r3 r3 c0 r3 b2 r2");
     expect_errors(WQ_OK, got);
     assert_int_equal(wq_len(f.b), THREADS);
+}
+
+/* It has taken off, but the engine has not begun it: nothing of it may happen
+ * before the handle has reconciled. */
+TEST(batch_that_was_not_begun_waits_until_the_doubt_is_over)
+{
+    wq_err got[THREADS];
+
+    note_calls();
+    pretend_crowd();
+    calls.refused = 3;
+    plan_at(0, STORE_EIO_AFTER, 2, STORE_RUN);
+    add_at_once(THREADS, got);
+    assert_string_equal(calls.log, "b1 r1 b3 b3 r3 c0 r3 b2 r2");
+    expect_errors(WQ_EIO, got);
 }
 
 /* Holds that are not certain any more put the handle in doubt. */
@@ -261,13 +302,16 @@ TEST(no_batch_takes_off_after_the_lease_has_ended)
     expect_errors(WQ_OK, got);
 }
 
-WQ_TESTS(with_handles(two_batches_of_a_crowd_fly),
-         with_handles(few_threads_are_no_crowd),
-         with_handles(many_threads_are_a_crowd),
-         with_handles(crowd_that_goes_away_is_forgotten),
-         with_handles(engine_that_begins_no_batch_gets_large_ones),
-         with_handles(batch_in_doubt_lets_the_next_one_land_and_none_take_off),
-         with_handles(batch_in_doubt_may_have_happened),
-         with_handles(batch_that_has_not_happened_fails_alone),
-         with_handles(batch_runs_again_after_the_next_one_has_landed),
-         with_leases(no_batch_takes_off_after_the_lease_has_ended));
+WQ_TESTS(
+    with_handles(two_batches_of_a_crowd_fly),
+    with_handles(few_threads_are_no_crowd),
+    with_handles(many_threads_are_a_crowd),
+    with_handles(crowd_that_goes_away_is_forgotten),
+    with_handles(engine_that_begins_no_batch_gets_large_ones),
+    with_handles(batch_in_doubt_lets_the_next_one_land_and_none_take_off),
+    with_handles(batch_in_doubt_may_have_happened),
+    with_handles(batch_that_has_not_happened_fails_alone),
+    with_handles(leader_of_a_batch_of_others_that_fails_knows_nothing_of_it),
+    with_handles(batch_runs_again_after_the_next_one_has_landed),
+    with_handles(batch_that_was_not_begun_waits_until_the_doubt_is_over),
+    with_leases(no_batch_takes_off_after_the_lease_has_ended));

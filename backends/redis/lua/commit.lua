@@ -29,7 +29,7 @@ flush()
 if ARGV[5] ~= '' then call('HSET', M, 'bucket', ARGV[5]) end
 if ARGV[6] ~= '' then
   local held = call('ZRANGEBYLEX', H, '[' .. ARGV[6], '+', 'LIMIT', 0, 1)
-  if not held[1] or sub(held[1], 1, 8) ~= ARGV[6] then 
+  if not held[1] or sub(held[1], 1, 8) ~= ARGV[6] then
     stir()
     call('ZREM', S, ARGV[6])
     call('ZREM', I, ARGV[6])

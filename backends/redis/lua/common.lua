@@ -31,10 +31,8 @@ local zrem, zadd, hset, hdel = {}, {}, {}, {}
 local dirty, idle, cool = 0, 0, 0
 local due_known, due_us, due_rest
 local function flush()
-  if zrem[D] or zadd[D] then
-    due_known = false
-    stir()
-  end
+  local stirs = zrem[D] or zadd[D]
+  if stirs then due_known = false end
   for set, list in pairs(zrem) do
     many('ZREM', set, list)
     zrem[set] = nil
@@ -55,6 +53,8 @@ local function flush()
     call('HSET', M, 'n', last)
     saved = last
   end
+  -- Not before the others: a server whose memory is full must refuse an add.
+  if stirs then stir() end
 end
 
 -- The earliest deadline: microseconds, and the rest; nil: there is none.

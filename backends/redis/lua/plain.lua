@@ -21,8 +21,9 @@ local ends
 do
   local calm, till, due, rest_of_due, end1, end2, first, lives = meta[5], 0, nil, nil, nil, nil, nil, nil
   local usual = ARGV[4] == '0' and ARGV[8] == '' and nf + na < 1000 and wanted < 1000
-  if calm and #calm == 46 then till, due, rest_of_due, end1, end2, first, lives = unpk('>I7I7HI7I7c8c8', calm) end
-  if till > us then
+  if calm and #calm ~= 46 then calm = nil end
+  if calm then till, due, rest_of_due, end1, end2, first, lives = unpk('>I7I7HI7I7c8c8', calm) end
+  if calm and till > us then
     calm = ''
     usual = usual and (first == sid or lives == sid or call('ZSCORE', S, sid))
   elseif usual then
