@@ -427,7 +427,7 @@ redis-oom      backends/redis/lua/common.lua redis_server   s/^  call(.ZREM., I,
 redis-fences   backends/redis/lua/head.lua redis_server    s/if last < us and us < 4503599627370496 then last = us end/last = last/
 redis-named    backends/redis/lua/plain.lua redis_processes s/if named\[key\] or /if /
 redis-fence    backends/redis/lua/plain.lua redis_server    s/sub(rec, 27, 41) ~= ARGV.9 + nf + na + i. then/false then/
-redis-due      backends/redis/lua/plain.lua model_differential s/(due == 0 or due > us) and/true and/
+redis-due      backends/redis/lua/plain.lua model_differential s/not (due and due <= us) and/true and/
 redis-asleep   backends/redis/lua/plain.lua redis_processes s/(na == 0 or calm) and/true and/
 redis-ended    backends/redis/lua/plain.lua redis_lease     s/first and end1 > us and/first and/
 redis-plain    backends/redis/lua/plain.lua model_differential s/if byte(members\[i\], 8) ~= 0 then usual = false break end/local _ = i/

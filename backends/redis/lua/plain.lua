@@ -25,17 +25,19 @@ do
   if calm then till, due, rest_of_due, end1, end2, first, lives = unpk('>I7I7HI7I7c8c8', calm) end
   if calm and till > us then
     calm = ''
+    if due == 0 then due = nil end
+    if end2 == 0 then end2 = nil end
     usual = usual and (first == sid or lives == sid or call('ZSCORE', S, sid))
   elseif usual then
     ends = call('ZRANGE', S, '0', '1', 'WITHSCORES')
     local head = call('ZRANGE', D, '0', '0', 'WITHSCORES')
-    due, rest_of_due = tonumber(head[2] or 0), head[1] and unpk('>H', head[1]) or 0
-    first, end1, end2 = ends[1], tonumber(ends[2] or 0), tonumber(ends[4] or 0)
+    due, rest_of_due = tonumber(head[2]), head[1] and unpk('>H', head[1]) or 0
+    first, end1, end2 = ends[1], tonumber(ends[2]), tonumber(ends[4])
     calm = us > 0 and call('ZCARD', I) == 0 and ''
-    usual = first and end1 > us and (due == 0 or due > us) and (na == 0 or calm) and
+    usual = first and end1 > us and not (due and due <= us) and (na == 0 or calm) and
             (first == sid or ends[3] == sid or call('ZSCORE', S, sid))
-    till = due > 0 and due < end1 and due or end1
-    calm = usual and calm and pack('>I7I7HI7I7c8c8', till, due, rest_of_due, end1, end2, first, sid)
+    till = due and due < end1 and due or end1
+    calm = usual and calm and pack('>I7I7HI7I7c8c8', till, due or 0, rest_of_due, end1, end2 or 0, first, sid)
   end
   local recs = usual and nf + na > 0 and call('HMGET', K, unpack(ARGV, 10, 9 + nf + na))
   local named, made, added = {}, 0, nil
@@ -65,7 +67,7 @@ do
   end
 
   if usual then
-    local out = {'OK', now8, 0, 0, 0, 0, dirty_keys, due > 0 and due or '', rest_of_due, '', 0, 0, '', ''}
+    local out = {'OK', now8, 0, 0, 0, 0, dirty_keys, due or '', rest_of_due, '', 0, 0, '', ''}
     local hset, at = {}, 0
     if nf > 0 then
       local gone = {}
@@ -135,8 +137,7 @@ do
     -- one is HELD, at least.
     if wanted == 0 or n == wanted then out[5] = call('ZCARD', R) - 1 end
     out[6] = n > 0 and n or call('ZCARD', H) - 1
-    local other = first == sid and end2 or end1
-    if other > 0 then out[10] = other end
+    if first ~= sid then out[10] = end1 else out[10] = end2 or '' end
     return out
   end
 end
