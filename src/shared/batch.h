@@ -16,8 +16,8 @@
  * docs/benchmarks/redis.md. In debug builds few are a crowd: so all tests with
  * threads have one. */
 enum {
-    WQ__CROWD = WQ_DEBUG ? 3 : 7,
-    WQ__CROWD_STILL = WQ_DEBUG ? 2 : 6,
+    WQ__CROWD = WQ_DEBUG ? 3 : 10,
+    WQ__CROWD_STILL = WQ_DEBUG ? 2 : 8,
 };
 
 /* A thread with operations. On its stack. */
