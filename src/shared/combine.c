@@ -98,7 +98,7 @@ lead(struct wq__shared *s, struct wq__post *self)
     struct wq__post    *answered = NULL;
     const int64_t       since_ns = s->begins ? wq__time_now() : 0;
     bool                saved = false;
-    struct wq__sentence said;
+    struct wq__sentence said = {.number = 0};
 
     if (!s->flying)
         gather(s);
