@@ -27,7 +27,7 @@ class Summary(Case):
 
     def test_failed_keys_are_listed_with_their_reasons(self):
         self.assertEqual(self.listed(
-            b"code\nkill\nslow\nfine\n", "--retries=1", "--backoff=1ms",
+            b"code\nkill\nslow\nfine\n", "-P1", "--retries=1", "--backoff=1ms",
             "--timeout=500ms", *self.script(
                 'case "$1" in code) echo "$1: oops" >&2; exit 7;; '
                 'kill) kill -SEGV $$;; slow) sleep 60;; esac')), [

@@ -346,7 +346,7 @@ class Failed(Listening):
 
     def test_view_has_the_reason_of_each_failed_key(self):
         _, url = self.failing(
-            "--timeout=500ms", "--retries=1", "--backoff=1ms", n=3,
+            "-P1", "--timeout=500ms", "--retries=1", "--backoff=1ms", n=3,
             keys=["code", "kill", "slow", "fine"], script=
             'case "$1" in code) echo "$1: oops" >&2; exit 7;; '
             'kill) kill -SEGV $$;; slow) sleep 60;; esac')
