@@ -290,14 +290,25 @@ reserve(struct wq__wire *w, size_t len)
     return w->out + w->out_len;
 }
 
+/* "$31\r\n" */
 static void
 append_header(struct wq__wire *w, char kind, size_t n)
 {
     enum { LONGEST = 32 };
-    char *at = reserve(w, LONGEST);
+    char  text[LONGEST];
+    char *to = text + LONGEST, *const at = reserve(w, LONGEST);
 
-    if (at)
-        w->out_len += (size_t)snprintf(at, LONGEST, "%c%zu\r\n", kind, n);
+    *--to = '\n';
+    *--to = '\r';
+    do
+        *--to = (char)('0' + n % 10);
+    while (n /= 10);
+    *--to = kind;
+    const size_t len = (size_t)(text + LONGEST - to);
+    if (at) {
+        memcpy(at, to, len);
+        w->out_len += len;
+    }
 }
 
 void
