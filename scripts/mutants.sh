@@ -493,13 +493,25 @@ redis-back     backends/redis/lua/head.lua redis_clock     s/if us + ahead < see
 redis-forward  backends/redis/time.c      redis_clock      s/if (known && least - now > c->tolerance_ns)/if (0 \&\& known)/
 redis-late     backends/redis/lua/read.lua redis_clock     s/^if ARGV.7. ~= .0. and us > .*/local _ = us/
 redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;/e->base.steady_clock = e->base.clock;/
+redis-limit    backends/redis/engine.c    redis_link       s/^    limit_renewals(e);/    (void)limit_renewals;/
 redis-kept     backends/redis/engine.c    redis_link       s/atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));/(void)0;/
 redis-linger   backends/redis/wire.c      redis_hosts      s/^        abort_connection(w->fd);/        (void)abort_connection;/
-gather-rest    src/shared/gather.h        shared_gather    s/now_ns + WQ__GATHER_REST \* (loss_ns/now_ns + 0 * (loss_ns/
-gather-most    src/shared/gather.h        shared_gather    s/loss_ns < WQ__GATHER_MOST/loss_ns < INT64_MAX/
-gather-free    src/shared/gather.h        shared_gather    s/WQ__GATHER_NS \* ((int64_t)posts + 1)/WQ__GATHER_NS * ((int64_t)posts * 0 + 1)/
-gather-may     src/shared/combine.c       shared_gather    s/^    if (!wq__gather_may(&s->gather, begin_ns))/    if (0)/
-gather-posts   src/shared/combine.c       shared_gather    s/(size_t)(s->posted - posted));/(size_t)posted);/
+gather-rest    src/shared/yields.h        shared_gather    s/now_ns + WQ__YIELDS_REST \* (loss_ns/now_ns + 0 * (loss_ns/
+gather-most    src/shared/yields.h        shared_gather    s/loss_ns < WQ__YIELDS_MOST/loss_ns < INT64_MAX/
+gather-free    src/shared/yields.h        shared_gather    s/now_ns - begin_ns - free_ns;/now_ns - begin_ns - 400000;/
+gather-may     src/shared/combine.c       shared_gather    s/^    if (!wq__yields_may(&s->yields, begin_ns))/    if (0)/
+gather-posts   src/shared/combine.c       shared_gather    s/(int64_t)(s->posted - posted + 1));/(int64_t)(posted + 1));/
+gather-await   src/shared/combine.c       shared_gather    s/^        await_posts(s);/        (void)await_posts;/
+gather-near    src/shared/combine.c       shared_gather    s/^    if (s->engine->distant)/    if (1)/
+gather-few     src/shared/combine.c       shared_gather    s/>= s->threads - s->threads \/ 8;/>= s->threads;/
+gather-until   src/shared/combine.c       shared_gather    s/begin_ns + GATHER_NS)/begin_ns + 10 * GATHER_NS)/
+gather-vain    src/shared/combine.c       shared_gather    s/^        s->in_vain = GATHER_REST;/        s->in_vain = 0;/
+gather-again   src/shared/combine.c       shared_gather    s/^        s->in_vain--;/        (void)s;/
+gather-some    src/shared/combine.c       shared_gather    s/^    if (s->posted == posted)/    if (posted)/
+gather-lost    src/shared/combine.c       shared_gather    s/^    if (most_have_posted(s) || !wq__yields_may(&s->yields, begin_ns))/    if (most_have_posted(s))/
+gather-alone   src/shared/combine.c       shared_gather    s/s->last_posts) > 1 \&\&/s->last_posts) > 0 \&\&/
+gather-afar    backends/redis/open.c      redis_flights    s/^    e->base.distant = true;/    e->base.distant = false;/
+gather-parts   backends/redis/spread_session.c redis_flights s/\.distant = true,/.distant = false,/
 flight-doubt   src/shared/batch.c         shared_flights   s/^        if (s->flying \&\& !is_certain(s))/        if (s->flying \&\& !is_certain(s) \&\& 0)/
 flight-land    src/shared/batch.c         shared_flights   s/= s->flying ? wq__batch_land(s) : NULL;/= NULL;/
 flight-share   src/shared/batch.c         shared_flights   s/return s->begins \&\& s->crowd/return 0/
@@ -516,12 +528,17 @@ calm-sleep     backends/redis/lua/session.lua redis_processes /^if ARGV.3. == .s
 calm-session   backends/redis/lua/session.lua redis_lease   s/^stir()$//
 calm-lives     backends/redis/lua/plain.lua redis_server    s/usual = usual and (first == sid or lives == sid or call(.ZSCORE., S, sid))/usual = usual/
 look-pays      backends/redis/looks.h     redis_looks      s/l->looks.mean_ns \* 5 \/ 4 <=/l->looks.mean_ns <=/
-look-trial     backends/redis/looks.h     redis_looks      s/return ++l->waits % WQ__LOOK_TRIAL ? pays : !pays;/return ++l->waits \&\& pays;/
+look-trial     backends/redis/looks.h     redis_looks      s/return round % WQ__LOOK_TRIAL ? pays : !pays;/return pays;/
 look-outlier   backends/redis/looks.h     redis_looks      s/took_ns < WQ__LOOK_OUTLIER ? took_ns : WQ__LOOK_OUTLIER/took_ns/
 look-memory    backends/redis/looks.h     redis_looks      s/^    if (w->n < WQ__LOOK_MEMORY)/    if (w->n < 1000000)/
-look-turn      backends/redis/looks.h     redis_looks      s/return (n + 1) \/ 2 % 2 == 0;/return n % 2 == 0;/
-look-kind      backends/redis/looks.h     redis_looks      s/looked ? &l->looks : &l->sleeps/!looked ? \&l->looks : \&l->sleeps/
-look-pairs     backends/redis/looks.h     redis_looks      s/WQ__LOOK_TRIAL = 31/WQ__LOOK_TRIAL = 32/
+look-turn      backends/redis/looks.h     redis_looks      s/return round % 2 == 0;/return true;/
+look-kind      backends/redis/looks.h     redis_looks      s/l->looks_first ? &l->looks : &l->sleeps/!l->looks_first ? \&l->looks : \&l->sleeps/
+look-settle    backends/redis/looks.h     redis_looks      s/WQ__LOOK_SETTLE = 2/WQ__LOOK_SETTLE = 0/
+look-start     backends/redis/looks.h     redis_looks      s/WQ__LOOK_START = 2/WQ__LOOK_START = 0/
+look-yield     backends/redis/wire.c      redis_looks      s/^    if (yields)$/    if (0)/
+look-keep      backends/redis/wire.c      redis_looks      s/ \&\& wq__yields_may(w->yields, begin_ns);/;/
+look-loss      backends/redis/wire.c      redis_looks      s/^        wq__yields_note(w->yields, .*/        (void)0;/
+look-account   backends/redis/spread_session.c redis_flights s/wire.yields = &root->yields;/wire.yields = \&s->part[p]->yields;/
 look-deadline  backends/redis/wire.c      redis_looks      s/most_ns < deadline_ns ? most_ns : deadline_ns/most_ns/
 look-anew      backends/redis/wire.c      redis_looks      s/^    w->looks = (struct wq__looks){.waits = 0};.*/    (void)0;/
 look-first     backends/redis/wire.c      redis_looks      s/^    if (looks)$/    if (1)/

@@ -365,6 +365,7 @@ make_engine(struct wq__redis *e, const wq_redis_options *o, int part,
         return err;
     own.max_expiries = o->max_expiries == UINT_MAX ? 0 : o->max_expiries;
     e->base.ops = &wq__redis_ops;
+    e->base.distant = true;
     e->base.lease_ns = o->lease_ns;
     wq__rows_init(&e->rows, &wq__redis_rows, &own);
     wq__redis_clock_init(&e->clock, o->lease_ns);
@@ -381,6 +382,7 @@ make_engine(struct wq__redis *e, const wq_redis_options *o, int part,
                                       .touched = e->names.name[WQ__NAME_META]};
     e->side_confirm = e->confirm;
     wq__wire_init(&e->wire, &e->target);
+    e->wire.yields = &e->yields;
     wq__wire_init(&e->side_wire, &e->target);
     wq__wire_init(&e->wait_wire, &e->target);
     wq__lock_init(&e->side_lock);

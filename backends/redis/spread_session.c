@@ -370,12 +370,15 @@ wq__spread_open(struct wq__redis *root, struct wq__redis *const *parts,
     s->base = (struct wq__engine){.ops = &wq__spread_ops,
                                   .clock = parts[0]->base.clock,
                                   .steady_clock = parts[0]->base.steady_clock,
+                                  .distant = true,
                                   .lease_ns = root->base.lease_ns};
     s->n = root->parts;
     s->root = root;
     memcpy(s->part, parts, s->n * sizeof *parts);
-    for (unsigned p = 0; p < s->n; p++)
+    for (unsigned p = 0; p < s->n; p++) {
         s->seen[p].next_ns = WQ_FOREVER;
+        s->part[p]->wire.yields = &root->yields; /* it ends after them */
+    }
     s->news_fd = -1;
     atomic_init(&s->session, session);
     *out = &s->base;

@@ -181,7 +181,8 @@ struct wq__redis {
     unsigned           parts; /* how many partitions the queue has; 1: none */
     int                part;  /* which one this is, or WQ__PART_WHOLE */
     struct wq__names   names;
-    struct wq__wire    wire; /* of run() and reconcile() */
+    struct wq__wire    wire;   /* of run() and reconcile() */
+    struct wq__yields  yields; /* of this wire, or of those of all partitions */
     struct wq__args    args;
     struct wq__args    ahead[WQ__WIRE_AHEAD]; /* of the calls in wire.ahead */
     int64_t            sessions[WQ__WIRE_AHEAD]; /* in which these were sent */

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -413,11 +414,12 @@ wq__wire_poll(struct wq__wire *w, redisReply **out)
     return err;
 }
 
-/* Between two looks. Does not yield the processor: where other programs want it,
- * that takes milliseconds. */
+/* Between two looks. */
 static void
-pause_until(int64_t until_ns)
+relax_until(int64_t until_ns, bool yields)
 {
+    if (yields)
+        (void)sched_yield();
     do
         wq__pause();
     while (wq__time_now() < until_ns);
@@ -429,14 +431,17 @@ look_for_reply(struct wq__wire *w, int64_t begin_ns, int64_t until_ns,
                redisReply **out)
 {
     enum { BETWEEN_NS = 1000 };
-    wq_err  err = WQ_OK;
-    int64_t now_ns = begin_ns;
+    const bool yields = w->yields && wq__yields_may(w->yields, begin_ns);
+    wq_err     err = WQ_OK;
+    int64_t    now_ns = begin_ns;
 
     while (!err && !*out && now_ns < until_ns) {
-        pause_until(now_ns + BETWEEN_NS);
+        relax_until(now_ns + BETWEEN_NS, yields);
         err = wq__wire_poll(w, out);
         now_ns = wq__time_now();
     }
+    if (yields)
+        wq__yields_note(w->yields, begin_ns, now_ns, WQ__YIELDS_FREE);
     return err;
 }
 
@@ -467,7 +472,7 @@ wait_for_reply(struct wq__wire *w, int64_t deadline_ns, redisReply **out)
     if (!err && !*out)
         err = sleep_for_reply(w, deadline_ns, out);
     if (!err)
-        wq__looks_note(&w->looks, looks, wq__time_now() - begin_ns);
+        wq__looks_note(&w->looks, wq__time_now() - begin_ns);
     return err;
 }
 

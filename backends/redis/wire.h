@@ -24,6 +24,7 @@
 #include "looks.h"
 #include "route.h"
 #include "shared/engine.h"
+#include "shared/yields.h"
 
 /* Where the server is, and how to log in. All strings are owned; NULL: none. */
 struct wq__target {
@@ -81,6 +82,7 @@ struct wq__wire {
     int64_t             retry_ns;  /* do not connect before */
     uint64_t            random;    /* of jitter */
     struct wq__looks    looks;     /* for replies */
+    struct wq__yields  *yields;    /* may it yield meanwhile? NULL: never */
     uint64_t            connects;  /* how often it has connected */
     struct wq__address  at;     /* where it connects to; none: target->path */
     unsigned            moves;  /* of the route, when that was chosen */

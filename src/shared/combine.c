@@ -14,10 +14,11 @@
  * goes on for a few: to wake up the next leader would take longer than that.
  *
  * If several threads posted lately, the leader lets others run for a moment
- * before it takes the list, unless that costs too much (gather.h).
+ * before it takes the list, unless that costs too much (yields.h): once, or, where a
+ * batch is a round trip, until most of them have posted.
  *
  * Cost: one lock pair and one sleep for a thread; the batch and two lock pairs
- * for the leader.
+ * for the leader, and one more for each time that it lets others run.
  */
 #include <string.h>
 
@@ -30,6 +31,12 @@
 /* For so long, in ns, a leader leads batches of a crowd although it has its results:
  * some 30 batches of a server of this machine, or one or two of another. */
 enum { LEAD_NS = 2000000 };
+
+/* For so long, in ns, a leader waits for posts: about what a batch costs a server of
+ * this machine, whatever is in it. If none came, so many leaders do not wait: then
+ * waits take at most 4 us for each batch. Twice as long a rest took 4 % from eight
+ * threads that all post again, and gained nothing where they do not. */
+enum { GATHER_NS = 20000, GATHER_REST = 4 };
 
 /* ---- leading ------------------------------------------------------------- */
 
@@ -44,23 +51,78 @@ wake_posts(struct wq__post *list, const struct wq__post *self)
     }
 }
 
-/* With the lock: let others post, if there were several lately, and if that has
- * not cost too much lately. */
+/* With the lock, which is released meanwhile. */
+static void
+yield(struct wq__shared *s)
+{
+    wq__lock_release(&s->lock);
+    wq__yield();
+    wq__lock_take(&s->lock);
+}
+
+/* With the lock: yields have lasted from `begin_ns` until now, while as many had
+ * posted as `posted` says when they began. */
+static void
+note_yields(struct wq__shared *s, int64_t begin_ns, uint64_t posted)
+{
+    wq__yields_note(&s->yields, begin_ns, wq__time_now(),
+                    WQ__YIELDS_FREE * (int64_t)(s->posted - posted + 1));
+}
+
+/* Of those that called lately: some are elsewhere for a moment. */
+static bool
+most_have_posted(const struct wq__shared *s)
+{
+    return s->posts_len >= s->threads - s->threads / 8;
+}
+
+/* With the lock, which is released meanwhile: where a batch is a round trip, one
+ * that serves all threads is worth waiting for. Those that were just answered mostly
+ * post again at once; if none does, the next leaders do not wait. */
+static void
+await_posts(struct wq__shared *s)
+{
+    const uint64_t posted = s->posted;
+    const int64_t  begin_ns = wq__time_now();
+
+    if (most_have_posted(s) || !wq__yields_may(&s->yields, begin_ns))
+        return;
+    if (s->in_vain) {
+        s->in_vain--;
+        return;
+    }
+    do
+        yield(s);
+    while (!most_have_posted(s) && wq__time_now() < begin_ns + GATHER_NS);
+    note_yields(s, begin_ns, posted);
+    if (s->posted == posted)
+        s->in_vain = GATHER_REST;
+}
+
+/* With the lock: are other threads about to post? Where that takes one yield, only
+ * those count that shared the last batch. */
+static bool
+expects_posts(const struct wq__shared *s)
+{
+    return (s->engine->distant ? s->threads : s->last_posts) > 1 && s->gathers;
+}
+
+/* With the lock, which is released meanwhile: let others post, if several did so
+ * lately, and if that has not cost too much lately. */
 static void
 gather(struct wq__shared *s)
 {
     const uint64_t posted = s->posted;
 
-    if (s->last_posts < 2 || !s->gathers)
+    if (!expects_posts(s))
         return;
     const int64_t begin_ns = wq__time_now();
-    if (!wq__gather_may(&s->gather, begin_ns))
+    if (!wq__yields_may(&s->yields, begin_ns))
         return;
-    wq__lock_release(&s->lock);
-    wq__yield();
-    wq__lock_take(&s->lock);
-    wq__gather_note(&s->gather, begin_ns, wq__time_now(),
-                    (size_t)(s->posted - posted));
+    yield(s);
+    note_yields(s, begin_ns, posted);
+    if (s->engine->distant)
+        await_posts(s);
 }
 
 /* With the lock: this thread leads no longer. Returns the post that leads from

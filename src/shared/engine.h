@@ -289,6 +289,8 @@ struct wq__engine {
     const struct wq__engine_ops *ops;
     wq_clock                    *clock;
     wq_clock *steady_clock; /* of holds, timeouts. NULL: `clock` */
+    bool distant; /* a batch is a round trip: one for all threads that are about
+                     to post is worth waiting for */
     int64_t lease_ns; /* how long a session lives without a renewal; 0: as long
                          as its process */
     /* Set by run() if it returns WQ_EAWAY because the store may have forgotten

@@ -44,8 +44,8 @@
 #include "port/lock.h"
 #include "port/thread.h"
 #include "shared/engine.h"
-#include "shared/gather.h"
 #include "shared/holds.h"
+#include "shared/yields.h"
 
 /* A thread that waits for its operations, or until they are durable. On its
  * stack. */
@@ -93,7 +93,8 @@ struct wq__shared {
     bool              crowd;      /* so many that two batches fly */
     uint64_t          posted;     /* so far */
     size_t            last_posts; /* posts of the last batch */
-    struct wq__gather gather;     /* when may a leader wait for more? */
+    struct wq__yields yields;     /* when may a leader wait for more? */
+    unsigned          in_vain;    /* so many leaders do not wait for posts */
     bool              gathers;    /* a leader waits for more posts; false: only
                                   to measure what that is worth */
     bool              in_doubt;   /* an answer was lost: reconcile first */

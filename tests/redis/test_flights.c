@@ -4,6 +4,8 @@
  * The tests call the engine of handle a as the shell does: begin() of two batches,
  * run() of both. So it is known what is under way when something goes wrong.
  */
+#include "spread.h" /* first: it has parameters that are named f, too */
+
 #include "redis/served.h"
 
 #include <pthread.h>
@@ -394,6 +396,30 @@ TEST(crowd_of_threads_gets_all_of_its_keys)
     check(f.b);
 }
 
+/* ---- waiting --------------------------------------------------------------- */
+
+/* S-26 */
+TEST(batch_of_a_server_is_worth_waiting_for)
+{
+    assert_true(engine()->distant);
+}
+
+/* S-26, S-27: together they lose a twentieth of the time, not each of them. */
+TEST(partitions_share_an_account_of_yields)
+{
+    wq_queue *q = NULL;
+
+    assert_err(wq_redis_open(url_of(f.server.socket, "parts"),
+                             WQ_REDIS_OPTIONS(.partitions = 3), NULL, &q),
+               WQ_OK);
+    struct wq__spread *s = wq__spread_of(wq__shared_of(q)->engine);
+    assert_true(s->base.distant);
+    assert_int_equal(s->n, 3);
+    for (unsigned p = 0; p < s->n; p++)
+        assert_ptr_equal(s->part[p]->wire.yields, &s->root->yields);
+    wq_destroy(q);
+}
+
 WQ_TESTS(
     with_server(batches_that_were_begun_happen_in_order),
     with_server(batch_is_begun_after_the_first_has_run),
@@ -406,4 +432,6 @@ WQ_TESTS(
     with_server(batch_is_not_begun_while_the_server_is_away),
     with_server(batch_that_needs_more_than_one_call_is_not_begun),
     with_server(handle_with_a_descriptor_begins_no_batch),
-    with_server(crowd_of_threads_gets_all_of_its_keys));
+    with_server(crowd_of_threads_gets_all_of_its_keys),
+    with_server(batch_of_a_server_is_worth_waiting_for),
+    with_server(partitions_share_an_account_of_yields));
