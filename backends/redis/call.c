@@ -49,7 +49,7 @@ send_command(struct wq__wire *w, const struct wq__arg *args, size_t n)
         wq__confirm_add(w);
     w->sent_ns = wq__time_boottime();
     err = wq__wire_send(w);
-    w->deadline_ns = wq__time_now() + w->target->timeout_ns;
+    w->deadline_ns = wq__time_now() + w->timeout_ns;
     return err;
 }
 
@@ -82,7 +82,7 @@ static void
 prolong(struct wq__wire *w)
 {
     for (size_t i = 0; i < w->n_ahead; i++)
-        w->ahead[i].deadline_ns = wq__time_now() + w->target->timeout_ns;
+        w->ahead[i].deadline_ns = wq__time_now() + w->timeout_ns;
 }
 
 /* The other half: the reply to the oldest of them. */

@@ -599,6 +599,18 @@ wq__redis_begin_renewal(struct wq__redis *e)
     return err;
 }
 
+/* With the lock: a renewal is sent after a third of the lease. It returns before the
+ * lease ends, however long calls may take, so that a loss is noticed in time. (Not
+ * the first one: opening may take as long as a call.) */
+static void
+limit_renewals(struct wq__redis *e)
+{
+    const int64_t most_ns = e->base.lease_ns / 3 * 2;
+
+    if (e->side_wire.timeout_ns > most_ns)
+        e->side_wire.timeout_ns = most_ns;
+}
+
 /* With the lock. */
 static wq_err
 receive_renewal(struct wq__redis *e)
@@ -621,6 +633,7 @@ receive_renewal(struct wq__redis *e)
     if (err)
         return err;
     e->was_renewed = true;
+    limit_renewals(e);
     /* Else it may be one that the shell has not heard of. */
     return lost || atomic_load(&e->unreported) ||
                    atomic_load(&e->session) != e->renewing

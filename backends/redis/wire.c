@@ -33,7 +33,8 @@ enum { READ_BYTES = 16384 };
 void
 wq__wire_init(struct wq__wire *w, struct wq__target *target)
 {
-    *w = (struct wq__wire){.target = target, .fd = -1};
+    *w = (struct wq__wire){
+        .target = target, .timeout_ns = target->timeout_ns, .fd = -1};
     (void)wq__random(&w->random, sizeof w->random);
 }
 
@@ -343,7 +344,7 @@ wq__wire_add_words(struct wq__wire *w, const char *const *words, size_t n)
 wq_err
 wq__wire_send(struct wq__wire *w)
 {
-    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
+    const int64_t deadline_ns = wq__time_now() + w->timeout_ns;
     size_t        sent = 0;
     short         wants;
 
@@ -640,7 +641,7 @@ wq__wire_back_off(struct wq__wire *w)
 static wq_err
 connect_somewhere(struct wq__wire *w)
 {
-    const int64_t deadline_ns = wq__time_now() + w->target->timeout_ns;
+    const int64_t deadline_ns = wq__time_now() + w->timeout_ns;
     wq_err        err = WQ_EAWAY;
 
     for (size_t left = wq__route_tries(&w->target->route);

@@ -70,9 +70,11 @@ struct wq__sent {
 enum { WQ__WIRE_AHEAD = WQ__FLIGHTS }; /* so many commands, at most */
 
 struct wq__wire {
-    struct wq__target  *target; /* of the engine */
-    int                 fd;     /* -1: not connected */
-    void               *ssl;    /* SSL */
+    struct wq__target *target; /* of the engine */
+    int64_t timeout_ns; /* of connecting, and of each exchange; the target's, or
+                           less */
+    int     fd;         /* -1: not connected */
+    void   *ssl;        /* SSL */
     redisReader        *reader;
     char               *out; /* commands that were not sent */
     size_t              out_len, out_cap;

@@ -10,10 +10,12 @@
 #include "redis/served.h"
 
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "support/entries.h"
 
@@ -327,6 +329,43 @@ TEST(link_that_is_cut_for_longer_than_the_lease_loses_the_key)
     check(f.b);
 }
 
+static int lost_fds[2];
+
+static void
+note_loss(void *ctx, wq_key key, uint64_t fence)
+{
+    (void)ctx;
+    (void)key;
+    (void)fence;
+    assert_int_equal(write(lost_fds[1], "", 1), 1);
+}
+
+/* Calls may take a minute; a renewal that hangs must not. */
+TEST(loss_of_a_lease_is_noticed_in_time_whatever_the_timeout)
+{
+    wq_queue *q = NULL;
+
+    (void)state;
+    put_proxy();
+    assert_int_equal(pipe(lost_fds), 0);
+    assert_err(wq_redis_open(url_of(proxy_socket(f.proxy), "q"),
+                             WQ_REDIS_OPTIONS(.lease_ns = WQ_MS(800),
+                                              .timeout_ns = WQ_SECONDS(60)),
+                             WQ_CONFIG(.on_lost = note_loss), &q),
+               WQ_OK);
+    assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(q, "k");
+    proxy_set(f.proxy, PROXY_HANG);
+    struct pollfd loss = {.fd = lost_fds[0], .events = POLLIN};
+    assert_int_equal(poll(&loss, 1, 30000), 1);
+    assert_int_equal(wq_hold_left(q, item), 0);
+    proxy_set(f.proxy, PROXY_PASS);
+    assert_err(retry_until_answered(q, item), WQ_ELOST);
+    wq_destroy(q);
+    (void)close(lost_fds[0]);
+    (void)close(lost_fds[1]);
+}
+
 static void *
 add_slowly(void *q)
 {
@@ -422,5 +461,6 @@ WQ_TESTS(
     with_server(lease_that_ends_while_a_queue_is_opened_is_not_a_lost_key),
     with_server(hold_is_certain_from_the_sending_of_a_renewal),
     with_server(link_that_is_cut_for_longer_than_the_lease_loses_the_key),
+    with_server(loss_of_a_lease_is_noticed_in_time_whatever_the_timeout),
     with_server(renewal_does_not_wait_for_a_call_that_hangs),
     with_server(reconnects_leave_no_descriptor_thread_or_memory));
