@@ -81,7 +81,7 @@ read_option(void *ctx, const char *name, const char *value)
         if (word)
             *word = value;
         else if (duration && !wq__url_duration(value, duration))
-            return refuse_value(name, value, "a duration such as 30s");
+            return refuse_value(name, value, WQ__URL_DURATIONS);
         else if (count && !wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
         else if (count == &o->partitions && n == 0)

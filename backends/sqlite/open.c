@@ -273,10 +273,10 @@ read_option(void *ctx, const char *name, const char *value)
         o->hold = (wq_sqlite_hold)word;
     } else if (strcmp(name, "lease") == 0) {
         if (!wq__url_duration(value, &o->lease_ns))
-            return refuse_value(name, value, "a duration such as 30s");
+            return refuse_value(name, value, WQ__URL_DURATIONS);
     } else if (strcmp(name, "busy") == 0) {
         if (!wq__url_duration(value, &o->busy_ns))
-            return refuse_value(name, value, "a duration such as 5s");
+            return refuse_value(name, value, WQ__URL_DURATIONS);
     } else if (strcmp(name, "max_expiries") == 0) {
         if (!wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");

@@ -38,31 +38,115 @@ wq__url_decode(char *text)
     return true;
 }
 
-bool
-wq__url_duration(const char *text, int64_t *out)
+/* ---- durations ------------------------------------------------------------ */
+
+static bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* *sum += n * ns. False: it would not fit. */
+static bool
+sum_up(int64_t *sum, int64_t n, int64_t ns)
+{
+    if (n > (INT64_MAX - *sum) / ns)
+        return false;
+    *sum += n * ns;
+    return true;
+}
+
+/* 12 and '3' are 123. False: it would not fit. */
+static bool
+append_digit(int64_t *n, char digit)
+{
+    int64_t longer = digit - '0';
+
+    if (!sum_up(&longer, *n, 10))
+        return false;
+    *n = longer;
+    return true;
+}
+
+/* How many nanoseconds the unit at *text has; moves on behind it. Without a unit:
+ * 0. */
+static int64_t
+read_unit(const char **text)
 {
     static const struct {
-        const char *unit;
+        const char *name;
         int64_t     ns;
     } units[] = {{"ns", 1},
                  {"us", 1000},
                  {"ms", 1000000},
                  {"s", 1000000000},
                  {"m", INT64_C(60000000000)},
-                 {"h", INT64_C(3600000000000)}};
-    char *end;
+                 {"h", INT64_C(3600000000000)},
+                 {"d", INT64_C(86400000000000)}};
+    const size_t len = strspn(*text, "nusmhd");
 
-    errno = 0;
-    const long long n = strtoll(text, &end, 10);
-    if (errno || *text < '0' || *text > '9' || n == 0)
-        return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(end, units[i].unit) == 0 && n <= INT64_MAX / units[i].ns) {
-            *out = n * units[i].ns;
-            return true;
+        if (strlen(units[i].name) == len &&
+            strncmp(*text, units[i].name, len) == 0) {
+            *text += len;
+            return units[i].ns;
         }
-    return false;
+    return 0;
 }
+
+/* Add up the decimals at `text` of a number of units of `ns`. False: a place that
+ * is not 0 is no whole number of nanoseconds, or the sum would not fit. */
+static bool
+add_decimals(int64_t *sum, const char *text, int64_t ns)
+{
+    for (; is_digit(*text); text++) {
+        ns = ns % 10 ? 0 : ns / 10;
+        if (*text != '0' && (!ns || !sum_up(sum, *text - '0', ns)))
+            return false;
+    }
+    return true;
+}
+
+/* Read "NUMBER[UNIT]" at *text, add it to *sum, and move on. Only a number that is
+ * `alone` may be without a unit: it is seconds. */
+static bool
+add_part(const char **text, bool alone, int64_t *sum)
+{
+    const size_t digits = strspn(*text, "0123456789");
+    const char  *whole = *text, *decimals = *text + digits;
+    int64_t      n = 0;
+
+    if (*decimals == '.')
+        decimals++;
+    *text = decimals + strspn(decimals, "0123456789");
+    if (!digits && *text == decimals)
+        return false; /* no digit at all */
+    int64_t ns = read_unit(text);
+    if (!ns && alone && !**text)
+        ns = 1000000000;
+    for (size_t i = 0; ns && i < digits; i++)
+        if (!append_digit(&n, whole[i]))
+            return false;
+    return ns && sum_up(sum, n, ns) && add_decimals(sum, decimals, ns);
+}
+
+bool
+wq__url_duration(const char *text, int64_t *out)
+{
+    int64_t sum = 0;
+    bool    alone = true;
+
+    do {
+        if (!add_part(&text, alone, &sum))
+            return false;
+        alone = false;
+    } while (*text);
+    if (sum > 0)
+        *out = sum;
+    return sum > 0;
+}
+
+/* ---- numbers and options -------------------------------------------------- */
 
 bool
 wq__url_count(const char *text, unsigned long most, unsigned long *out)

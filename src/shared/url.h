@@ -11,7 +11,12 @@
 /* Replace %XX by the bytes, in place. False: not two digits, or a NUL. */
 WQ__STORE_API bool wq__url_decode(char *text);
 
-/* "30s", "500ms", "2m": more than 0. */
+/* What wq__url_refuse() says about a duration. */
+#define WQ__URL_DURATIONS                                                      \
+    "a duration such as 200ms, 5s, 1h30m, or a number of seconds"
+
+/* "200ms", "5s", "1h30m", "1.5" (seconds); units ns us ms s m h d. More than 0, and
+ * exact: what is finer than a nanosecond, or does not fit, is refused. */
 WQ__STORE_API bool wq__url_duration(const char *text, int64_t *out);
 
 /* A number without a sign, at most `most`. */

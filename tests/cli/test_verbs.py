@@ -408,6 +408,17 @@ class Refused(Shared):
                                    % self.url, "a"))
         self.assertIn("use sqlite:PATH",
                       self.refused("add", "--queue=sqlite://x.db", "a"))
+        for option in ("lease=", "lease=1x"):
+            self.assertIn("%s in the URL: use a duration such as 200ms, 5s, "
+                          "1h30m, or a number of seconds" % option,
+                          self.refused("add", "--queue=%s?%s" %
+                                       (self.url, option), "a"))
+
+    def test_duration_in_the_url_may_be_a_sum_or_seconds(self):
+        for duration in ("5", "1.5s", "1h30m", "1d"):
+            with self.subTest(duration):
+                self.done("add", "--queue=%s?lease=%s" % (self.url, duration),
+                          "a")
 
     def test_unknown_backend(self):
         for verb, operands in VERBS.items():

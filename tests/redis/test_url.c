@@ -43,8 +43,9 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis+unix://u:p@/s3cret@/sock", "must be written as %2F");
     refused("redis://u:s3cret@h?queue=a{b}", "letters, digits");
     refused("redis://h?queue=", "letters, digits");
-    refused("redis://h?lease=30", "use a duration such as 30s");
-    refused("redis://h?lease=+30s", "use a duration such as 30s");
+    refused("redis://h?lease=+30s",
+            "lease=+30s in the URL: use a duration such "
+            "as 200ms, 5s, 1h30m, or a number of seconds");
     refused("redis://h?lease=1ms", "10ms or longer");
     refused("redis://h?lease", "has no value");
     refused("redis://h?max_expiries=-1", "use a number");
@@ -107,6 +108,8 @@ TEST(times_beyond_the_clock_are_refused)
                WQ_EINVAL);
     last_error_has("a timeout must not be longer than 36500 days");
     refused("redis://h?timeout=1000000h", "longer than 36500 days");
+    refused("redis://h?lease=40000d", "longer than 36500 days");
+    refused("redis://h?lease=0.001", "10ms or longer");
 }
 
 /* "rediss:" is found by the name "redis", too. */

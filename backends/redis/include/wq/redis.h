@@ -25,11 +25,12 @@
  *   HOST        a name or an address; [::1] for IPv6. PORT: 6379, of sentinels
  *               26379. DB: 0
  *   queue=NAME  letters, digits, '.', '_' and '-', at most 64; "default"
- *   lease=DURATION (30s, 500ms), timeout=DURATION, max_expiries=N, replicas=N,
+ *   lease=DURATION, timeout=DURATION, max_expiries=N, replicas=N,
  *   replicas_timeout=DURATION, partitions=N, user=NAME, password_file=PATH, ca_file=PATH,
  *   cert_file=PATH, key_file=PATH, db=N, sentinel_user=NAME,
  *   sentinel_password_file=PATH
- *               see wq_redis_options
+ *               see wq_redis_options. DURATION: 200ms, 5s, 1h30m, or a number
+ *               of seconds: 1.5. Units: ns, us, ms, s, m, h, d
  *
  * %XX stands for a byte in all parts. Prefer password_file, or the environment
  * variable WQ_REDIS_PASSWORD, which is read if the URL and the options have

@@ -19,9 +19,10 @@
  *   PATH        of the database file, relative or absolute; it is made if it
  *               does not exist. %XX stands for a byte: %3F for '?', %25 for '%'
  *   queue=NAME  which of the queues in the file; "default"
- *   sync=adds|all|lazy, hold=process|lease, lease=DURATION (30s, 500ms),
+ *   sync=adds|all|lazy, hold=process|lease, lease=DURATION,
  *   max_expiries=N, busy=DURATION, holder=PID, create=no
- *               see wq_sqlite_options
+ *               see wq_sqlite_options. DURATION: 200ms, 5s, 1h30m, or a number
+ *               of seconds: 1.5. Units: ns, us, ms, s, m, h, d
  *
  * Files. Beside PATH are PATH-wal and PATH-shm, which are SQLite's, and the
  * directory PATH-wq, in which processes wake each other up. Leave them alone
