@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* url.c: which server and which queue does a URL mean?
  *
- * A URL may contain a password: no message quotes the part before '@'.
+ * A URL may contain a password, also where it must not: no message quotes the
+ * part before '@', or a part that a wrong separator may have joined to one.
  */
 #include <assert.h>
 #include <limits.h>
@@ -142,6 +143,12 @@ read_hosts(char *hosts, unsigned port, struct wq__route *r)
         char              *next = strchr(hosts, ',');
         if (next)
             *next++ = '\0';
+        const char *colon = strchr(hosts, ':');
+        if (*hosts != '[' && colon && strchr(colon + 1, ':'))
+            return wq_fail(WQ_EINVAL,
+                           "redis: a host in the URL has more than one ':': "
+                           "write '@' after a password, and an IPv6 address "
+                           "as [::1]");
         err = wq__address_read(hosts, port, &address);
         if (!err && r->len == WQ__ADDRESSES)
             err = wq_fail(WQ_EINVAL, "redis: the URL has more than %d hosts",
@@ -161,9 +168,8 @@ read_db(const char *text, struct wq__target *t)
     if (text && *text && !wq__url_count(text, INT_MAX, &n))
         return wq_fail(
             WQ_EINVAL,
-            "redis: the path in the URL is '%s'; it is the number of "
-            "the database",
-            text);
+            "redis: the path in the URL is not the number of the database: use "
+            "redis://HOST[:PORT][/DB]?queue=NAME");
     t->db = (int)n;
     return WQ_OK;
 }
@@ -196,6 +202,10 @@ read_server(char *rest, struct wq__target *t)
     char *host = strrchr(rest, '@');
     if (host)
         *host++ = '\0';
+    if (strpbrk(host ? host : rest, "&=;#") || (path && strpbrk(path, "&=;#")))
+        return wq_fail(WQ_EINVAL,
+                       "redis: the options of the URL follow a '?', as in "
+                       "redis://HOST[:PORT][/DB]?queue=NAME");
     wq_err err = host ? read_login(rest, t) : WQ_OK;
     if (!err)
         err =

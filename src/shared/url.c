@@ -158,12 +158,27 @@ wq__url_count(const char *text, unsigned long most, unsigned long *out)
     return !errno && *text >= '0' && *text <= '9' && !*end && *out <= most;
 }
 
+/* Does a text contain the name of a password, also a mistyped one? No option is
+ * named so; users write them all the same, also behind a wrong separator. */
+static bool
+says_password(const char *text)
+{
+    while ((text = strpbrk(text, "pP"))) {
+        text++;
+        if (strspn(text, "aA") > 0 && strspn(text + 1, "sS") > 0)
+            return true;
+    }
+    return false;
+}
+
 wq_err
 wq__url_refuse(const char *store, const char *name, const char *value,
                const char *allowed)
 {
+    const bool hidden = says_password(name) || says_password(value);
+
     return wq_fail(WQ_EINVAL, "%s: %s=%s in the URL: use %s", store, name,
-                   value, allowed);
+                   hidden ? "***" : value, allowed);
 }
 
 /* Is there another option of this name in what follows? */
@@ -193,10 +208,13 @@ wq__url_options(const char *store, char *options,
         char *next = strchr(options, '&');
         if (next)
             *next++ = '\0';
-        char *value = strchr(options, '=');
-        if (!value)
-            return wq_fail(WQ_EINVAL, "%s: option '%s' of the URL has no value",
-                           store, options);
+        const size_t len = strcspn(options, "=:?;#");
+        if (options[len] != '=') /* "password:..." is not quoted */
+            return wq_fail(WQ_EINVAL,
+                           "%s: option '%.*s' of the URL has no value: write "
+                           "NAME=VALUE",
+                           store, (int)len, options);
+        char *value = options + len;
         *value++ = '\0';
         if (comes_again(options, next))
             return wq_fail(WQ_EINVAL, "%s: option '%s' is twice in the URL",

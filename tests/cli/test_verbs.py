@@ -441,6 +441,62 @@ class Refused(Shared):
                     self.assertNotIn("heim", line)
                     self.assertIn("***", line)
 
+    def test_every_form_of_a_password_is_hidden(self):
+        for url, shown in (
+                ("redis://me:geheim@localhost:1/0?password=geheim",
+                 "redis://me:***@localhost:1/0?password=***"),
+                ("redis://h/0?sentinel_password=geheim",
+                 "redis://h/0?sentinel_password=***"),
+                ("redis+unix:///tmp/x?user=a&password=b&password=geheim&db=1",
+                 "redis+unix:///tmp/x?user=a&password=***&password=***&db=1"),
+                ("redis://h?Password=geheim", "redis://h?Password=***"),
+                ("redis://h?pasword=geheim", "redis://h?pasword=***"),
+                ("redis://h?PASSWD=geheim&queue=q",
+                 "redis://h?PASSWD=***&queue=q"),
+                ("redis://h?password=ge&heim", "redis://h?password=***"),
+                ("redis://h:1?password=ge@heim", "redis://h:***"),
+                ("redis://h?password=%zzgeheim", "redis://h?password=***"),
+                ("redis://h?password:geheim", "redis://h?password:***"),
+                ("redis://h?queue=q?password=geheim",
+                 "redis://h?queue=q?password=***"),
+                ("redis://h?lease=3;password=geheim",
+                 "redis://h?lease=3;password=***"),
+                ("redis://h/0&password=geheim", "redis://h/0&password=***"),
+                ("redis://h&password=geheim", "redis://h&password=***"),
+                ("redis://me:geheim:h:1/0", "redis://me:***"),
+                ("redis:me:geheim@h.invalid/0", "redis:***@h.invalid/0"),
+                ("redis:/me:geheim@h.invalid/0", "redis:***@h.invalid/0"),
+                ("redis:me:geheim", "redis:me:***"),
+                ("me:geheim@h", "me:***@h"),
+                ("Me:geheim@h", "Me:***@h"),
+                ("//me:ge://heim@h/0", "//me:***@h/0"),
+                ("kafka:me:geheim@h/a", "kafka:***@h/a"),
+                ("mem:?password=geheim", None),
+                ("sqlite:/no/a?pass=geheim", "sqlite:/no/a?pass=***")):
+            for option in ("--queue=", "--queues="):
+                with self.subTest(option + url):
+                    line = self.refused("status", option + url)
+                    self.assertNotIn("heim", line)
+                    if shown and option == "--queue=":
+                        self.assertIn(shown, line)
+
+    def test_url_without_a_password_is_shown_as_it_is(self):
+        for url in ("redis+unix:///tmp/no:a@b/c?queue=q&password_file=/no",
+                    "sqlite:/no/a:b@c/d.db", "sqlite:/no:a@b/&pass=c.db",
+                    "redis://agent@h.invalid:1/x?queue=q",
+                    "redis://[::1]:1/x?user=a", "kafka://h:1,i:2/a?topic=b",
+                    "kafka:compass/a", "kafka:///a:b/c"):
+            with self.subTest(url):
+                self.assertIn("cannot open %s: " % url,
+                              self.refused("status", "--queue=" + url))
+
+    def test_scheme_alone_is_no_url(self):
+        for url in ("redis+", "rediss", "sqlite", "?", ""):
+            with self.subTest(url):
+                self.assertIn("'%s' is not the URL of a queue" % url if url
+                              else "--queue",
+                              self.refused("status", "--queue=" + url))
+
     def test_get_and_done_need_a_store_that_holds_keys(self):
         for verb in ("get", "done"):
             self.assertIn(

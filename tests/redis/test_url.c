@@ -64,6 +64,26 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://u:s3cret@h?password_file=/x", "and a password_file");
 }
 
+/* Also where a password must not be, or where a separator is wrong. */
+TEST(refusals_do_not_quote_what_may_be_a_password)
+{
+    (void)state;
+    refused("redis://h?password=s3cret", "there is no option 'password'");
+    refused("redis://h?password=%zzs3cret", "password=*** in the URL");
+    refused("redis://h?Pasword=%zzs3cret", "Pasword=*** in the URL");
+    refused("redis://h?password:s3cret", "option 'password' of the URL has no");
+    refused("redis://h?password:s=3&s3cret", "option 'password' of the URL");
+    refused("redis://h?lease=1x;password=s3cret", "lease=*** in the URL");
+    refused("redis://h?queue=q;password=s3cret", "the queue is 'q'; its name");
+    refused("redis://h?queue=q&password=s3cret&password=s3cret", "is twice");
+    refused("redis://h&password=s3cret", "the URL follow a '?'");
+    refused("redis://h/0&password=s3cret", "the URL follow a '?'");
+    refused("redis+sentinel://h/main;password=s3cret", "the URL follow a '?'");
+    refused("redis://u:12/s3cret", "not the number of the database");
+    refused("redis://u:s3cret:h:6379", "write '@' after a password");
+    refused("redis://::1", "an IPv6 address as [::1]");
+}
+
 TEST(server_that_is_not_there_is_away)
 {
     wq_queue *q = NULL;
@@ -126,6 +146,7 @@ TEST(url_with_tls_has_the_same_backend)
 
 WQ_TESTS(test(url_with_tls_has_the_same_backend),
          test(bad_urls_are_refused_with_the_reason),
+         test(refusals_do_not_quote_what_may_be_a_password),
          test(server_that_is_not_there_is_away),
          test(null_and_unknown_options_are_refused),
          test(times_beyond_the_clock_are_refused));

@@ -106,7 +106,9 @@ refuse_unknown(enum verb verb, int found, const char *word)
     else if (row && optopt >= LONG)
         report("%s: takes no value, but has one: '%s'", title(row), word);
     else if (word && strncmp(word, "--", 2) == 0)
-        report("unknown option '%s'; see wq %s --help", word, name);
+        /* Without the value: --queues=URL may contain a password. */
+        report("unknown option '%.*s'; see wq %s --help",
+               (int)strcspn(word, "="), word, name);
     else
         report("unknown option '-%c'; see wq %s --help", optopt, name);
     return ACTION_REFUSE;

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define SQLITE "sqlite:"
+#define UNIX_SOCKET "redis+unix:///"
 
 bool
 url_is(const char *text)
@@ -90,25 +92,51 @@ find_stray_password(const char *authority, const char **end)
     return NULL;
 }
 
+/* Where "//" begins, if it follows the scheme, in lower case or not; else where
+ * the text begins. */
+static const char *
+skip_scheme(const char *url)
+{
+    const size_t len = strspn(url, "abcdefghijklmnopqrstuvwxyz"
+                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+
+    return strncmp(url + len, "://", 3) == 0 ? url + len + 1 : url;
+}
+
+/* Is what follows the scheme the path of a file, and nothing else? Then '@' and
+ * ':' are a part of its name. */
+static bool
+has_path_only(const char *url)
+{
+    return url_is_sqlite(url) || url_is_memory(url) ||
+           strncmp(url, UNIX_SOCKET, strlen(UNIX_SOCKET)) == 0;
+}
+
 /* Where the password of USER:PASSWORD@ begins and ends; NULL: there is none. A
  * password may contain any character, also one that should be encoded: so the
- * last @ counts. */
+ * last @ counts. Without "//" the word before the first ':' may be a scheme or
+ * the user: all between it and the @ is hidden. */
 static const char *
 find_password(const char *url, const char **end)
 {
-    const char *authority = strstr(url, "://");
+    const char *rest = skip_scheme(url);
+    const bool  slashes = rest != url;
 
-    if (!authority)
+    if (has_path_only(url))
         return NULL;
-    authority += strlen("://");
-    *end = strrchr(authority, '@');
-    if (!*end)
-        return find_stray_password(authority, end);
-    const char *colon = strchr(authority, ':');
-    return colon && colon < *end ? colon + 1 : NULL;
+    rest += slashes ? strlen("//") : 0;
+    *end = strrchr(rest, '@');
+    if (*end) {
+        const char *colon = strchr(rest, ':');
+        return colon && colon < *end ? colon + 1 : NULL;
+    }
+    const char *scheme_end = strchr(url, ':');
+    if (!slashes && url_is_redis(url) && scheme_end) /* redis:USER:PASSWORD */
+        return find_stray_password(scheme_end + 1, end);
+    return slashes ? find_stray_password(rest, end) : NULL;
 }
 
-/* Where the value of an option whose name says "password" begins and ends. */
+/* Where the value of an option begins and ends. */
 static const char *
 find_option(const char *url, const char *name, const char **end)
 {
@@ -126,20 +154,64 @@ find_option(const char *url, const char *name, const char **end)
     return NULL;
 }
 
+/* Does the name of an option say "password", also if it is mistyped? What ends
+ * with _file is the name of a file. */
+static bool
+says_password(const char *name, size_t len)
+{
+    static const char word[] = "pas", file[] = "_file";
+    const size_t      word_len = strlen(word), file_len = strlen(file);
+    size_t            at = 0;
+
+    if (len >= file_len && strncmp(name + len - file_len, file, file_len) == 0)
+        return false;
+    while (at + word_len <= len && strncasecmp(name + at, word, word_len) != 0)
+        at++;
+    return at + word_len <= len;
+}
+
+/* Does an option begin at `at`, behind its separator, whose value is a password?
+ * Then where that begins and ends: an '&' may be a part of it if no option
+ * follows. NULL: no. */
+static const char *
+find_secret_value(const char *at, const char **end)
+{
+    const size_t len = strcspn(at, "=:&?;#");
+
+    if (!says_password(at, len) || (at[len] != '=' && at[len] != ':'))
+        return NULL;
+    at += len + 1;
+    *end = at + strcspn(at, "&");
+    while (**end && (*end)[1 + strcspn(*end + 1, "&=")] != '=')
+        *end += 1 + strcspn(*end + 1, "&");
+    return at;
+}
+
 const char *
 url_shown(const char *url)
 {
-    static char text[512];
-    const char *end = NULL;
-    const char *secret = find_password(url, &end);
+    static char       text[512];
+    const bool        path_only = has_path_only(url);
+    const char *const options = path_only ? url + strcspn(url, "?") : url;
+    const char       *login_end = url, *login = find_password(url, &login_end);
+    const char       *value_end = url, *value = NULL;
+    const char       *hidden = url; /* the bytes before it are not shown */
+    size_t            len = 0;
 
-    if (!secret)
-        secret = find_option(url, "password", &end);
-    if (secret)
-        (void)snprintf(text, sizeof text, "%.*s***%s", (int)(secret - url), url,
-                       end);
-    else
-        (void)snprintf(text, sizeof text, "%s", url);
+    for (const char *at = url; *at && len + strlen("***") < sizeof text; at++) {
+        const bool was_hidden = at > url && at - 1 < hidden;
+        if (at == login && login_end > hidden)
+            hidden = login_end;
+        if (at == value && value_end > hidden)
+            hidden = value_end;
+        if (at >= hidden)
+            text[len++] = *at;
+        else if (!was_hidden)
+            len = (size_t)(stpcpy(text + len, "***") - text);
+        if (at >= options && strchr("?&;#", *at))
+            value = find_secret_value(at + 1, &value_end);
+    }
+    text[len] = '\0';
     return text;
 }
 
