@@ -88,9 +88,10 @@ typedef struct wq_workers_config {
     /* The key was dropped after `retries` retries. `why` is
      *   WQ_EDROPPED   the handler returned wq_result_drop(); or
      *                 wq_result_bury(), and the queue keeps no DEAD keys;
-     *   WQ_EGIVENUP   the queue gave the key up (wq_config.max_retries): its
-     *                 limiter has forgotten the key, and wq_config.on_drop was
-     *                 called first. A queue that keeps DEAD keys has it;
+     *   WQ_EGIVENUP   the queue gave the key up (wq_config.max_retries);
+     *                 wq_config.on_drop was called first. A queue that keeps
+     *                 DEAD keys has the key, with its failures; the limiter of
+     *                 any other has forgotten it;
      *   WQ_ESHUTDOWN  the queue is shut down and refuses to keep the key;
      *   WQ_ENOTSUP, WQ_EINVAL  the queue cannot run the key again: a backend
      *                 without delays or limits;

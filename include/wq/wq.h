@@ -796,7 +796,7 @@ wq_add_one_str(wq_queue *q, const char *s, const wq_add_options *how)
 
 /* Remove `key`: it is no longer READY, WAITING or DIRTY. A HELD key stays HELD:
  * its worker calls wq_done() as usual, and the key is not handed out again. The
- * limiter keeps the failures of the key: see wq_forget().
+ * limiter keeps the failures of the key, unless it is DEAD: see wq_forget().
  *
  * Returns WQ_OK         the key was removed;
  *         WQ_ENOTFOUND  the queue does not know the key, or the key only has a
@@ -1216,7 +1216,8 @@ WQ_API wq_err wq_renew(wq_queue *q);
 /* Revive a DEAD key: it becomes READY, and its failures are forgotten. A shared
  * queue makes a key DEAD if its worker buries it (WQ_RESULT_BURY), if it has
  * reached max_retries, or if too many workers have died while they held it. An
- * add of a DEAD key changes nothing; wq_remove() removes it. [S-13]
+ * add of a DEAD key changes nothing; it keeps its failures; wq_remove() removes
+ * it and forgets them. [S-13]
  *
  * Returns WQ_OK; WQ_ENOTFOUND: the key is not DEAD; WQ_EINVAL, WQ_ETOOLONG as
  * wq_add(); WQ_ENOTSUP: the queue keeps no DEAD keys; WQ_EIO, WQ_EAWAY.

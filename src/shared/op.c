@@ -59,7 +59,7 @@ static wq_err
 succeed(const struct wq__settler *by, void *hold)
 {
     by->end(hold);
-    by->forget(hold, true);
+    by->forget(hold);
     return WQ_OK;
 }
 
@@ -77,6 +77,8 @@ run_after(const struct wq__settler *by, void *hold, int64_t after_ns,
     return err ? err : succeed(by, hold);
 }
 
+/* The key keeps its failures, for people to look at, until it is revived or
+ * removed. */
 static wq_err
 give_up(const struct wq__settler *by, void *hold, struct wq__did *did)
 {
@@ -84,7 +86,6 @@ give_up(const struct wq__settler *by, void *hold, struct wq__did *did)
 
     if (err)
         return err;
-    by->forget(hold, false);
     did->drops++;
     return WQ_EGIVENUP;
 }

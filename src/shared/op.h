@@ -49,16 +49,16 @@ wq_err wq__op_get(struct wq__op *op,
 struct wq__settler {
     /* The loan ends in the core: cannot fail. */
     void (*end)(void *hold);
-    /* Forget the failures of the key, and, if it has succeeded, how often its
-     * holds have expired. */
-    void (*forget)(void *hold, bool succeeded);
+    /* The key has succeeded: forget its failures, and how often its holds have
+     * expired. */
+    void (*forget)(void *hold);
     /* Add the key again; *delayed: as in wq__op. WQ_EGIVENUP: it has had
      * *retries, which are all; no other error has an effect either. */
     wq_err (*add)(void *hold, const wq_add_options *how, int64_t *delayed,
                   unsigned *retries);
     /* READY again, as if it had not been handed out; the loan ends. */
     wq_err (*give_back)(void *hold, int priority);
-    /* DEAD, without any other state; the loan ends. */
+    /* DEAD, without any other state, with its failures; the loan ends. */
     wq_err (*bury)(void *hold);
 };
 

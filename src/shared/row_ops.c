@@ -363,13 +363,12 @@ end_loan(void *hold)
 }
 
 static void
-forget(void *hold, bool succeeded)
+forget(void *hold)
 {
     struct ending *x = hold;
 
     wq__row_forget(&x->row);
-    if (succeeded)
-        x->row.expiries = 0;
+    x->row.expiries = 0;
 }
 
 static wq_err
@@ -525,6 +524,7 @@ remove_key(struct wq__rows *r, wq_key key)
     struct wq__row row = before;
     row.dead = false;
     row.expiries = 0;
+    wq__row_forget(&row); /* if it is added again, it has all its retries */
     row.seq = 0;
     row.image = (struct wq__image){.states = 0};
     r->promised = true;

@@ -363,9 +363,11 @@ TEST(key_is_retried_where_priorities_are_not_supported)
     assert_int_equal(pool.last.dropped, 0);
 }
 
-/* PW-06 */
+/* PW-06; S-13: a DEAD key keeps its failures. */
 TEST(key_is_given_up_after_max_retries)
 {
+    wq_key_info info = {.size = sizeof info};
+
     use_limiter(2);
     pool.result = wq_result_retry();
     let_all();
@@ -377,7 +379,8 @@ TEST(key_is_given_up_after_max_retries)
     assert_int_equal(begun(), 3);
     assert_err(pool.drop_why, WQ_EGIVENUP);
     assert_int_equal(pool.drop_retries, 2);
-    assert_int_equal(wq_num_requeues(pool.q, wq_str("foo")), 0);
+    assert_err(wq_read_key(pool.q, wq_str("foo"), &info), WQ_OK);
+    assert_int_equal(info.requeues, info.states == WQ_STATE_DEAD ? 2 : 0);
 }
 
 /* O-62 PW-08 */

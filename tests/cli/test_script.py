@@ -76,6 +76,11 @@ class Script(Shared):
         self.assertEqual(ended.err,
                          b"wq: done: a has failed too often: it is DEAD\n")
         self.assertEqual(self.counts(), (0, 0, 0, 1))
+        listed, = self.json("list")
+        self.assertEqual(listed["failures"], 3)
+        self.done("remove", "a")
+        self.done("add", "a")
+        self.assertEqual(self.json("get")[0]["attempt"], 1)
 
     def test_several_keys_at_once(self):
         self.done("add", "a", "b", "c")

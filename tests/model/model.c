@@ -29,6 +29,7 @@ model_remove(struct model *m, int key, int64_t now)
 
     if (k->dead) { /* S-13 */
         k->dead = false;
+        m->failures[key] = 0;
         return MODEL_OK;
     }
     if (k->ready && !m->gives)

@@ -148,15 +148,20 @@ settle(struct model *m, int key, struct model_result result, int64_t now)
 enum model_answer
 model_finish(struct model *m, int key, struct model_result result, int64_t now)
 {
+    const unsigned failures = m->failures[key];
+
     if (!m->keys[key].held)
         return MODEL_WRONG_STATE;
     const enum model_answer answer = settle(m, key, result, now);
     m->drops += answer == MODEL_DROPPED || answer == MODEL_SHUT ||
                 result.outcome == MODEL_DROP_IT;
-    if (m->buries && (result.outcome == MODEL_BURY || answer == MODEL_GIVEN_UP))
+    if (m->buries &&
+        (result.outcome == MODEL_BURY || answer == MODEL_GIVEN_UP)) {
         bury(m, key, now);
-    else
+        m->failures[key] = failures; /* S-13 */
+    } else {
         (void)model_done(m, key, now);
+    }
     return answer;
 }
 

@@ -482,8 +482,26 @@ TEST(key_that_fails_too_often_is_dead)
     assert_int_equal(f.dropped.at[0].why, WQ_EGIVENUP);
     assert_true(f.dropped.at[0].ended_by_nul);
     assert_int_equal(states(f.b, "k"), WQ_STATE_DEAD);
+    assert_int_equal(info_of(f.b, "k").requeues, 2);
+    assert_int_equal(wq_num_requeues_str(f.b, "k"), 2);
     assert_int_equal(stats_of(f.a).drops, 1);
     assert_int_equal(stats_of(f.b).drops, 0);
+}
+
+/* S-13 */
+TEST(dead_key_that_is_removed_has_no_failures)
+{
+    REOPEN({.lease_ns = 0}, .max_retries = 1);
+    wq_item *item = hold(f.a, "k");
+    assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_OK);
+    pass(1000);
+    item = take_key(f.a, "k");
+    assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_EGIVENUP);
+    assert_int_equal(wq_num_requeues_str(f.b, "k"), 1);
+    assert_err(wq_remove_str(f.b, "k"), WQ_OK);
+    assert_int_equal(wq_num_requeues_str(f.b, "k"), 0);
+    item = hold(f.a, "k");
+    assert_err(wq_finish(f.a, item, wq_result_retry()), WQ_OK);
 }
 
 /* S-13 S-14 */
@@ -695,6 +713,7 @@ WQ_TESTS(with_handles(handles_that_end_leave_nothing),
          with_handles(buried_key_is_dead_for_all_handles),
          with_handles(dead_key_can_be_removed),
          with_handles(key_that_fails_too_often_is_dead),
+         with_handles(dead_key_that_is_removed_has_no_failures),
          with_handles(next_with_goes_on_after_a_key_was_given_up),
          with_handles(key_given_up_by_an_add_ends_with_nul),
          with_handles(stale_done_does_not_end_the_next_loan),

@@ -262,13 +262,12 @@ end_loan(void *hold)
 }
 
 static void
-forget(void *hold, bool succeeded)
+forget(void *hold)
 {
     const struct ending *x = hold;
 
     wq_limiter_forget(x->b->store->limiter, x->key);
-    if (succeeded)
-        store_forget_expiries(x->b->store, x->key);
+    store_forget_expiries(x->b->store, x->key);
 }
 
 /* By the rules of any add, which would forget a key that is given up. */
@@ -351,8 +350,10 @@ store_return(struct memory_store *store, const struct wq__loan *loan,
 static wq_err
 remove_key(const struct batch *b, wq_key key)
 {
-    if (store_unbury(b->store, key))
+    if (store_unbury(b->store, key)) {
+        wq_limiter_forget(b->store->limiter, key);
         return WQ_OK;
+    }
     const wq_err err =
         wq__core_remove(b->core, key, wq__core_hash(b->core, key), b->now);
     if (!err && !states_of(b, key))

@@ -307,6 +307,8 @@ TEST(key_without_retries_left_is_dead)
     assert_int_equal(op.as.finish.retries, 1);
     assert_int_equal(f.pulse.did.drops, 1);
     assert_int_equal(states(f.a, "foo"), WQ_STATE_DEAD);
+    assert_int_equal(requeues(f.a, "foo"), 1);
+    assert_int_equal(do_one(f.b, WQ__OP_REMOVE, "foo"), WQ_OK);
     assert_int_equal(requeues(f.a, "foo"), 0);
 }
 
