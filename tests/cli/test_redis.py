@@ -252,6 +252,8 @@ class Page(WithServer):
         self.assertTrue(server()["reachable"])
         self.assertIn(b'\nwq_run_server_up{name="mail"} 1\n',
                       self.fetch("/metrics"))
+        self.assertRegex(self.fetch("/metrics"), b'\nwq_run_lease_left_seconds'
+                         b'{name="mail"} [0-9]+[.][0-9]{3}\n')
         unknown = (b'\nwq_run_dead{', b'\nwq_run_retrying{',
                    b'\nworkqueue_depth{', b'\nworkqueue_waiting_keys{')
         for gauge in unknown:

@@ -11,10 +11,16 @@
 /* The last line of OpenMetrics. */
 #define LAST_LINE "# EOF\n"
 
+enum kind {
+    COUNTER,
+    GAUGE,
+    GAUGE_MS, /* the value is in milliseconds, the sample in seconds */
+};
+
 /* A metric family with one sample. */
 struct family {
     const char *name; /* without _total */
-    bool        counter;
+    enum kind   kind;
     uint64_t    value;
     const char *help;
 };
@@ -40,15 +46,19 @@ static void
 add_family(struct wq__text *out, const struct family *f, wq_text format,
            const char *labels, size_t len)
 {
-    const char *total = f->counter ? "_total" : "";
+    const char *total = f->kind == COUNTER ? "_total" : "";
     const char *named = format == WQ_TEXT_OPENMETRICS ? "" : total;
 
     text_print(out, "# HELP wq_run_%s%s %s\n", f->name, named, f->help);
     text_print(out, "# TYPE wq_run_%s%s %s\n", f->name, named,
-               f->counter ? "counter" : "gauge");
+               f->kind == COUNTER ? "counter" : "gauge");
     text_print(out, "wq_run_%s%s", f->name, total);
     wq__text_add(out, labels, len);
-    text_print(out, " %" PRIu64 "\n", f->value);
+    if (f->kind == GAUGE_MS)
+        text_print(out, " %" PRIu64 ".%03" PRIu64 "\n", f->value / 1000,
+                   f->value % 1000);
+    else
+        text_print(out, " %" PRIu64 "\n", f->value);
 }
 
 static void
@@ -56,19 +66,19 @@ add_own(struct wq__text *out, const struct view *v, wq_text format,
         const char *labels, size_t len)
 {
     const struct family families[] = {
-        {"done", true, v->counts.ok, "Keys that succeeded."},
-        {"failed", true, v->counts.failed, "Keys that failed for good."},
-        {"skipped", true, v->counts.skipped,
+        {"done", COUNTER, v->counts.ok, "Keys that succeeded."},
+        {"failed", COUNTER, v->counts.failed, "Keys that failed for good."},
+        {"skipped", COUNTER, v->counts.skipped,
          "Keys that --resume or --once skipped."},
-        {"runs", true, v->counts.runs, "Runs that were started."},
-        {"retries", true, v->counts.retries,
+        {"runs", COUNTER, v->counts.runs, "Runs that were started."},
+        {"retries", COUNTER, v->counts.retries,
          "Runs that failed and are retried."},
-        {"restarts", true, v->counts.restarts, "Runs stopped by --restart."},
-        {"timeouts", true, v->counts.timeouts, "Runs stopped by --timeout."},
-        {"lost", true, v->counts.lost,
+        {"restarts", COUNTER, v->counts.restarts, "Runs stopped by --restart."},
+        {"timeouts", COUNTER, v->counts.timeouts, "Runs stopped by --timeout."},
+        {"lost", COUNTER, v->counts.lost,
          "Runs of a shared queue whose hold was lost."},
-        {"running", false, v->running, "Current runs."},
-        {"slots", false, v->slots, "Maximum of current runs."},
+        {"running", GAUGE, v->running, "Current runs."},
+        {"slots", GAUGE, v->slots, "Maximum of current runs."},
     };
 
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
@@ -81,8 +91,8 @@ add_keys(struct wq__text *out, const struct view *v, wq_text format,
          const char *labels, size_t len)
 {
     const struct family families[] = {
-        {"retrying", false, v->retrying, "Keys that wait for a retry."},
-        {"dead", false, v->dead, "DEAD keys of a shared queue."},
+        {"retrying", GAUGE, v->retrying, "Keys that wait for a retry."},
+        {"dead", GAUGE, v->dead, "DEAD keys of a shared queue."},
     };
 
     for (size_t i = 0; !v->outdated && i < sizeof families / sizeof *families;
@@ -100,12 +110,12 @@ add_server(struct wq__text *out, wq_queue *q, wq_text format,
     if (!server_read(q, &server))
         return;
     const struct family families[] = {
-        {"server_up", false, server.reachable,
+        {"server_up", GAUGE, server.reachable,
          "Whether the server of the queue has answered the last call."},
-        {"server_reconnects", true, server.reconnects,
+        {"server_reconnects", COUNTER, server.reconnects,
          "Connections to the server that were lost and made again."},
-        {"lease_left_seconds", false,
-         (uint64_t)(server.lease_left_ns / 1000000000),
+        {"lease_left_seconds", GAUGE_MS,
+         (uint64_t)(server.lease_left_ns / 1000000),
          "For how long the holds of this worker are certain."},
     };
 
