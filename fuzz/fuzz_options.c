@@ -81,7 +81,7 @@ check_texts(const struct options *o)
     must(!o->tagged || o->tag, "the tag");
     must(!o->resume || o->joblog, "--resume without --joblog");
     if (o->queue)
-        must(strlen(url_shown(o->queue)) < 512, "the URL that is shown");
+        must(strlen(url_shown(o->queue)) < 2000, "the URL that is shown");
 }
 
 /* Every word is found, and its value is of the key or of the buffer. */

@@ -454,7 +454,7 @@ class Refused(Shared):
                 ("redis://h?PASSWD=geheim&queue=q",
                  "redis://h?PASSWD=***&queue=q"),
                 ("redis://h?password=ge&heim", "redis://h?password=***"),
-                ("redis://h:1?password=ge@heim", "redis://h:***"),
+                ("redis://h:1?password=ge@heim", "redis://h:1?password=***"),
                 ("redis://h?password=%zzgeheim", "redis://h?password=***"),
                 ("redis://h?password:geheim", "redis://h?password:***"),
                 ("redis://h?queue=q?password=geheim",
@@ -471,6 +471,9 @@ class Refused(Shared):
                 ("Me:geheim@h", "Me:***@h"),
                 ("//me:ge://heim@h/0", "//me:***@h/0"),
                 ("kafka:me:geheim@h/a", "kafka:***@h/a"),
+                ("redis://h/?" + 110 * "pas=&", "redis://h/?pas=***"),
+                ("redis://me:geheim" + 1000 * "x" + "@h/0",
+                 "(a URL that is too long to be shown)"),
                 ("mem:?password=geheim", None),
                 ("sqlite:/no/a?pass=geheim", "sqlite:/no/a?pass=***")):
             for option in ("--queue=", "--queues="):

@@ -12,6 +12,8 @@
 #define SQLITE "sqlite:"
 #define UNIX_SOCKET "redis+unix:///"
 
+enum { URL_LONGEST = 1000 }; /* bytes of a URL that is shown */
+
 bool
 url_is(const char *text)
 {
@@ -187,31 +189,43 @@ find_secret_value(const char *at, const char **end)
     return at;
 }
 
+/* Put *** for the bytes from `begin` to `end` of a text, which has room for it. */
+static void
+hide(char *begin, const char *end)
+{
+    static const char stars[] = "***";
+
+    memmove(begin + strlen(stars), end, strlen(end) + 1);
+    memcpy(begin, stars, strlen(stars));
+}
+
+/* Hide the values of options whose names say "password". Any separator counts: the
+ * right one may be missing. */
+static void
+hide_options(char *options)
+{
+    const char *end;
+
+    while ((options = strpbrk(options, "?&;#"))) {
+        const char *value = find_secret_value(++options, &end);
+        if (value)
+            hide(options + (value - options), end);
+    }
+}
+
 const char *
 url_shown(const char *url)
 {
-    static char       text[512];
-    const bool        path_only = has_path_only(url);
-    const char *const options = path_only ? url + strcspn(url, "?") : url;
-    const char       *login_end = url, *login = find_password(url, &login_end);
-    const char       *value_end = url, *value = NULL;
-    const char       *hidden = url; /* the bytes before it are not shown */
-    size_t            len = 0;
+    static char text[2 * URL_LONGEST]; /* *** is shorter than "?pas=" */
+    const char *end;
 
-    for (const char *at = url; *at && len + strlen("***") < sizeof text; at++) {
-        const bool was_hidden = at > url && at - 1 < hidden;
-        if (at == login && login_end > hidden)
-            hidden = login_end;
-        if (at == value && value_end > hidden)
-            hidden = value_end;
-        if (at >= hidden)
-            text[len++] = *at;
-        else if (!was_hidden)
-            len = (size_t)(stpcpy(text + len, "***") - text);
-        if (at >= options && strchr("?&;#", *at))
-            value = find_secret_value(at + 1, &value_end);
-    }
-    text[len] = '\0';
+    if (strlen(url) > URL_LONGEST)
+        return "(a URL that is too long to be shown)";
+    memcpy(text, url, strlen(url) + 1);
+    hide_options(has_path_only(text) ? text + strcspn(text, "?") : text);
+    const char *password = find_password(text, &end);
+    if (password)
+        hide(text + (password - text), end);
     return text;
 }
 
