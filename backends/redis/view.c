@@ -236,6 +236,23 @@ walk(struct wq__redis *e, struct wq__op *op)
 
 /* ---- the check ------------------------------------------------------------ */
 
+/* Report what is wrong with a key, whose bytes are shown as in view.lua. */
+static void
+complain(const struct wq__op *op, wq_key key, const char *problem)
+{
+    enum { SHOWN = 100 }; /* bytes of a key; each takes four at most */
+    const unsigned char *bytes = key.data;
+    char                 shown[4 * SHOWN + 1] = "", text[4 * SHOWN + 200];
+    char                *to = shown;
+
+    for (size_t i = 0; i < key.len && i < SHOWN; i++)
+        to += sprintf(to, bytes[i] >= ' ' && bytes[i] <= '~' ? "%c" : "\\x%02x",
+                      bytes[i]);
+    (void)snprintf(text, sizeof text, "the key '%s%s': %s", shown,
+                   key.len > SHOWN ? "..." : "", problem);
+    op->as.check.problem(op->as.check.ctx, text);
+}
+
 static int
 part_of(const struct wq__redis *e, wq_key key)
 {
@@ -263,10 +280,10 @@ check_records(struct wq__redis *e, struct wq__op *op)
                 !wq__record_unpack(record.data, record.len, &row)
                        ? "its record is damaged"
                    : part_of(e, key) != e->part
-                       ? "a key is in another partition than its own"
+                       ? "it is in another partition than its own"
                        : wq__row_problem(&e->rows, key, &row);
             if (problem)
-                op->as.check.problem(op->as.check.ctx, problem);
+                complain(op, key, problem);
         }
         cursor = (uint64_t)wq__reply_int(reply, 2);
         freeReplyObject(reply);
