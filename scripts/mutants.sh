@@ -494,6 +494,11 @@ redis-forward  backends/redis/time.c      redis_clock      s/if (known && least 
 redis-late     backends/redis/lua/read.lua redis_clock     s/^if ARGV.7. ~= .0. and us > .*/local _ = us/
 redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_clock = e->own_clock ? wq_clock_boottime() : clock;/e->base.steady_clock = e->base.clock;/
 redis-limit    backends/redis/engine.c    redis_link       s/^    limit_renewals(e);/    (void)limit_renewals;/
+redis-limit2   backends/redis/engine.c    redis_replicas   s/lesser(e->side_confirm.timeout_ns, third_ns \/ 4)/e->side_confirm.timeout_ns/
+redis-linked   backends/redis/spread_session.c redis_partitions s/linked = wq__wire_is_ready(&e->side_wire);/linked = e->side_wire.fd >= 0;/
+lease-watch    src/shared/lease.c         shared_lease     s/^    return err || !s->on_lost$/    return err || true/
+lease-again    src/shared/lease.c         shared_lease     s/until_ns = wq__span_add(now, s->engine->lease_ns \/ 3);/until_ns = WQ_FOREVER;/
+lease-callback src/shared/lease.c         shared_lease     s/^    return err || !s->on_lost$/    return err/
 redis-kept     backends/redis/engine.c    redis_link       s/atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));/(void)0;/
 redis-linger   backends/redis/wire.c      redis_hosts      s/^        abort_connection(w->fd);/        (void)abort_connection;/
 gather-rest    src/shared/yields.h        shared_gather    s/now_ns + WQ__YIELDS_REST \* (loss_ns/now_ns + 0 * (loss_ns/

@@ -599,16 +599,23 @@ wq__redis_begin_renewal(struct wq__redis *e)
     return err;
 }
 
-/* With the lock: a renewal is sent after a third of the lease. It returns before the
- * lease ends, however long calls may take, so that a loss is noticed in time. (Not
- * the first one: opening may take as long as a call.) */
+static int64_t
+lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* With the lock: a renewal is sent after a third of the lease. However long calls
+ * may take, it ends, and so does the beginning of a sleep, when there is time for
+ * another one. (Not the first one: opening may take as long as a call.) */
 static void
 limit_renewals(struct wq__redis *e)
 {
-    const int64_t most_ns = e->base.lease_ns / 3 * 2;
+    const int64_t third_ns = e->base.lease_ns / 3;
 
-    if (e->side_wire.timeout_ns > most_ns)
-        e->side_wire.timeout_ns = most_ns;
+    e->side_wire.timeout_ns = lesser(e->side_wire.timeout_ns, third_ns);
+    e->side_confirm.timeout_ns =
+        lesser(e->side_confirm.timeout_ns, third_ns / 4);
 }
 
 /* With the lock. */

@@ -13,11 +13,12 @@
 
 /* ---- renewing ------------------------------------------------------------- */
 
+/* Can the renewal be sent at once? To connect may take long. */
 static bool
 is_linked(struct wq__redis *e)
 {
     wq__lock_take(&e->side_lock);
-    const bool linked = e->side_wire.fd >= 0;
+    const bool linked = wq__wire_is_ready(&e->side_wire);
     wq__lock_release(&e->side_lock);
     return linked;
 }
@@ -48,8 +49,8 @@ renew_linked(struct wq__spread *s, bool *tried, wq_err *errs)
             errs[p] = wq__redis_end_renewal(s->part[p]);
 }
 
-/* Then the others, one after the other, while there is time: this must return
- * well within a lease. */
+/* Then the others, one after the other, while there is time for another
+ * renewal. */
 static void
 renew_others(struct wq__spread *s, const bool *tried, wq_err *errs)
 {

@@ -100,7 +100,8 @@
  *              wq_limiter_describe() cannot describe: WQ_ENOTSUP. So are
  *              wq_flush(), wq_flush_key() and wq_remove_wait(). [S-10]
  *   Threads    A store whose holds end by time needs one thread to renew them,
- *              named wq-lease.
+ *              named wq-lease; with on_lost another one, wq-expiry, which
+ *              notices the end of the holds also while the store hangs.
  *
  * Numbers in brackets ([Q-03], [O-02]) name the behaviours in wq-semantics(7),
  * which is also docs/semantics.md; the tests cite the same numbers. Words such
@@ -457,8 +458,9 @@ typedef struct wq_config {
     int64_t max_ready_ns;
     /* This handle of a shared queue has lost `key`, which it held with `fence`:
      * another worker may hold the key now. Called once for each loan that is
-     * lost, without a lock, by any thread, also by the one that renews the
-     * holds: do not block in it. It begins before a call returns WQ_ELOST for
+     * lost, without a lock, by any thread: do not block in it. If no call
+     * notices the loss earlier, it is called when wq_hold_left() becomes 0, also
+     * while calls wait for the store (not with manual_renew). It begins before a call returns WQ_ELOST for
      * that loan, and may still run in another thread then. The item is still to
      * be finished. The bytes are valid until it returns; a NUL byte follows
      * them. NULL: no callback. [S-03] */

@@ -252,9 +252,9 @@ struct wq__engine_ops {
      * Any threads, also beside run(). NULL: no batch has such a number. */
     wq_err (*settle)(struct wq__engine *e, uint64_t number);
 
-    /* Renew the session. WQ_ELOST: it has ended. Must return well within a
-     * lease: until then no loss is reported. Not called unless lease_ns is
-     * set. */
+    /* Renew the session. WQ_ELOST: it has ended. Should return within a third
+     * of the lease: then there is time for another one. Not called unless
+     * lease_ns is set. */
     wq_err (*renew)(struct wq__engine *e);
 
     /* Give back what the session holds and `known` does not name, without an

@@ -10,7 +10,9 @@
  * gives back what the store still keeps for it.
  *
  * One thread, wq-lease, renews after a third of the lease, so that two renewals
- * may fail. Programs that opened the queue without it call wq_renew().
+ * may fail. Programs that opened the queue without it call wq_renew(). It may wait
+ * for the store, also until after that moment. So if on_lost() is to be called
+ * there is a second thread, wq-expiry, which calls no store: it sleeps until then.
  */
 #include "core/span.h"
 #include "error/error.h"
@@ -174,7 +176,7 @@ wq__shared_renew(wq_queue *q)
     return s->engine->lease_ns ? renew(s) : WQ_OK;
 }
 
-/* ---- the thread ---------------------------------------------------------- */
+/* ---- the threads ---------------------------------------------------------- */
 
 /* When the holds must be renewed next, after an attempt at `now`. */
 static int64_t
@@ -187,25 +189,25 @@ next_renewal(const struct wq__shared *s, wq_err err, int64_t now)
     return wq__span_add(now, lease_ns / 12 + 1); /* soon: time runs out */
 }
 
-/* With the lock, which is released meanwhile: sleep until `until_ns`, or until
- * the thread must end. */
+/* With the lock, which is released meanwhile: the thread sleeps until `until_ns`,
+ * or until it must end. */
 static void
-sleep_until(struct wq__shared *s, int64_t until_ns)
+sleep_until(struct wq__shared *s, struct wq__lease_thread *t, int64_t until_ns)
 {
-    wq__parker_init(&s->lease_parker);
-    s->lease_sleeps = true;
+    wq__parker_init(&t->parker);
+    t->sleeps = true;
     wq__lock_release(&s->lock);
     const bool woken =
-        s->steady_clock->park(s->steady_clock, &s->lease_parker, until_ns);
+        s->steady_clock->park(s->steady_clock, &t->parker, until_ns);
     wq__shared_enter(s);
-    if (!woken && !s->lease_sleeps) { /* about to be woken */
+    if (!woken && !t->sleeps) { /* about to be woken */
         wq__lock_release(&s->lock);
-        while (!wq__park(&s->lease_parker, WQ_FOREVER))
+        while (!wq__park(&t->parker, WQ_FOREVER))
             ;
         wq__shared_enter(s);
     }
-    s->lease_sleeps = false;
-    wq__parker_fini(&s->lease_parker);
+    t->sleeps = false;
+    wq__parker_fini(&t->parker);
 }
 
 /* If the store may keep keys for this handle that no thread has, a renewal would
@@ -231,7 +233,7 @@ keep_renewing(void *arg)
     int64_t at_ns =
         next_renewal(s, WQ_OK, s->valid_until_ns - s->engine->lease_ns);
     while (!s->lease_ends) {
-        sleep_until(s, at_ns);
+        sleep_until(s, &s->renewer, at_ns);
         if (s->lease_ends)
             break;
         wq__lock_release(&s->lock);
@@ -245,28 +247,71 @@ keep_renewing(void *arg)
     wq__lock_release(&s->lock);
 }
 
+/* A session that begins after the lease has ended lives for a lease: to look after
+ * a third of it is early enough. */
+static void
+keep_watch(void *arg)
+{
+    struct wq__shared *s = arg;
+
+    wq__shared_enter(s);
+    while (!s->lease_ends) {
+        const int64_t now = s->steady_clock->now(s->steady_clock);
+        int64_t       until_ns = s->valid_until_ns;
+
+        if (now >= until_ns) {
+            wq__shared_expire(s, now);
+            wq__shared_leave(s);
+            wq__shared_report_lost(s);
+            wq__shared_enter(s);
+            until_ns = wq__span_add(now, s->engine->lease_ns / 3);
+        }
+        if (!s->lease_ends)
+            sleep_until(s, &s->watcher, until_ns);
+    }
+    wq__lock_release(&s->lock);
+}
+
+static wq_err
+start(struct wq__shared *s, struct wq__lease_thread *t, void (*run)(void *arg),
+      const char *name)
+{
+    const wq_err err = wq__thread_start(&t->thread, run, s, name);
+
+    t->exists = !err;
+    return err;
+}
+
 wq_err
 wq__shared_start_lease(struct wq__shared *s)
 {
-    const wq_err err =
-        wq__thread_start(&s->lease_thread, keep_renewing, s, "wq-lease");
+    const wq_err err = start(s, &s->renewer, keep_renewing, "wq-lease");
 
-    s->leasing = !err;
-    return err;
+    return err || !s->on_lost ? err
+                              : start(s, &s->watcher, keep_watch, "wq-expiry");
+}
+
+/* With the lock, which is released. */
+static void
+end(struct wq__shared *s, struct wq__lease_thread *t)
+{
+    const bool sleeps = t->sleeps;
+
+    t->sleeps = false;
+    wq__lock_release(&s->lock);
+    if (sleeps)
+        wq__unpark(&t->parker);
+    if (t->exists)
+        wq__thread_join(&t->thread);
+    t->exists = false;
 }
 
 void
 wq__shared_end_lease(struct wq__shared *s)
 {
-    if (!s->leasing)
-        return;
     wq__shared_enter(s);
     s->lease_ends = true;
-    const bool sleeps = s->lease_sleeps;
-    s->lease_sleeps = false;
-    wq__lock_release(&s->lock);
-    if (sleeps)
-        wq__unpark(&s->lease_parker);
-    wq__thread_join(&s->lease_thread);
-    s->leasing = false;
+    end(s, &s->renewer);
+    wq__shared_enter(s);
+    end(s, &s->watcher);
 }

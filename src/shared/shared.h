@@ -64,6 +64,14 @@ struct wq__flight {
     wq_err           err;     /* it cannot be carried out */
 };
 
+/* See lease.c. */
+struct wq__lease_thread {
+    struct wq__thread thread;
+    bool              exists;
+    struct wq__parker parker; /* where it sleeps */
+    bool              sleeps;
+};
+
 struct wq__shared {
     wq_queue           base;   /* first: a queue is the beginning of its
                                   backend */
@@ -144,12 +152,10 @@ struct wq__shared {
     bool     paused, destroying;
     uint64_t shutdowns; /* each ends all drains */
 
-    /* ---- the lease thread (lease.c) ---- */
-    struct wq__thread lease_thread;
-    bool              leasing;      /* it exists */
-    struct wq__parker lease_parker; /* where it sleeps */
-    bool              lease_sleeps;
-    bool              lease_ends;
+    /* ---- the threads of the lease (lease.c) ---- */
+    struct wq__lease_thread renewer; /* wq-lease */
+    struct wq__lease_thread watcher; /* wq-expiry */
+    bool                    lease_ends;
 
     /* ---- event loops (view.c) ---- */
     bool              watched; /* there is a beacon */
@@ -308,6 +314,7 @@ void wq__shared_end_hold(struct wq__shared *s, struct wq__hold *hold);
 /* For create: the first renewal. */
 wq_err wq__shared_begin_session(struct wq__shared *s);
 
+/* For create and destroy: its threads. A start that fails is ended, too. */
 wq_err wq__shared_start_lease(struct wq__shared *s);
 void   wq__shared_end_lease(struct wq__shared *s);
 

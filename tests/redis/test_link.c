@@ -337,15 +337,17 @@ note_loss(void *ctx, wq_key key, uint64_t fence)
     (void)ctx;
     (void)key;
     (void)fence;
-    assert_int_equal(write(lost_fds[1], "", 1), 1);
+    if (write(lost_fds[1], "", 1) != 1)
+        abort();
 }
 
-/* Calls may take a minute; a renewal that hangs must not. */
-TEST(loss_of_a_lease_is_noticed_in_time_whatever_the_timeout)
+/* A handle whose calls may take a minute loses its lease: `in_doubt`, it has to
+ * reconcile before it renews. */
+static void
+expect_loss_in_time(bool in_doubt)
 {
     wq_queue *q = NULL;
 
-    (void)state;
     put_proxy();
     assert_int_equal(pipe(lost_fds), 0);
     assert_err(wq_redis_open(url_of(proxy_socket(f.proxy), "q"),
@@ -355,6 +357,11 @@ TEST(loss_of_a_lease_is_noticed_in_time_whatever_the_timeout)
                WQ_OK);
     assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
     wq_item *item = take_key(q, "k");
+    if (in_doubt) {
+        proxy_set(f.proxy, PROXY_LOSE);
+        const wq_err err = wq_add(q, wq_str("x"));
+        assert_true(err == WQ_EIO || err == WQ_OK); /* a renewal's was lost */
+    }
     proxy_set(f.proxy, PROXY_HANG);
     struct pollfd loss = {.fd = lost_fds[0], .events = POLLIN};
     assert_int_equal(poll(&loss, 1, 30000), 1);
@@ -364,6 +371,37 @@ TEST(loss_of_a_lease_is_noticed_in_time_whatever_the_timeout)
     wq_destroy(q);
     (void)close(lost_fds[0]);
     (void)close(lost_fds[1]);
+}
+
+TEST(loss_is_noticed_in_time_while_calls_hang)
+{
+    (void)state;
+    expect_loss_in_time(false);
+}
+
+TEST(loss_is_noticed_in_time_while_the_handle_reconciles)
+{
+    (void)state;
+    expect_loss_in_time(true);
+}
+
+/* Over a new connection, although calls may take a minute. */
+TEST(renewal_that_hangs_is_made_again_within_the_lease)
+{
+    const int64_t lease_ns = WQ_SECONDS(2);
+    wq_item      *other = NULL;
+
+    (void)state;
+    put_proxy();
+    wq_queue *q =
+        open_renewing(proxy_socket(f.proxy), lease_ns, WQ_SECONDS(60));
+    assert_err(wq_add(f.b, wq_str("k")), WQ_OK);
+    wq_item *item = take_key(q, "k");
+    proxy_set(f.proxy, PROXY_LATE);
+    assert_err(wq_get_within(f.b, lease_ns / 2 * 3, &other), WQ_ETIMEDOUT);
+    assert_true(wq_hold_left(q, item) > 0);
+    assert_err(wq_done(q, item), WQ_OK);
+    wq_destroy(q);
 }
 
 static void *
@@ -461,6 +499,8 @@ WQ_TESTS(
     with_server(lease_that_ends_while_a_queue_is_opened_is_not_a_lost_key),
     with_server(hold_is_certain_from_the_sending_of_a_renewal),
     with_server(link_that_is_cut_for_longer_than_the_lease_loses_the_key),
-    with_server(loss_of_a_lease_is_noticed_in_time_whatever_the_timeout),
+    with_server(loss_is_noticed_in_time_while_calls_hang),
+    with_server(loss_is_noticed_in_time_while_the_handle_reconciles),
+    with_server(renewal_that_hangs_is_made_again_within_the_lease),
     with_server(renewal_does_not_wait_for_a_call_that_hangs),
     with_server(reconnects_leave_no_descriptor_thread_or_memory));

@@ -9,6 +9,7 @@
 #include "redis/served.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -507,6 +508,32 @@ TEST(renewal_needs_only_partitions_with_holds)
 }
 
 /* On a fake clock: the lease ends while partition 1 is away. */
+/* All connections are gone, and the server hangs: each attempt takes a second. */
+TEST(renewal_of_all_partitions_leaves_time_for_another_one)
+{
+    const int64_t lease_ns = WQ_SECONDS(3);
+    wq_queue     *q = NULL;
+
+    (void)state;
+    assert_err(wq_redis_open(url_of(f.server.socket, "parts"),
+                             WQ_REDIS_OPTIONS(.lease_ns = lease_ns,
+                                              .timeout_ns = WQ_SECONDS(1),
+                                              .manual_renew = true,
+                                              .partitions = PARTS),
+                             NULL, &q),
+               WQ_OK);
+    assert_err(wq_renew(q), WQ_OK);
+    assert_true(atoi(redis_server_say(&f.server, "CLIENT KILL TYPE normal")) >=
+                PARTS);
+    assert_int_equal(kill(f.server.pid, SIGSTOP), 0);
+    const int64_t begin_ns = now_ns();
+    assert_err(wq_renew(q), WQ_EAWAY);
+    const int64_t took_ns = now_ns() - begin_ns;
+    assert_int_equal(kill(f.server.pid, SIGCONT), 0);
+    assert_true(took_ns < lease_ns);
+    wq_destroy(q);
+}
+
 TEST(handle_goes_on_without_a_partition_that_is_away_for_too_long)
 {
     wq_clock *clock = wq_clock_fake_create(WQ_SECONDS(1000));
@@ -727,6 +754,7 @@ WQ_TESTS(parted(partition_of_a_key_is_the_same_for_ever),
          parted(hold_of_any_partition_is_taken_over),
          parted(others_go_on_while_a_partition_is_away),
          parted(renewal_needs_only_partitions_with_holds),
+         parted(renewal_of_all_partitions_leaves_time_for_another_one),
          parted(handle_goes_on_without_a_partition_that_is_away_for_too_long),
          parted(sleepers_are_woken_by_any_partition),
          parted(idle_handle_hardly_wakes_up),

@@ -222,6 +222,28 @@ TEST(renewal_that_is_not_confirmed_does_not_count)
     finish_in_the_end(item, wq_result_done());
 }
 
+/* However long calls may wait for replicas. */
+TEST(renewal_that_is_not_confirmed_leaves_time_for_another_one)
+{
+    const int64_t lease_ns = WQ_SECONDS(6), long_ns = WQ_SECONDS(20);
+    wq_queue     *q = NULL;
+
+    (void)state;
+    assert_err(
+        wq_redis_open(url_of(f.primary.socket, "q"),
+                      WQ_REDIS_OPTIONS(.lease_ns = lease_ns,
+                                       .timeout_ns = 2 * long_ns, .replicas = 1,
+                                       .replicas_timeout_ns = long_ns,
+                                       .manual_renew = true),
+                      NULL, &q),
+        WQ_OK);
+    cut_link();
+    const int64_t begin_ns = now_ns();
+    assert_err(wq_renew(q), WQ_EIO);
+    assert_true(now_ns() - begin_ns < lease_ns);
+    wq_destroy(q);
+}
+
 TEST(hold_that_is_taken_over_is_confirmed)
 {
     wq_item *item = NULL;
@@ -314,14 +336,16 @@ TEST(user_who_may_not_wait_is_told)
 #define with_replica(name)                                                     \
     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-WQ_TESTS(with_replica(acknowledged_add_survives_the_primary),
-         with_replica(acknowledged_add_without_replicas_can_be_lost),
-         with_replica(add_that_a_stopped_replica_lacks_can_be_repeated),
-         with_replica(add_that_only_merges_is_confirmed),
-         with_replica(key_whose_get_is_not_confirmed_is_given_back),
-         with_replica(renewal_that_is_not_confirmed_does_not_count),
-         with_replica(hold_that_is_taken_over_is_confirmed),
-         with_replica(finish_that_is_not_confirmed_can_be_repeated),
-         with_replica(full_server_with_replicas_lets_keys_be_finished),
-         with_replica(server_with_too_few_replicas_is_warned_of),
-         with_replica(user_who_may_not_wait_is_told));
+WQ_TESTS(
+    with_replica(acknowledged_add_survives_the_primary),
+    with_replica(acknowledged_add_without_replicas_can_be_lost),
+    with_replica(add_that_a_stopped_replica_lacks_can_be_repeated),
+    with_replica(add_that_only_merges_is_confirmed),
+    with_replica(key_whose_get_is_not_confirmed_is_given_back),
+    with_replica(renewal_that_is_not_confirmed_does_not_count),
+    with_replica(renewal_that_is_not_confirmed_leaves_time_for_another_one),
+    with_replica(hold_that_is_taken_over_is_confirmed),
+    with_replica(finish_that_is_not_confirmed_can_be_repeated),
+    with_replica(full_server_with_replicas_lets_keys_be_finished),
+    with_replica(server_with_too_few_replicas_is_warned_of),
+    with_replica(user_who_may_not_wait_is_told));

@@ -9,7 +9,8 @@
  *
  *   with_handles(name)  holds do not end by time
  *   with_leases(name)   they end LEASE after the last wq_renew()
- *   with_threads(name)  the same; each handle has a thread that renews
+ *   with_threads(name)  the same; each handle has a thread that renews, and one
+ *                       that watches
  */
 #ifndef WQ_SHARED_FIXTURE_H
 #define WQ_SHARED_FIXTURE_H
@@ -33,7 +34,9 @@
 #include "support/worker.h"
 
 /* A third and a twelfth of it are whole numbers. */
-enum { LEASE = 1200, HANDLES = 3, LOSSES_MAX = 64 };
+enum { LEASE = 1200, HANDLES = 3, THREADS_OF_LEASES = 2 * HANDLES };
+
+enum { LOSSES_MAX = 64 };
 
 /* What was reported to on_lost or on_drop. */
 struct report {

@@ -155,18 +155,18 @@ TEST(child_that_destroys_the_handle_leaves_the_parent_alone)
     expect_parent_works_on();
 }
 
-/* S-09: with a thread that renews, of which the child has none. */
+/* S-09: with threads for the lease, of which the child has none. */
 TEST(child_destroys_a_handle_with_a_thread)
 {
     add(f.a, "k");
     held = take_key(f.a, "k");
-    await_sleepers(3);
+    await_sleepers(THREADS_OF_LEASES);
     assert_int_equal(in_child(call_everything_and_destroy), 0);
     for (int i = 0; i < 4; i++) {
-        await_sleepers(3);
+        await_sleepers(THREADS_OF_LEASES);
         pass(LEASE / 3);
     }
-    await_sleepers(3);
+    await_sleepers(THREADS_OF_LEASES);
     assert_int_equal(wq_hold_left(f.a, held), LEASE);
     expect_parent_works_on();
 }

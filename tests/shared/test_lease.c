@@ -3,6 +3,7 @@
  * them? Holds end by time: LEASE after the last renewal. */
 #include "shared/fixture.h"
 
+#include <semaphore.h>
 #include <stdatomic.h>
 
 /* ---- how long ------------------------------------------------------------ */
@@ -501,12 +502,12 @@ TEST(thread_renews_after_a_third_of_the_lease)
     wq_item *item = hold(f.a, "k");
 
     for (int i = 0; i < 10; i++) {
-        await_sleepers(3);
+        await_sleepers(THREADS_OF_LEASES);
         pass(LEASE / 3 - 1);
-        await_sleepers(3);
+        await_sleepers(THREADS_OF_LEASES);
         assert_int_equal(wq_hold_left(f.a, item), LEASE - LEASE / 3 + 1);
         pass(1);
-        await_sleepers(3);
+        await_sleepers(THREADS_OF_LEASES);
         assert_int_equal(wq_hold_left(f.a, item), LEASE);
     }
     assert_err(wq_done(f.a, item), WQ_OK);
@@ -522,7 +523,7 @@ TEST(first_renewal_counts_from_the_opening)
         leave_with(&f.a);
         f.a = join_with(0, &options, WQ_CONFIG(.ages = true));
         pass(LEASE / 3);
-        await_sleepers(3);
+        await_sleepers(THREADS_OF_LEASES);
         const unsigned calls = memory_store_calls(f.store);
         assert_in_range(calls, 1, 1000);
         add(f.a, "k");
@@ -537,17 +538,17 @@ TEST(two_renewals_may_fail)
 {
     wq_item *item = hold(f.a, "k");
 
-    await_sleepers(3);
+    await_sleepers(THREADS_OF_LEASES);
     plan_at(0, STORE_AWAY, 1, STORE_RENEW);
     plan_at(0, STORE_EIO_BEFORE, 2, STORE_RENEW);
     pass(LEASE / 3);
-    await_sleepers(3);
+    await_sleepers(THREADS_OF_LEASES);
     assert_int_equal(wq_hold_left(f.a, item), LEASE * 2 / 3);
     pass(LEASE / 3);
-    await_sleepers(3);
+    await_sleepers(THREADS_OF_LEASES);
     assert_int_equal(wq_hold_left(f.a, item), LEASE / 3);
     pass(LEASE / 3 - 1);
-    await_sleepers(3);
+    await_sleepers(THREADS_OF_LEASES);
     finish_certain_hold(item, LEASE);
 }
 
@@ -561,15 +562,137 @@ TEST(third_failed_renewal_loses_the_holds)
                                                    .calls = STORE_RENEW});
     for (int i = 0; i < 3; i++) {
         assert_int_equal(count_lost(), 0);
-        await_sleepers(3);
+        await_sleepers(THREADS_OF_LEASES);
         pass(LEASE / 3);
     }
-    await_sleepers(3); /* the thread reports it, not a call */
+    await_sleepers(THREADS_OF_LEASES); /* the thread reports it, not a call */
     assert_int_equal(count_lost_of("k", item->fence), 1);
     memory_store_heal(f.store);
     work_on(f.b, "k");
     assert_err(wq_done(f.a, item), WQ_ELOST);
     assert_int_equal(count_lost(), 1);
+}
+
+/* The store does not answer the calls of handle a. */
+static struct {
+    const struct wq__engine_ops *inner;
+    struct wq__engine_ops        ops;
+    sem_t                        called, answered;
+} hanging;
+
+static void
+hang(void)
+{
+    (void)sem_post(&hanging.called);
+    while (sem_wait(&hanging.answered))
+        ;
+}
+
+static wq_err
+renew_when_answered(struct wq__engine *e)
+{
+    hang();
+    return hanging.inner->renew(e);
+}
+
+static wq_err
+reconcile_when_answered(struct wq__engine *e, const struct wq__known *known,
+                        size_t n, bool *lost)
+{
+    hang();
+    return hanging.inner->reconcile(e, known, n, lost);
+}
+
+static void
+begin_to_hang(void)
+{
+    hanging.inner = f.engines[0]->ops;
+    hanging.ops = *hanging.inner;
+    hanging.ops.renew = renew_when_answered;
+    hanging.ops.reconcile = reconcile_when_answered;
+    (void)sem_init(&hanging.called, 0, 0);
+    (void)sem_init(&hanging.answered, 0, 0);
+    f.engines[0]->ops = &hanging.ops;
+}
+
+/* Handle a holds the item; its thread that renews is called by the store. */
+static void
+expect_report_of_loss(wq_item *item)
+{
+    pass(LEASE / 3);
+    while (sem_wait(&hanging.called))
+        ;
+    await_sleepers(THREADS_OF_LEASES - 1);
+    pass(LEASE - LEASE / 3 - 1);
+    await_sleepers(THREADS_OF_LEASES - 1);
+    assert_int_equal(count_lost(), 0);
+    pass(1);
+    await_sleepers(THREADS_OF_LEASES - 1); /* it sleeps again */
+    assert_int_equal(count_lost_of("k", item->fence), 1);
+    f.engines[0]->ops = hanging.inner;
+    (void)sem_post(&hanging.answered);
+    await_sleepers(THREADS_OF_LEASES);
+    assert_err(wq_done(f.a, item), WQ_ELOST);
+    assert_int_equal(count_lost(), 1);
+    work_on(f.b, "k");
+}
+
+/* S-03 */
+TEST(loss_is_reported_while_a_renewal_waits_for_the_store)
+{
+    wq_item *item = hold(f.a, "k");
+
+    await_sleepers(THREADS_OF_LEASES);
+    begin_to_hang();
+    expect_report_of_loss(item);
+}
+
+/* S-03: the thread that renews has to reconcile first. */
+TEST(loss_is_reported_while_the_handle_reconciles)
+{
+    wq_item *item = hold(f.a, "k");
+
+    await_sleepers(THREADS_OF_LEASES);
+    plan_at(0, STORE_EIO_BEFORE, 1, STORE_RUN);
+    assert_err(wq_add_str(f.a, "x"), WQ_EIO);
+    begin_to_hang();
+    expect_report_of_loss(item);
+}
+
+/* S-03: a handle that was lost, and goes on, is watched again. */
+TEST(losses_of_the_next_session_are_reported_too)
+{
+    for (size_t i = 0; i < 3; i++) {
+        wq_item *item = hold(f.a, "k");
+
+        await_sleepers(THREADS_OF_LEASES);
+        plan_at(0, STORE_AWAY, 0, STORE_RENEW | STORE_RECONCILE);
+        pass(LEASE);
+        await_sleepers(THREADS_OF_LEASES);
+        assert_int_equal(count_lost(), i + 1);
+        memory_store_heal(f.store);
+        assert_err(wq_done(f.a, item), WQ_ELOST);
+        work_on(f.a, "k");
+    }
+}
+
+/* S-03 */
+TEST(handle_without_a_callback_is_not_watched)
+{
+    const struct shared_queue_options options = {.lease_ns = LEASE};
+    wq_queue                         *q = NULL;
+
+    leave_with(&f.a);
+    assert_err(shared_queue_join(f.store, &options, WQ_CONFIG(.clock = f.clock),
+                                 &f.engines[0], &q),
+               WQ_OK);
+    await_sleepers(THREADS_OF_LEASES - 1);
+    for (int i = 0; i < 6; i++) {
+        pass(LEASE / 3);
+        await_sleepers(THREADS_OF_LEASES - 1);
+        assert_int_equal(wq_clock_fake_waiters(f.clock), THREADS_OF_LEASES - 1);
+    }
+    wq_destroy(q);
 }
 
 /* ---- sleepers ------------------------------------------------------------ */
@@ -666,6 +789,10 @@ WQ_TESTS(with_leases(hold_is_certain_for_a_lease),
          with_threads(first_renewal_counts_from_the_opening),
          with_threads(two_renewals_may_fail),
          with_threads(third_failed_renewal_loses_the_holds),
+         with_threads(loss_is_reported_while_a_renewal_waits_for_the_store),
+         with_threads(loss_is_reported_while_the_handle_reconciles),
+         with_threads(losses_of_the_next_session_are_reported_too),
+         with_threads(handle_without_a_callback_is_not_watched),
          with_leases(lost_key_is_handed_to_a_sleeping_get_of_its_handle),
          with_leases(expired_key_is_handed_to_a_sleeping_get_of_its_handle),
          with_leases(key_of_a_dead_holder_wakes_a_sleeping_get));
