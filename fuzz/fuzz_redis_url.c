@@ -44,16 +44,25 @@ is_password(const char *url)
            strstr(url, SECRET) == colon + 1 && !strstr(colon + 2, SECRET);
 }
 
-/* "...?password=SECRET", which is no option, and the rest does not have it. */
+/* "...?...NAME=SECRET", where NAME is no option, and whatever separates it from
+ * what comes before; and the rest does not have it. */
 static bool
 is_option(const char *url)
 {
-    const char *options = strchr(url, '?');
-    const char *at = options ? strstr(options, "password=" SECRET) : NULL;
+    static const char *const names[] = {"password=", "pwd=", "auth="};
+    const char              *options = strchr(url, '?');
+    const char              *at = options ? strstr(options, SECRET) : NULL;
 
-    return at && strchr("?&", at[-1]) &&
-           strstr(url, SECRET) == at + strlen("password=") &&
-           !strstr(at + strlen("password=") + 1, SECRET);
+    if (!at || strstr(url, SECRET) != at || strstr(at + 1, SECRET))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const size_t len = strlen(names[i]);
+        if ((size_t)(at - options) > len &&
+            strncmp(at - len, names[i], len) == 0 &&
+            strchr("?&;,# ", at[-1 - (long)len]))
+            return true;
+    }
+    return false;
 }
 
 int

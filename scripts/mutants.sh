@@ -425,12 +425,12 @@ rows-torn      src/shared/row_ops.c      fault_rows       s/ \&\& !r->torn//
 redis-revive   backends/redis/lua/session.lua redis_lease   s/^if ARGV.3. == .renew. and not lives(sid) then return .*/local _ = sid/
 redis-oom      backends/redis/lua/common.lua redis_server   s/^  call(.ZREM., I, ..)$/  local _ = I/
 redis-fences   backends/redis/lua/head.lua redis_server    s/if last < us and us < 4503599627370496 then last = us end/last = last/
-redis-named    backends/redis/lua/plain.lua redis_processes s/if named\[key\] or /if /
+redis-named    backends/redis/lua/plain.lua conformance_redis_add_with s/if named\[key\] or /if /
 redis-fence    backends/redis/lua/plain.lua redis_server    s/sub(rec, 27, 41) ~= ARGV.9 + nf + na + i. then/false then/
-redis-due      backends/redis/lua/plain.lua model_differential s/not (due and due <= us) and/true and/
+redis-due      backends/redis/lua/plain.lua model_differential_redis s/not (due and due <= us) and/true and/
 redis-asleep   backends/redis/lua/plain.lua redis_processes s/(na == 0 or calm) and/true and/
 redis-ended    backends/redis/lua/plain.lua redis_lease     s/first and end1 > us and/first and/
-redis-plain    backends/redis/lua/plain.lua model_differential s/if byte(members\[i\], 8) ~= 0 then usual = false break end/local _ = i/
+redis-plain    backends/redis/lua/plain.lua model_differential_redis s/if byte(members\[i\], 8) ~= 0 then usual = false break end/local _ = i/
 redis-guard    backends/redis/lua/session.lua redis_view    s/string.rep(.*, 80)/sid/
 redis-oldest   backends/redis/lua/session.lua redis_lease   s/tonumber(oldest\[2\]) <= us or/false or/
 redis-compare  backends/redis/lua/commit.lua redis_processes s/~= ARGV\[i + 1\] then return {.AGAIN.} end/== 0 then return {} end/
@@ -496,9 +496,9 @@ redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_cloc
 redis-limit    backends/redis/engine.c    redis_link       s/^    limit_renewals(e);/    (void)limit_renewals;/
 redis-limit2   backends/redis/engine.c    redis_replicas   s/lesser(e->side_confirm.timeout_ns, third_ns \/ 4)/e->side_confirm.timeout_ns/
 redis-linked   backends/redis/spread_session.c redis_partitions s/linked = wq__wire_is_ready(&e->side_wire);/linked = e->side_wire.fd >= 0;/
-lease-watch    src/shared/lease.c         shared_lease     s/^    return err || !s->on_lost$/    return err || true/
+lease-watch    src/shared/lease.c         shared_lease     s/^    if (!err \&\& s->on_lost)/    if (0)/
 lease-again    src/shared/lease.c         shared_lease     s/until_ns = wq__span_add(now, s->engine->lease_ns \/ 3);/until_ns = WQ_FOREVER;/
-lease-callback src/shared/lease.c         shared_lease     s/^    return err || !s->on_lost$/    return err/
+lease-callback src/shared/lease.c         shared_lease     s/^    if (!err \&\& s->on_lost)/    if (!err)/
 redis-kept     backends/redis/engine.c    redis_link       s/atomic_store(&e->base.kept, (size_t)wq__reply_int(reply, 2));/(void)0;/
 redis-linger   backends/redis/wire.c      redis_hosts      s/^        abort_connection(w->fd);/        (void)abort_connection;/
 gather-rest    src/shared/yields.h        shared_gather    s/now_ns + WQ__YIELDS_REST \* (loss_ns/now_ns + 0 * (loss_ns/
@@ -528,7 +528,7 @@ flight-waited  src/shared/batch.c         shared_flights   s/^    if (f.waited \
 flight-former  backends/redis/step.c      redis_flights    s/ \&\& begun \&\& is_of_former(e, session)) {/ \&\& begun \&\& is_of_former(e, 0 * session) \&\& 0) {/
 flight-pulse   backends/redis/engine.c    redis_flights    s/^            if (e->wire.stale)/            if (0)/
 calm-late      backends/redis/lua/common.lua redis_server  s/^  if stirs then due_known = false end/  if stirs then due_known = false stir() end/
-calm-due       backends/redis/lua/common.lua model_differential s/^  if stirs then stir() end//
+calm-due       backends/redis/lua/common.lua model_differential_redis s/^  if stirs then stir() end//
 calm-sleep     backends/redis/lua/session.lua redis_processes /^if ARGV.3. == .sleep/,/^end/s/^    stir()$//
 calm-session   backends/redis/lua/session.lua redis_lease   s/^stir()$//
 calm-lives     backends/redis/lua/plain.lua redis_server    s/usual = usual and (first == sid or lives == sid or call(.ZSCORE., S, sid))/usual = usual/
@@ -567,6 +567,7 @@ rows() {
 is_program() {
     case $1 in
     scenario_*) [ -f "tests/scenarios/${1#*_}.scenario" ] ;;
+    model_*_redis) [ -f "tests/model/test_differential.c" ] ;;
     conformance_*) [ -f tests/conformance/test_conformance.c ] ;;
     *) [ -f "tests/${1%%_*}/test_${1#*_}.c" ] ;;
     esac

@@ -69,7 +69,7 @@ check_options(const wq_redis_options *o)
     if (o->lease_ns && o->lease_ns < SHORTEST_LEASE_NS)
         return wq_fail(WQ_EINVAL, "redis: a lease must be 10ms or longer");
     /* A second option may follow a wrong separator: it may be a password. */
-    const size_t shown = o->queue ? strcspn(o->queue, "?&;#=:") : 0;
+    const size_t shown = o->queue ? strcspn(o->queue, "?&;#=:, ") : 0;
     if (o->queue && !is_name(o->queue))
         return wq_fail(WQ_EINVAL,
                        "redis: the queue is '%.*s'; its name has 1 to %d "

@@ -202,7 +202,8 @@ read_server(char *rest, struct wq__target *t)
     char *host = strrchr(rest, '@');
     if (host)
         *host++ = '\0';
-    if (strpbrk(host ? host : rest, "&=;#") || (path && strpbrk(path, "&=;#")))
+    if (strpbrk(host ? host : rest, "&=;# ") ||
+        (path && strpbrk(path, "&=;#, ")))
         return wq_fail(WQ_EINVAL,
                        "redis: the options of the URL follow a '?', as in "
                        "redis://HOST[:PORT][/DB]?queue=NAME");
@@ -233,6 +234,13 @@ read_socket(char *rest, struct wq__target *t)
     if (!path || !path[1])
         return wq_fail(WQ_EINVAL, "redis: the URL of a socket is "
                                   "redis+unix:///PATH?queue=NAME");
+    const char wrong = path[strcspn(path, "&,;#= ")];
+    if (wrong)
+        return wq_fail(WQ_EINVAL,
+                       "redis: there is a '%c' in the path of the socket: "
+                       "options follow a '?', as in redis+unix:///PATH?queue="
+                       "NAME, and %%%02X stands for a '%c'",
+                       wrong, (unsigned)wrong, wrong);
     wq_err err = copy_to(&t->path, path);
     if (!err && !wq__url_decode(t->path))
         err =

@@ -459,11 +459,12 @@ typedef struct wq_config {
     /* This handle of a shared queue has lost `key`, which it held with `fence`:
      * another worker may hold the key now. Called once for each loan that is
      * lost, without a lock, by any thread: do not block in it. If no call
-     * notices the loss earlier, it is called when wq_hold_left() becomes 0, also
-     * while calls wait for the store (not with manual_renew). It begins before a call returns WQ_ELOST for
-     * that loan, and may still run in another thread then. The item is still to
-     * be finished. The bytes are valid until it returns; a NUL byte follows
-     * them. NULL: no callback. [S-03] */
+     * notices the loss earlier, it is called when wq_hold_left() becomes 0,
+     * also while calls wait for the store (not with manual_renew). It begins
+     * before a call returns WQ_ELOST for that loan, and may still run in
+     * another thread then. The item is still to be finished. The bytes are
+     * valid until it returns; a NUL byte follows them. NULL: no callback.
+     * [S-03] */
     void (*on_lost)(void *ctx, wq_key key, uint64_t fence);
     void *lost_ctx; /* its first argument */
 } wq_config;

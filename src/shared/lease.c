@@ -285,10 +285,11 @@ start(struct wq__shared *s, struct wq__lease_thread *t, void (*run)(void *arg),
 wq_err
 wq__shared_start_lease(struct wq__shared *s)
 {
-    const wq_err err = start(s, &s->renewer, keep_renewing, "wq-lease");
+    wq_err err = start(s, &s->renewer, keep_renewing, "wq-lease");
 
-    return err || !s->on_lost ? err
-                              : start(s, &s->watcher, keep_watch, "wq-expiry");
+    if (!err && s->on_lost)
+        err = start(s, &s->watcher, keep_watch, "wq-expiry");
+    return err;
 }
 
 /* With the lock, which is released. */

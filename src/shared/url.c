@@ -158,27 +158,33 @@ wq__url_count(const char *text, unsigned long most, unsigned long *out)
     return !errno && *text >= '0' && *text <= '9' && !*end && *out <= most;
 }
 
-/* Does a text contain the name of a password, also a mistyped one? No option is
- * named so; users write them all the same, also behind a wrong separator. */
-static bool
-says_password(const char *text)
-{
-    while ((text = strpbrk(text, "pP"))) {
-        text++;
-        if (strspn(text, "aA") > 0 && strspn(text + 1, "sS") > 0)
-            return true;
-    }
-    return false;
-}
-
 wq_err
 wq__url_refuse(const char *store, const char *name, const char *value,
                const char *allowed)
 {
-    const bool hidden = says_password(name) || says_password(value);
-
     return wq_fail(WQ_EINVAL, "%s: %s=%s in the URL: use %s", store, name,
-                   hidden ? "***" : value, allowed);
+                   value, allowed);
+}
+
+/* Nothing is quoted but a name that has the form of one, and of a value the first
+ * character that may be a wrong separator: a password may stand anywhere. */
+static wq_err
+check_option(const char *store, const char *option)
+{
+    const size_t name = strspn(option, "abcdefghijklmnopqrstuvwxyz_"
+                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+    if (!name || option[name] != '=')
+        return wq_fail(WQ_EINVAL, "%s: an option of the URL is not NAME=VALUE",
+                       store);
+    const char wrong = option[name + 1 + strcspn(option + name + 1, ",;?#= ")];
+    return wrong ? wq_fail(WQ_EINVAL,
+                           "%s: there is a '%c' in the value of '%.*s' in the "
+                           "URL: options are separated by '&', and %%%02X "
+                           "stands for a '%c'",
+                           store, wrong, (int)name, option, (unsigned)wrong,
+                           wrong)
+                 : WQ_OK;
 }
 
 /* Is there another option of this name in what follows? */
@@ -208,20 +214,20 @@ wq__url_options(const char *store, char *options,
         char *next = strchr(options, '&');
         if (next)
             *next++ = '\0';
-        const size_t len = strcspn(options, "=:?;#");
-        if (options[len] != '=') /* "password:..." is not quoted */
-            return wq_fail(WQ_EINVAL,
-                           "%s: option '%.*s' of the URL has no value: write "
-                           "NAME=VALUE",
-                           store, (int)len, options);
-        char *value = options + len;
+        err = check_option(store, options);
+        if (err)
+            return err;
+        char *value = strchr(options, '=');
         *value++ = '\0';
         if (comes_again(options, next))
             return wq_fail(WQ_EINVAL, "%s: option '%s' is twice in the URL",
                            store, options);
         err = wq__url_decode(value)
                   ? option(ctx, options, value)
-                  : wq__url_refuse(store, options, value, "%XX for a byte");
+                  : wq_fail(WQ_EINVAL,
+                            "%s: '%%' in the value of '%s' in the URL must be "
+                            "followed by two hexadecimal digits, not 00",
+                            store, options);
         options = next;
     }
     return err;

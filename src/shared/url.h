@@ -32,8 +32,7 @@ WQ__STORE_API wq_err wq__url_options(const char *store, char *options,
                                                       const char *value),
                                      void *ctx);
 
-/* "STORE: NAME=VALUE in the URL: use ALLOWED": WQ_EINVAL. *** for a VALUE that may
- * be a password. */
+/* "STORE: NAME=VALUE in the URL: use ALLOWED": WQ_EINVAL. */
 WQ__STORE_API wq_err wq__url_refuse(const char *store, const char *name,
                                     const char *value, const char *allowed);
 

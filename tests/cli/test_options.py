@@ -136,7 +136,7 @@ class Refused(Handled):
                 ("--input", ("xml",), "text, jsonl"),
                 ("--progress", ("maybe",), "auto, always, never"),
                 ("--delimiter", ("ab", "\\q", ""), "one character"),
-                ("--queue", ("", "mem", "/a/b", "1:x"), "mem:, sqlite:PATH"),
+                ("--queue", ("", "mem", "/a/b", "1.x"), "mem:, sqlite:PATH"),
                 ("--listen", ("nonsense", "127.0.0.1:99999"), "127.0.0.1:PORT"),
                 ("--env-key", ("a=b", ""), "the name of a variable")):
             for value in values:

@@ -453,27 +453,57 @@ class Refused(Shared):
                 ("redis://h?pasword=geheim", "redis://h?pasword=***"),
                 ("redis://h?PASSWD=geheim&queue=q",
                  "redis://h?PASSWD=***&queue=q"),
-                ("redis://h?password=ge&heim", "redis://h?password=***"),
-                ("redis://h:1?password=ge@heim", "redis://h:1?password=***"),
+                ("redis://h?password=ge&heim", "redis://h?password=***&***"),
+                ("redis://h:1?password=ge@heim", "redis://***: "),
+                ("redis://me:ge?heim@h/0", "redis://***: "),
                 ("redis://h?password=%zzgeheim", "redis://h?password=***"),
-                ("redis://h?password:geheim", "redis://h?password:***"),
-                ("redis://h?queue=q?password=geheim",
-                 "redis://h?queue=q?password=***"),
-                ("redis://h?lease=3;password=geheim",
-                 "redis://h?lease=3;password=***"),
-                ("redis://h/0&password=geheim", "redis://h/0&password=***"),
-                ("redis://h&password=geheim", "redis://h&password=***"),
-                ("redis://me:geheim:h:1/0", "redis://me:***"),
-                ("redis:me:geheim@h.invalid/0", "redis:***@h.invalid/0"),
-                ("redis:/me:geheim@h.invalid/0", "redis:***@h.invalid/0"),
-                ("redis:me:geheim", "redis:me:***"),
-                ("me:geheim@h", "me:***@h"),
-                ("Me:geheim@h", "Me:***@h"),
-                ("//me:ge://heim@h/0", "//me:***@h/0"),
-                ("kafka:me:geheim@h/a", "kafka:***@h/a"),
-                ("redis://h/?" + 110 * "pas=&", "redis://h/?pas=***"),
-                ("redis://me:geheim" + 1000 * "x" + "@h/0",
-                 "(a URL that is too long to be shown)"),
+                ("redis://h?p%61ssword=geheim", "redis://h?***"),
+                ("redis://h?password:geheim", "redis://h?***"),
+                ("redis://h?geheim", "redis://h?***"),
+                ("redis://h?auth=geheim&pwd=geheim&queue=q",
+                 "redis://h?auth=***&pwd=***&queue=q"),
+                ("redis://h?queue=q?password=geheim", "redis://h?queue=***"),
+                ("redis://h?queue=q,password=geheim", "redis://h?queue=***"),
+                ("redis://h?queue=q password=geheim", "redis://h?queue=***"),
+                ("redis://h?lease=3;pwd=geheim", "redis://h?lease=***"),
+                ("redis://h?password_file=/no/a;password=geheim",
+                 "redis://h?password_file=***"),
+                ("redis://h?password_file=/no/a,password=geheim",
+                 "redis://h?password_file=***"),
+                ("redis://h?user=me:geheim", "redis://h?user=***"),
+                ("redis://h/0&password=geheim", "redis://h/***: "),
+                ("redis://h&password=geheim", "redis://***: "),
+                ("redis://h:6379,password=geheim,ssl=True",
+                 "redis://h:6379,***,***: "),
+                ("redis://me:geheim:h:1/0", "redis://***/0"),
+                ("redis://me:geheim", "redis://***: "),
+                ("redis:///me:geheim", "redis:///***: "),
+                ("redis://localhost:1/:geheim", "redis://localhost:1/***: "),
+                ("redis://localhost:1/0:geheim", "redis://localhost:1/***: "),
+                ("redis+sentinel://h.invalid/main:geheim",
+                 "redis+sentinel://h.invalid/***: "),
+                ("redis+sentinel://h.invalid/main/geheim",
+                 "redis+sentinel://h.invalid/***: "),
+                ("redis+unix:///no/socket&password=geheim",
+                 "redis+unix:///***: "),
+                ("redis+unix:///no/socket;password=geheim",
+                 "redis+unix:///***: "),
+                ("redis+unix://me:geheim@/no/socket",
+                 "redis+unix://me:***@/no/socket"),
+                ("redis:me:geheim@h.invalid/0", "redis:***: "),
+                ("redis:/me:geheim@h.invalid/0", "redis:***: "),
+                ("redis:me:geheim", "redis:***: "),
+                ("redis//me:geheim@h.invalid", "redis//me:***"),
+                (" redis://me:geheim@h.invalid", "'***'"),
+                ("me:geheim@h", "me:***: "),
+                ("Me:geheim@h", "'Me:***'"),
+                ("//me:ge://heim@h/0", "'//me:***'"),
+                ("kafka:me:geheim@h/a", "kafka:***: "),
+                ("kafka://me:geheim@h/a", "kafka://me:***@h/***: "),
+                ("redis://h/?" + 2000 * "&", "redis://h/?&&"),
+                ("redis://h/?" + 2000 * "a&", "redis://h/?***&***"),
+                ("redis://me:geheim" + 3000 * "x" + "@h/0",
+                 "redis://me:***@h/0"),
                 ("mem:?password=geheim", None),
                 ("sqlite:/no/a?pass=geheim", "sqlite:/no/a?pass=***")):
             for option in ("--queue=", "--queues="):
@@ -483,18 +513,32 @@ class Refused(Shared):
                     if shown and option == "--queue=":
                         self.assertIn(shown, line)
 
+    def test_word_before_the_verb_is_not_shown(self):
+        for words in (("--queue=redis://me:geheim@h", "status"),
+                      ("redis://me:geheim@h",), ("help", "redis://me:geheim@h"),
+                      ("status", "--json=redis://me:geheim@h")):
+            with self.subTest(words):
+                ended = subprocess.run([PROGRAM, *words], timeout=TIMEOUT,
+                                       capture_output=True, check=False)
+                self.assertEqual(ended.returncode, 125)
+                self.assertNotIn(b"heim", ended.stdout + ended.stderr)
+
     def test_url_without_a_password_is_shown_as_it_is(self):
-        for url in ("redis+unix:///tmp/no:a@b/c?queue=q&password_file=/no",
+        for url in ("redis+unix:///tmp/no/c?queue=q&password_file=/no",
                     "sqlite:/no/a:b@c/d.db", "sqlite:/no:a@b/&pass=c.db",
-                    "redis://agent@h.invalid:1/x?queue=q",
-                    "redis://[::1]:1/x?user=a", "kafka://h:1,i:2/a?topic=b",
-                    "kafka:compass/a", "kafka:///a:b/c"):
+                    "redis://agent@h.invalid:1/1?queue=q",
+                    "redis://[::1]:1/1?user=a", "kafka://h:1,i:2/",
+                    "redis+sentinel://h.invalid,[::1]:1/main/3?sentinel_user=a",
+                    "redis://h.invalid?lease=1h30m&timeout=1.5&max_expiries=2"
+                    "&replicas=1&replicas_timeout=1ms&partitions=2&user=me"
+                    "&ca_file=/no/a&cert_file=/no/b&key_file=/no/c&db=1"
+                    "&sentinel_user=b&sentinel_password_file=/no/~d"):
             with self.subTest(url):
                 self.assertIn("cannot open %s: " % url,
                               self.refused("status", "--queue=" + url))
 
     def test_scheme_alone_is_no_url(self):
-        for url in ("redis+", "rediss", "sqlite", "?", ""):
+        for url in ("redis+", "rediss", "sqlite", ""):
             with self.subTest(url):
                 self.assertIn("'%s' is not the URL of a queue" % url if url
                               else "--queue",

@@ -47,7 +47,7 @@ TEST(bad_urls_are_refused_with_the_reason)
             "lease=+30s in the URL: use a duration such "
             "as 200ms, 5s, 1h30m, or a number of seconds");
     refused("redis://h?lease=1ms", "10ms or longer");
-    refused("redis://h?lease", "has no value");
+    refused("redis://h?lease", "is not NAME=VALUE");
     refused("redis://h?max_expiries=-1", "use a number");
     refused("redis://h?replicas=x", "use a number");
     refused("redis://h?replicas_timeout=1s", "without replicas");
@@ -69,15 +69,28 @@ TEST(refusals_do_not_quote_what_may_be_a_password)
 {
     (void)state;
     refused("redis://h?password=s3cret", "there is no option 'password'");
-    refused("redis://h?password=%zzs3cret", "password=*** in the URL");
-    refused("redis://h?Pasword=%zzs3cret", "Pasword=*** in the URL");
-    refused("redis://h?password:s3cret", "option 'password' of the URL has no");
-    refused("redis://h?password:s=3&s3cret", "option 'password' of the URL");
-    refused("redis://h?lease=1x;password=s3cret", "lease=*** in the URL");
-    refused("redis://h?queue=q;password=s3cret", "the queue is 'q'; its name");
+    refused("redis://h?password=%zzs3cret", "'%' in the value of 'password'");
+    refused("redis://h?pwd=s3cret", "there is no option 'pwd'");
+    refused("redis://h?Pasword=%zzs3cret", "'%' in the value of 'Pasword'");
+    refused("redis://h?s3cret", "an option of the URL is not NAME=VALUE");
+    refused("redis://h?password:s3cret", "is not NAME=VALUE");
+    refused("redis://h?password:s=3&s3cret", "is not NAME=VALUE");
+    refused("redis://h?p%61ssword=s3cret", "is not NAME=VALUE");
+    refused("redis://h?password%3Ds3cret", "is not NAME=VALUE");
+    refused("redis://h?lease=1x;pwd=s3cret", "a ';' in the value of 'lease'");
+    refused("redis://h?queue=q,auth=s3cret", "and %2C stands for a ','");
+    refused("redis://h?queue=q?auth=s3cret", "a '?' in the value of 'queue'");
+    refused("redis://h?queue=q auth=s3cret", "and %20 stands for a ' '");
+    refused("redis://h?ca_file=/no;s3cret", "a ';' in the value of 'ca_file'");
+    refused("redis://h?password_file=/no,s3cret",
+            "in the value of 'password_f");
     refused("redis://h?queue=q&password=s3cret&password=s3cret", "is twice");
     refused("redis://h&password=s3cret", "the URL follow a '?'");
     refused("redis://h/0&password=s3cret", "the URL follow a '?'");
+    refused("redis://h/0,password=s3cret", "the URL follow a '?'");
+    refused("redis://h:6379,password=s3cret", "the URL follow a '?'");
+    refused("redis+unix:///no/x&s3cret", "a '&' in the path of the socket");
+    refused("redis+unix:///no/x;s3cret", "%3B stands for a ';'");
     refused("redis+sentinel://h/main;password=s3cret", "the URL follow a '?'");
     refused("redis://u:12/s3cret", "not the number of the database");
     refused("redis://u:s3cret:h:6379", "write '@' after a password");

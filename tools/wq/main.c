@@ -66,16 +66,28 @@ run(enum verb verb, int argc, char **argv)
     return status < 0 ? die_by(-status) : status;
 }
 
+/* What follows the first letters of `word` may be a URL with a password. */
+static int
+refuse_verb(const char *word)
+{
+    const int len = (int)strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+    if (*word == '-')
+        report("options follow a verb: wq VERB %.*s...; see wq help", len,
+               word);
+    else
+        report("unknown verb '%.*s'; see wq help", len, word);
+    return STATUS_ERROR;
+}
+
 /* `wq help`, `wq help VERB`. */
 static int
 help(const char *word)
 {
     const enum verb verb = word ? verb_named(word) : VERBS;
 
-    if (word && verb == VERBS) {
-        report("unknown verb '%s'; see wq help", word);
-        return STATUS_ERROR;
-    }
+    if (word && verb == VERBS)
+        return refuse_verb(word);
     if (verb < VERBS)
         options_help(stdout, verb);
     else
@@ -113,8 +125,7 @@ main(int argc, char **argv)
         strncmp(word, "--completion", strlen("--completion")) == 0)
         return run(VERB_RUN, argc, argv);
     if (*word)
-        report("unknown verb '%s'; see wq help", word);
-    else
-        report("no verb given; usage: wq VERB [OPTION]...; see wq help");
+        return refuse_verb(word);
+    report("no verb given; usage: wq VERB [OPTION]...; see wq help");
     return STATUS_ERROR;
 }

@@ -104,7 +104,7 @@ refuse_unknown(enum verb verb, int found, const char *word)
                row && row->accepted ? "; accepted: " : "",
                row && row->accepted ? row->accepted : "");
     else if (row && optopt >= LONG)
-        report("%s: takes no value, but has one: '%s'", title(row), word);
+        report("%s: takes no value, but has one", title(row));
     else if (word && strncmp(word, "--", 2) == 0)
         /* Without the value: --queues=URL may contain a password. */
         report("unknown option '%.*s'; see wq %s --help",

@@ -24,9 +24,9 @@ bool url_is_redis(const char *url);
  * 00. */
 bool url_decode(char *text);
 
-/* The URL for messages, with *** for the password of USER:PASSWORD@, and for the
- * value of each option whose name says so: it contains "pas" and does not end
- * with "_file". What may be a password is hidden, too. In a static buffer. */
+/* The URL for messages, with *** for all that may be a password: for the password
+ * of USER:PASSWORD@, and for every part that has not the form of what belongs
+ * there. In a static buffer. */
 const char *url_shown(const char *url);
 /* A copy that means the same in every directory. In a sqlite: URL the option
  * `create=no`, if `existing`, forbids to make a file, and `holder=PID`, if
