@@ -438,8 +438,12 @@ redis-wake     backends/redis/lua/common.lua redis_processes s/^  if n <= 0 then
 redis-release  backends/redis/engine.c    redis_link       s/err = wq__redis_release(e, e->session, false, known, n);/(void)known, (void)n;/
 redis-script   backends/redis/scripts.c   redis_server     s/const bool missing = wq__reply_is_error(reply, "NOSCRIPT");/const bool missing = false;/
 redis-timeout  backends/redis/wire.c      redis_link       s/if (!wq__wire_await(w->fd, POLLIN, deadline_ns))/if (!wq__wire_await(w->fd, POLLIN, deadline_ns + WQ_SECONDS(100)))/
-redis-trust    backends/redis/tls.c       redis_access     s/SSL_VERIFY_PEER/SSL_VERIFY_NONE/
-redis-host     backends/redis/tls.c       redis_access     s/if (!bio || !set_name(ssl, w->at.host)) {/(void)set_name; if (!bio) {/
+redis-trust    backends/redis/tls.c       redis_tls        s/SSL_VERIFY_PEER/SSL_VERIFY_NONE/
+redis-host     backends/redis/tls.c       redis_tls        s/if (!bio || !set_name(ssl, w->at.host)) {/(void)set_name; if (!bio) {/
+redis-tls-stale backends/redis/wire.c     redis_tls        s/^        return wq__tls_is_stale(w);/        return false;/
+redis-tls-pipe backends/redis/tls.c       redis_tls        s/MSG_NOSIGNAL/0/
+redis-rotate   backends/redis/login.c     redis_access     s/^    if (l->file)/    static int n; if (l->file \&\& n++ < 2)/
+redis-name     backends/redis/wire.c      redis_access     s/^    if (step == PASSWORD || wq__reply_is_error/    if (step != DATABASE || wq__reply_is_error/
 redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/
 redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->replicas)/if (0)/
 redis-wait-get backends/redis/replicas.c  redis_replicas   s/confirmed || !has_handed_out(batch)/confirmed || has_handed_out(batch)/

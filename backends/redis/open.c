@@ -30,12 +30,7 @@
 #define SHORTEST_LEASE_NS WQ_MS(10)
 /* A hundred years: times that far from now are still numbers of the clock. */
 #define LONGEST_NS (WQ_SECONDS(3600) * 24 * 36500)
-enum {
-    DEFAULT_EXPIRIES = 5,
-    NAME_MAX_BYTES = 64,
-    OLDEST = 7,
-    PASSWORD_MAX_BYTES = 4096
-};
+enum { DEFAULT_EXPIRIES = 5, NAME_MAX_BYTES = 64, OLDEST = 7 };
 
 /* ---- options -------------------------------------------------------------- */
 
@@ -127,44 +122,33 @@ copy_if(char **to, const char *text)
     return *to ? WQ_OK : wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
 }
 
-/* The first line of the file. Read without a buffer of stdio, which would keep
- * it. */
+/* It is read whenever the handle logs in; a file that cannot be used is refused
+ * now. */
 static wq_err
-read_password_file(struct wq__target *t, const char *path)
+use_file(struct wq__login *l, const char *path)
 {
-    char      line[PASSWORD_MAX_BYTES + 2];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t   len = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
-    wq_err    err = WQ_OK;
+    char  *password;
+    wq_err err = copy_if(&l->file, path);
 
-    if (len < 0)
-        err = wq_fail(WQ_EINVAL, "redis: cannot read password_file '%s': %s",
-                      path, strerror(errno));
-    if (fd >= 0)
-        (void)close(fd);
-    if (err)
-        return err;
-    line[len] = '\0';
-    line[strcspn(line, "\r\n")] = '\0';
-    if (!*line)
-        err = wq_fail(WQ_EINVAL, "redis: password_file '%s' is empty", path);
-    else if (strlen(line) > PASSWORD_MAX_BYTES)
-        err = wq_fail(WQ_EINVAL,
-                      "redis: the first line of password_file '%s' is longer "
-                      "than %d bytes",
-                      path, PASSWORD_MAX_BYTES);
-    else
-        err = copy_if(&t->password, line);
-    explicit_bzero(line, sizeof line);
+    l->from = "password_file";
+    if (!err)
+        err = wq__login_read(l, &password);
+    if (!err)
+        wq__wipe(password);
     return err;
+}
+
+static wq_err
+use_password(struct wq__login *l, const char *password, const char *from)
+{
+    l->from = from;
+    return copy_if(&l->password, password);
 }
 
 /* The login of the sentinels. */
 static wq_err
 fill_in_route(struct wq__route *r, const wq_redis_options *o)
 {
-    struct wq__target file = {.password = NULL};
-
     if (!r->primary &&
         (o->sentinel_user || o->sentinel_password || o->sentinel_password_file))
         return wq_fail(WQ_EINVAL,
@@ -173,32 +157,41 @@ fill_in_route(struct wq__route *r, const wq_redis_options *o)
     if (o->sentinel_password && o->sentinel_password_file)
         return wq_fail(WQ_EINVAL, "redis: both a sentinel_password and a "
                                   "sentinel_password_file are given");
-    wq_err err = copy_if(&r->user, o->sentinel_user);
-    if (!err)
-        err = copy_if(&r->password, o->sentinel_password);
-    if (!err && o->sentinel_password_file) {
-        err = read_password_file(&file, o->sentinel_password_file);
-        r->password = file.password;
-    }
+    wq_err err = copy_if(&r->login.user, o->sentinel_user);
+    if (!err && o->sentinel_password)
+        err = use_password(&r->login, o->sentinel_password, "the options");
+    if (!err && o->sentinel_password_file)
+        err = use_file(&r->login, o->sentinel_password_file);
+    return err;
+}
+
+/* The URL has been read. */
+static wq_err
+fill_in_login(struct wq__login *l, const wq_redis_options *o)
+{
+    const char *environment = getenv("WQ_REDIS_PASSWORD");
+    wq_err      err = copy_if(&l->user, o->user);
+
+    l->from = l->password ? "the URL" : NULL;
+    if (!err && l->password && o->password_file)
+        err = wq_fail(WQ_EINVAL,
+                      "redis: the URL has a password, and a password_file");
+    if (!err && o->password)
+        err = use_password(l, o->password, "the options");
+    if (!err && o->password_file)
+        err = use_file(l, o->password_file);
+    if (!err && !l->from && environment && *environment)
+        err = use_password(l, environment, "WQ_REDIS_PASSWORD");
+    if (!err && !l->from && l->user && *l->user)
+        err = use_password(l, "", NULL); /* the server decides */
     return err;
 }
 
 static wq_err
 fill_in_target(struct wq__target *t, const wq_redis_options *o)
 {
-    wq_err err = copy_if(&t->user, o->user);
+    wq_err err = fill_in_login(&t->login, o);
 
-    if (!err && t->password && o->password_file)
-        err = wq_fail(WQ_EINVAL,
-                      "redis: the URL has a password, and a password_file");
-    if (!err)
-        err = copy_if(&t->password, o->password);
-    if (!err && o->password_file)
-        err = read_password_file(t, o->password_file);
-    if (!err && !t->password)
-        err = copy_if(&t->password, getenv("WQ_REDIS_PASSWORD"));
-    if (!err && t->user && *t->user && !t->password)
-        err = copy_if(&t->password, ""); /* the server decides */
     if (!err)
         err = copy_if(&t->ca_file, o->ca_file);
     if (!err)
@@ -214,6 +207,22 @@ fill_in_target(struct wq__target *t, const wq_redis_options *o)
 }
 
 /* ---- the server ----------------------------------------------------------- */
+
+/* How many replicas have all data: "slaveN:ip=...,state=online,...". */
+static unsigned
+count_online(const char *info)
+{
+    unsigned n = 0;
+
+    for (const char *at = info; at; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        const size_t len = strcspn(at, "\r\n");
+        const char  *state = strstr(at, "state=online");
+        n += strncmp(at, "slave", 5) == 0 && at[5] >= '0' && at[5] <= '9' &&
+             state && state < at + len;
+    }
+    return n;
+}
 
 /* The value of a line "name:value\r\n" of INFO; "": there is none. */
 static void
@@ -250,7 +259,7 @@ static wq_err
 check_info(const struct wq__target *t, const wq_redis_options *o,
            const char *info)
 {
-    char version[32], role[16], policy[32], aof[8], replicas[16], cluster[8],
+    char version[32], role[16], policy[32], aof[8], cluster[8], mode[16],
         primary[160];
     struct wq__address at;
 
@@ -262,7 +271,13 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
     find_info(info, "maxmemory_policy", policy, sizeof policy);
     find_info(info, "aof_enabled", aof, sizeof aof);
     find_info(info, "cluster_enabled", cluster, sizeof cluster);
-    find_info(info, "connected_slaves", replicas, sizeof replicas);
+    find_info(info, "redis_mode", mode, sizeof mode);
+    if (strcmp(mode, "sentinel") == 0)
+        return wq_fail(
+            WQ_EINVAL,
+            "redis: %s is a sentinel: use redis+sentinel://HOST/NAME "
+            "with the name of the primary",
+            t->name);
     if (*version && atoi(version) < OLDEST)
         return wq_fail(WQ_ENOTSUP,
                        "redis: %s is release %s; 7.0 or later is needed",
@@ -282,12 +297,12 @@ check_info(const struct wq__target *t, const wq_redis_options *o,
              "redis: %s loses what it was told last, or all, when it is "
              "restarted: put 'appendonly yes' into its configuration",
              t->name);
-    if (*replicas && strtoul(replicas, NULL, 10) < o->replicas)
+    if (strcmp(role, "master") == 0 && count_online(info) < o->replicas)
         warn(o,
-             "redis: %s has %s connected replicas, and replicas=%u are to "
-             "confirm every call: until they connect, calls fail (WQ_EIO), "
-             "although they may have been carried out",
-             t->name, replicas, o->replicas);
+             "redis: %s has %u replicas that are online, and replicas=%u are "
+             "to confirm every call: until they are online, calls fail "
+             "(WQ_EIO), although they may have been carried out",
+             t->name, count_online(info), o->replicas);
     return WQ_OK;
 }
 

@@ -23,9 +23,7 @@ void
 wq__route_fini(struct wq__route *r)
 {
     free(r->primary);
-    free(r->user);
-    if (r->password)
-        wq__wipe(r->password);
+    wq__login_fini(&r->login);
 }
 
 /* ---- addresses ------------------------------------------------------------ */
@@ -43,7 +41,8 @@ read_port(const char *text, unsigned port, struct wq__address *out)
 
     if (text && (!wq__url_count(text, 65535, &n) || n == 0))
         return wq_fail(WQ_EINVAL, /* it may be a password without its host */
-                       "redis: the port in the URL is not one: use 1 to 65535");
+                       "redis: the port in the URL is not a number from 1 to "
+                       "65535");
     (void)snprintf(out->port, sizeof out->port, "%hu", (unsigned short)n);
     return WQ_OK;
 }
@@ -214,8 +213,9 @@ judge(const struct wq__wire *w, const redisReply *reply)
     if (w->checks == WQ__ROUTE_CLUSTER &&
         wq__reply_is_error(reply, "ERR This instance has cluster support"))
         return wq_fail(WQ_EINVAL,
-                       "redis: %s is not a node of a cluster; several "
-                       "hosts are those of one, or use redis+sentinel://",
+                       "redis: %s is not a node of a cluster: several hosts "
+                       "in a URL must be nodes of one cluster; for sentinels "
+                       "use redis+sentinel://",
                        at);
     return WQ_OK;
 }

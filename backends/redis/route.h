@@ -23,6 +23,7 @@
 
 #include <wq/wq.h>
 
+#include "login.h"
 #include "port/lock.h"
 
 struct wq__wire;
@@ -38,8 +39,8 @@ enum wq__route_kind { WQ__ROUTE_FIXED, WQ__ROUTE_SENTINEL, WQ__ROUTE_CLUSTER };
 
 struct wq__route {
     /* ---- set when the engine is opened ---- */
-    char *primary;         /* SENTINEL: its name there; owned */
-    char *user, *password; /* ... and how to log in there; owned; or NULL */
+    char            *primary; /* SENTINEL: its name there; owned */
+    struct wq__login login;   /* ... and how to log in there */
 
     struct wq__lock     lock; /* guards what follows */
     enum wq__route_kind kind;

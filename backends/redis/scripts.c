@@ -190,6 +190,11 @@ refuse(const struct wq__wire *w, const redisReply *reply)
         {"ASK", "is moving the queue to another node of its cluster"},
         {"TRYAGAIN", "is moving the queue to another node of its cluster"},
         {"CLUSTERDOWN", "is a node of a cluster that is down"},
+        {"WRONGTYPE", "has keys of another program where those of this queue "
+                      "should be: use another name, or delete them"},
+        {"ERR The user executing the script can't run this command",
+         "does not let this user run a command that wq needs: docs/backends.md "
+         "has the rights"},
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -42,8 +42,7 @@ static wq_err
 ask(struct wq__target *whole, const struct wq__address *sentinel,
     int64_t timeout_ns, struct wq__address *out)
 {
-    struct wq__target t = {.user = whole->route.user,
-                           .password = whole->route.password,
+    struct wq__target t = {.login = whole->route.login,
                            .ca_file = whole->ca_file,
                            .cert_file = whole->cert_file,
                            .key_file = whole->key_file,

@@ -7,9 +7,12 @@
  * reads and writes through ours.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -93,39 +96,56 @@ fail_tls(const struct wq__wire *w, wq_err err, const char *what)
 
 /* ---- the context ---------------------------------------------------------- */
 
-static bool
-load_files(const struct wq__target *t, SSL_CTX *ctx, const char **what)
+/* `path` is that of an option, and OpenSSL does not like it. */
+static wq_err
+refuse_file(const struct wq__wire *w, const char *option, const char *path)
 {
-    *what = "cannot read ca_file";
-    if (t->ca_file ? SSL_CTX_load_verify_locations(ctx, t->ca_file, NULL) != 1
-                   : SSL_CTX_set_default_verify_paths(ctx) != 1)
-        return false;
-    *what = "cannot read cert_file";
+    char      what[300];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return wq_fail(WQ_EINVAL, "redis: cannot read %s '%s': %s", option,
+                       path, strerror(errno));
+    (void)close(fd);
+    (void)snprintf(what, sizeof what, "cannot use %s '%.200s'", option, path);
+    return fail_tls(w, WQ_EINVAL, what);
+}
+
+static wq_err
+load_files(const struct wq__wire *w, SSL_CTX *ctx)
+{
+    const struct wq__target *t = w->target;
+
+    if (!t->ca_file && SSL_CTX_set_default_verify_paths(ctx) != 1)
+        return fail_tls(w, WQ_EINVAL, "cannot use the system's authorities");
+    if (t->ca_file && SSL_CTX_load_verify_locations(ctx, t->ca_file, NULL) != 1)
+        return refuse_file(w, "ca_file", t->ca_file);
     if (t->cert_file &&
         SSL_CTX_use_certificate_chain_file(ctx, t->cert_file) != 1)
-        return false;
-    *what = "cannot read key_file, or it is not that of cert_file";
-    return !t->key_file || (SSL_CTX_use_PrivateKey_file(
-                                ctx, t->key_file, SSL_FILETYPE_PEM) == 1 &&
-                            SSL_CTX_check_private_key(ctx) == 1);
+        return refuse_file(w, "cert_file", t->cert_file);
+    if (t->key_file &&
+        (SSL_CTX_use_PrivateKey_file(ctx, t->key_file, SSL_FILETYPE_PEM) != 1 ||
+         SSL_CTX_check_private_key(ctx) != 1))
+        return refuse_file(w, "key_file", t->key_file);
+    return WQ_OK;
 }
 
 /* Wires of one engine connect from several threads: open.c makes it first. */
 static wq_err
 make_context(struct wq__wire *w)
 {
-    const char *what = "cannot begin TLS";
-    SSL_CTX    *ctx = SSL_CTX_new(TLS_client_method());
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 
-    if (ctx) {
-        (void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-        (void)SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    }
-    if (!ctx || !load_files(w->target, ctx, &what)) {
+    if (!ctx)
+        return fail_tls(w, WQ_EINVAL, "cannot begin TLS");
+    (void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+    (void)SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                    SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    const wq_err err = load_files(w, ctx);
+    if (err) {
         SSL_CTX_free(ctx);
-        return fail_tls(w, WQ_EINVAL, what);
+        return err;
     }
     w->target->tls_ctx = ctx;
     return WQ_OK;
@@ -186,14 +206,18 @@ static wq_err
 refuse(struct wq__wire *w)
 {
     const long verdict = SSL_get_verify_result(w->ssl);
+    const bool another = verdict == X509_V_ERR_HOSTNAME_MISMATCH ||
+                         verdict == X509_V_ERR_IP_ADDRESS_MISMATCH;
 
     if (verdict == X509_V_OK)
         return fail_tls(w, WQ_EAWAY, "TLS failed (is this a port for TLS?)");
     ERR_clear_error();
-    return wq_fail(WQ_EINVAL,
-                   "redis: %s: its certificate is not trusted: %s; name the "
-                   "authority by ca_file",
-                   w->target->name, X509_verify_cert_error_string(verdict));
+    return wq_fail(
+        WQ_EINVAL, "redis: %s: its certificate is not trusted: %s; %s",
+        w->target->name, X509_verify_cert_error_string(verdict),
+        another ? "use a host in the URL that the certificate names"
+        : w->target->ca_file ? "is the authority that has signed it in ca_file?"
+                             : "name the authority by ca_file");
 }
 
 wq_err
@@ -223,8 +247,10 @@ result_of(struct wq__wire *w, int code, short *wants)
 {
     if (code > 0)
         return code;
-    const int cause = errno;
-    const int error = SSL_get_error(w->ssl, code);
+    const int           cause = errno;
+    const int           error = SSL_get_error(w->ssl, code);
+    const unsigned long said = ERR_peek_error();
+    w->tls_why = said ? ERR_reason_error_string(said) : NULL;
     ERR_clear_error();
     if (wants_more(error)) {
         *wants = events_of(error);
@@ -253,6 +279,18 @@ wq__tls_read(struct wq__wire *w, void *data, size_t len, short *wants)
     ERR_clear_error();
     errno = 0;
     return result_of(w, SSL_read(w->ssl, data, (int)len), wants);
+}
+
+bool
+wq__tls_is_stale(struct wq__wire *w)
+{
+    char  byte;
+    short wants;
+
+    ERR_clear_error();
+    errno = 0;
+    return result_of(w, SSL_peek(w->ssl, &byte, 1), &wants) >= 0 ||
+           errno != EAGAIN;
 }
 
 void

@@ -127,9 +127,10 @@ read_login(char *login, struct wq__target *t)
     if (!wq__url_decode(login) || (password && !wq__url_decode(password)))
         return wq_fail(WQ_EINVAL,
                        "redis: '%%' in the user or the password of the URL "
-                       "must be followed by two hexadecimal digits, not 00");
-    wq_err err = *login ? copy_to(&t->user, login) : WQ_OK;
-    return !err && password ? copy_to(&t->password, password) : err;
+                       "must be followed by two hexadecimal digits other than "
+                       "00");
+    wq_err err = *login ? copy_to(&t->login.user, login) : WQ_OK;
+    return !err && password ? copy_to(&t->login.password, password) : err;
 }
 
 /* "HOST[:PORT][,HOST[:PORT]...]" */
@@ -245,7 +246,7 @@ read_socket(char *rest, struct wq__target *t)
     if (!err && !wq__url_decode(t->path))
         err =
             wq_fail(WQ_EINVAL, "redis: '%%' in the URL must be followed by two "
-                               "hexadecimal digits, not 00");
+                               "hexadecimal digits other than 00");
     return !err && login ? read_login(login, t) : err;
 }
 
@@ -299,7 +300,7 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
         kind++;
     if (kind == KINDS)
         return wq_fail(WQ_EINVAL,
-                       "redis: the URL begins with redis://, rediss://, "
+                       "redis: the URL must begin with redis://, rediss://, "
                        "redis+unix://, redis+sentinel:// or "
                        "rediss+sentinel://");
     *copy = strdup(url);
@@ -308,9 +309,9 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
     char *rest = *copy + strlen(kinds[kind].begin);
     if (!(kinds[kind].path && *rest == '/') && !has_clear_login(rest))
         return wq_fail(WQ_EINVAL,
-                       "redis: '/', '?' and '#' in the user or the password of "
-                       "the URL must be written as %%2F, %%3F and %%23, and "
-                       "'@' elsewhere as %%40");
+                       "redis: write '/', '?' and '#' in the user or the "
+                       "password of the URL as %%2F, %%3F and %%23, and '@' in "
+                       "its path or its options as %%40");
     t->tls = kinds[kind].tls;
     wq__route_init(&t->route);
     if (kinds[kind].sentinel)

@@ -95,21 +95,12 @@ wq__wire_fini(struct wq__wire *w, bool forked)
 }
 
 void
-wq__wipe(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
-void
 wq__target_fini(struct wq__target *t)
 {
     wq__tls_free_context(t);
     wq__route_fini(&t->route);
     free(t->path);
-    free(t->user);
-    wq__wipe(t->password);
+    wq__login_fini(&t->login);
     free(t->ca_file);
     free(t->cert_file);
     free(t->key_file);
@@ -263,6 +254,13 @@ is_temporary(int cause)
     return cause == EAGAIN || cause == EINTR;
 }
 
+/* Why did the last call fail? */
+static const char *
+cause(const struct wq__wire *w)
+{
+    return errno == EPROTO && w->tls_why ? w->tls_why : strerror(errno);
+}
+
 /* The connection is of no use any more. `what` may be the reader's, which ends
  * with it. */
 static wq_err
@@ -298,7 +296,7 @@ append_header(struct wq__wire *w, char kind, size_t n)
 {
     enum { LONGEST = 32 };
     char  text[LONGEST];
-    char *to = text + LONGEST, *const at = reserve(w, LONGEST);
+    char *to = text + LONGEST;
 
     *--to = '\n';
     *--to = '\r';
@@ -307,6 +305,7 @@ append_header(struct wq__wire *w, char kind, size_t n)
     while (n /= 10);
     *--to = kind;
     const size_t len = (size_t)(text + LONGEST - to);
+    char        *at = reserve(w, len);
     if (at) {
         memcpy(at, to, len);
         w->out_len += len;
@@ -362,7 +361,7 @@ wq__wire_send(struct wq__wire *w)
         }
         const wq_err err = w->touched ? WQ_EIO : WQ_EAWAY;
         if (!is_temporary(errno))
-            return give_up(w, err, strerror(errno));
+            return give_up(w, err, cause(w));
         if (!wq__wire_await(w->fd, wants, deadline_ns))
             return give_up(w, err, "the server takes no more commands");
     }
@@ -383,8 +382,7 @@ feed(struct wq__wire *w, bool *empty)
         return WQ_OK;
     if (n <= 0)
         return give_up(w, WQ_EIO,
-                       n ? strerror(errno)
-                         : "the server closed the connection");
+                       n ? cause(w) : "the server closed the connection");
     return redisReaderFeed(w->reader, bytes, (size_t)n) == REDIS_OK
                ? WQ_OK
                : give_up(w, WQ_EIO, w->reader->errstr);
@@ -512,26 +510,50 @@ passing_reason(const redisReply *reply)
     return NULL;
 }
 
-/* The reply to a command of logging in. */
 static wq_err
-expect_ok(struct wq__wire *w, int64_t deadline_ns, const char *what)
+refuse_password(const struct wq__wire *w, const redisReply *reply)
+{
+    const struct wq__login *l = &w->target->login;
+
+    if (!l->from)
+        return wq_fail(WQ_EINVAL,
+                       "redis: %s asks for a password: use password_file=PATH "
+                       "in the URL, or WQ_REDIS_PASSWORD in the environment",
+                       w->target->name);
+    return wq_fail(WQ_EINVAL,
+                   "redis: %s refuses the user or the password, which is that "
+                   "of %s: %.100s",
+                   w->target->name, l->from, reply->str);
+}
+
+/* A command of logging in, and what its reply means. */
+enum step { PASSWORD, DATABASE, NAME };
+
+static wq_err
+judge_step(const struct wq__wire *w, enum step step, const redisReply *reply)
+{
+    if (!wq__reply_is_error(reply, NULL))
+        return WQ_OK;
+    if (passing_reason(reply))
+        return wq_fail(WQ_EAWAY, "redis: %s %s", w->target->name,
+                       passing_reason(reply));
+    if (step == PASSWORD || wq__reply_is_error(reply, "NOAUTH"))
+        return refuse_password(w, reply);
+    if (step == DATABASE)
+        return wq_fail(WQ_EINVAL, "redis: %s refuses the database: %.100s",
+                       w->target->name, reply->str);
+    return WQ_OK; /* the name is for people only */
+}
+
+static wq_err
+receive_step(struct wq__wire *w, int64_t deadline_ns, enum step step)
 {
     redisReply *reply = NULL;
-    wq_err      err = wq__wire_receive(w, deadline_ns, &reply);
 
-    if (err || !reply)
+    if (wq__wire_receive(w, deadline_ns, &reply))
         return WQ_EAWAY;
-    if (passing_reason(reply))
-        err = wq_fail(WQ_EAWAY, "redis: %s %s", w->target->name,
-                      passing_reason(reply));
-    else if (wq__reply_is_error(reply, "NOAUTH"))
-        err = wq_fail(WQ_EINVAL,
-                      "redis: %s asks for a password: use password_file=PATH "
-                      "in the URL, or WQ_REDIS_PASSWORD in the environment",
-                      w->target->name);
-    else if (wq__reply_is_error(reply, NULL))
-        err = wq_fail(WQ_EINVAL, "redis: %s refuses %s: %.100s",
-                      w->target->name, what, reply->str);
+    w->answers = true;
+    const wq_err err = judge_step(w, step, reply);
     freeReplyObject(reply);
     return err;
 }
@@ -545,19 +567,30 @@ wipe_sent(struct wq__wire *w)
         explicit_bzero(w->out, w->out_cap);
 }
 
+static void
+add_password(struct wq__wire *w, const char *password)
+{
+    const char *const given = w->target->login.user;
+    const char *const user = given && *given ? given : "default";
+
+    (void)reserve(w, 256 + strlen(user) + strlen(password));
+    wq__wire_add_words(w, (const char *[]){"AUTH", user, password}, 3);
+}
+
 static wq_err
 log_in(struct wq__wire *w, int64_t deadline_ns)
 {
     const struct wq__target *t = w->target;
-    char                     db[16];
-    const char *const        user = t->user && *t->user ? t->user : "default";
-    wq_err                   err = WQ_OK;
+    char                     db[16], *password;
+    wq_err                   err = wq__login_read(&t->login, &password);
+    const bool               has_password = !err && password;
 
+    if (err)
+        return err;
     (void)snprintf(db, sizeof db, "%d", t->db);
-    if (t->password) {
-        (void)reserve(w, 256 + strlen(user) + strlen(t->password));
-        wq__wire_add_words(w, (const char *[]){"AUTH", user, t->password}, 3);
-    }
+    if (has_password)
+        add_password(w, password);
+    wq__wipe(password);
     if (t->db)
         wq__wire_add_words(w, (const char *[]){"SELECT", db}, 2);
     wq__wire_add_words(w, (const char *[]){"CLIENT", "SETNAME", "wq"}, 3);
@@ -566,13 +599,33 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
     wipe_sent(w);
     if (err)
         return err == WQ_EIO ? WQ_EAWAY : err;
-    if (t->password)
-        err = expect_ok(w, deadline_ns, "the user or the password");
+    if (has_password)
+        err = receive_step(w, deadline_ns, PASSWORD);
     if (!err && t->db)
-        err = expect_ok(w, deadline_ns, "the database");
+        err = receive_step(w, deadline_ns, DATABASE);
     if (!err)
-        err = expect_ok(w, deadline_ns, "this client");
+        err = receive_step(w, deadline_ns, NAME);
     return err ? err : wq__route_receive_checks(w, deadline_ns);
+}
+
+/* A server that was never reached, and breaks the connection off instead of
+ * answering: what may be wrong? */
+static wq_err
+guess_why(const struct wq__wire *w, wq_err err)
+{
+    const struct wq__target *t = w->target;
+    char                     why[200];
+
+    if (err != WQ_EAWAY || w->answers || t->was_reached || !*w->broken)
+        return err;
+    (void)snprintf(why, sizeof why, "%s", wq_last_error());
+    return wq_fail(err, "%s (%s)", why,
+                   !t->tls ? "is it a Redis server, and one without TLS? "
+                             "rediss:// is with TLS"
+                   : t->cert_file
+                       ? "does it trust the certificate in cert_file?"
+                       : "does it ask for a certificate? use cert_file "
+                         "and key_file");
 }
 
 static wq_err
@@ -580,6 +633,7 @@ connect_wire(struct wq__wire *w, int64_t deadline_ns)
 {
     wq_err err = wq__route_choose(w, deadline_ns);
 
+    w->answers = false;
     w->looks = (struct wq__looks){.waits = 0}; /* it may be another server */
     w->broken[0] = '\0';
     if (!err)
@@ -589,7 +643,7 @@ connect_wire(struct wq__wire *w, int64_t deadline_ns)
         err = wq__tls_begin(w, deadline_ns);
     if (!err) {
         w->reader = redisReaderCreate();
-        err = w->reader ? log_in(w, deadline_ns) : WQ_ENOMEM;
+        err = w->reader ? guess_why(w, log_in(w, deadline_ns)) : WQ_ENOMEM;
     }
     return err;
 }
@@ -597,15 +651,15 @@ connect_wire(struct wq__wire *w, int64_t deadline_ns)
 /* Has the server closed the connection, or said something that nobody asked
  * for? Then a command would be lost: connect anew first. */
 static bool
-is_stale(const struct wq__wire *w)
+is_stale(struct wq__wire *w)
 {
     char byte;
 
     if (w->touched)
         return false;
     const long n = recv(w->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (w->ssl && n > 0) /* a ticket, or a new key: not a reply */
-        return false;
+    if (w->ssl && n > 0) /* a ticket, a new key, or the end */
+        return wq__tls_is_stale(w);
     return n >= 0 || !is_temporary(errno);
 }
 
@@ -665,10 +719,14 @@ wq__wire_open(struct wq__wire *w)
         wq__wire_close(w, false);
     if (w->fd >= 0)
         return WQ_OK;
-    if (w->failures && wq__time_now() < w->retry_ns)
-        return wq_fail(WQ_EAWAY, "redis: %s cannot be reached",
-                       w->target->name);
+    if (w->failures && wq__time_now() < w->retry_ns) {
+        if (!*w->why)
+            return wq_fail(WQ_EAWAY, "redis: %s cannot be reached",
+                           w->target->name);
+        return wq_fail(WQ_EAWAY, "%s", w->why);
+    }
     const wq_err err = connect_somewhere(w);
+    (void)snprintf(w->why, sizeof w->why, "%s", err ? wq_last_error() : "");
     if (!err) {
         w->failures = 0;
         w->target->was_reached = true;

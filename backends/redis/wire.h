@@ -30,7 +30,7 @@
 struct wq__target {
     struct wq__route route; /* TCP */
     char            *path;  /* unix socket; then no address */
-    char            *user, *password;
+    struct wq__login login;
     char            *ca_file, *cert_file, *key_file;
     int              db;
     bool             tls;
@@ -107,6 +107,10 @@ struct wq__wire {
     int64_t deadline_ns; /* of the last reply */
     int64_t sent_ns;     /* when its command was sent, on CLOCK_BOOTTIME */
     char    broken[120]; /* why the connection was given up */
+    char    why[200]; /* the last attempt to connect failed; "": it did not */
+    bool    answers;  /* the server has said something on this connection */
+    const char
+        *tls_why; /* what OpenSSL says of the last error; or NULL; static */
 };
 
 void wq__wire_init(struct wq__wire *w, struct wq__target *target);
@@ -166,9 +170,6 @@ bool wq__reply_is_error(const redisReply *reply, const char *word);
 
 void wq__target_fini(struct wq__target *t);
 
-/* Free a text that is, or contains, a password: it does not stay in memory. */
-void wq__wipe(char *text);
-
 /* ---- replicas.c ----------------------------------------------------------- */
 
 /* Append to what will be sent: write something, and wait for the replicas. */
@@ -187,6 +188,10 @@ wq_err wq__tls_begin(struct wq__wire *w, int64_t deadline_ns);
 long wq__tls_write(struct wq__wire *w, const void *data, size_t len,
                    short *wants);
 long wq__tls_read(struct wq__wire *w, void *data, size_t len, short *wants);
+
+/* There are bytes: has the server ended the connection by them, or said something
+ * that nobody asked for? */
+bool wq__tls_is_stale(struct wq__wire *w);
 void wq__tls_end(struct wq__wire *w, bool forked);
 void wq__tls_free_context(struct wq__target *t);
 

@@ -130,13 +130,22 @@ load(const char *name)
         if (*c == '-' || *c == '.')
             *c = '_';
     const wq_opener opener = (wq_opener)wq__load(file, symbol, &why);
-    if (!opener)
+    if (opener)
+        return opener;
+    why = why ? why : "no reason given";
+    if (strcmp(name, "sqlite") == 0 || strcmp(name, "redis") == 0)
         (void)wq_fail(WQ_ENOTSUP,
-                      "wq_open: no backend for '%s:': cannot load libwq-%s; "
-                      "install it where the dynamic linker looks (ldconfig), "
-                      "or link the program with -lwq-%s (%s)",
-                      name, name, name, why ? why : "no reason given");
-    return opener;
+                      "wq_open: cannot load libwq-%s (%s): install it where "
+                      "the dynamic linker looks (ldconfig), or link the "
+                      "program with it, and call wq_register_scheme(\"%s\", "
+                      "%s)",
+                      name, why, name, symbol);
+    else
+        (void)wq_fail(WQ_ENOTSUP,
+                      "wq_open: '%s:' is not the scheme of a backend: use "
+                      "mem:, sqlite: or redis:; there is no libwq-%s (%s)",
+                      name, name, why);
+    return NULL;
 }
 
 static wq_err

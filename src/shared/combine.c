@@ -33,8 +33,9 @@
 enum { LEAD_NS = 2000000 };
 
 /* For so long, in ns, a leader waits for posts: about what a batch costs a server of
- * this machine, whatever is in it. If none came, so many leaders do not wait: then
- * waits take at most 4 us for each batch. Twice as long a rest took 4 % from eight
+ * this machine, whatever is in it. If none came, so many leaders do not wait: where
+ * nobody posts, waits take 4 us for each batch on average. Where some post, but never
+ * most of them, each batch waits. Twice as long a rest took 4 % from eight
  * threads that all post again, and gained nothing where they do not. */
 enum { GATHER_NS = 20000, GATHER_REST = 4 };
 

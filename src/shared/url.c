@@ -226,7 +226,7 @@ wq__url_options(const char *store, char *options,
                   ? option(ctx, options, value)
                   : wq_fail(WQ_EINVAL,
                             "%s: '%%' in the value of '%s' in the URL must be "
-                            "followed by two hexadecimal digits, not 00",
+                            "followed by two hexadecimal digits other than 00",
                             store, options);
         options = next;
     }

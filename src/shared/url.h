@@ -13,10 +13,11 @@ WQ__STORE_API bool wq__url_decode(char *text);
 
 /* What wq__url_refuse() says about a duration. */
 #define WQ__URL_DURATIONS                                                      \
-    "a duration such as 200ms, 5s, 1h30m, or a number of seconds"
+    "a duration such as 200ms, 5s, 1h30m, or a number of seconds; more than 0"
 
 /* "200ms", "5s", "1h30m", "1.5" (seconds); units ns us ms s m h d. More than 0, and
- * exact: what is finer than a nanosecond, or does not fit, is refused. */
+ * exact: a digit whose place is no whole number of nanoseconds is refused, and so is
+ * what does not fit. */
 WQ__STORE_API bool wq__url_duration(const char *text, int64_t *out);
 
 /* A number without a sign, at most `most`. */

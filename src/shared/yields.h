@@ -10,7 +10,8 @@
  * So there is a limit to what that may cost. The thread says how long its yields may
  * take; what they take beyond that is a loss, and then there are none for
  * WQ__YIELDS_REST times as long. So losses take at most one part in WQ__YIELDS_REST
- * of the time. A process that was stopped has not lost that much by it: a loss
+ * of the time, for each of those who count them: leaders, and threads that look for a
+ * reply. A process that was stopped has not lost that much by it: a loss
  * counts as WQ__YIELDS_MOST at most. What a system takes later from a thread that has
  * yielded often is not seen. O(1); no side effects.
  */

@@ -152,7 +152,7 @@ class Warnings(WithServer):
         self.server.kill()
         self.server.start(*AOF)
         self.set_option("replicas=1")
-        self.assertIn(b"has 0 connected replicas, and replicas=1 are to confirm",
+        self.assertIn(b"has 0 replicas that are online, and replicas=1 are to",
                       self.wq("status").err)
 
 
@@ -190,7 +190,7 @@ class Password(WithServer):
                       self.refused("status", "--queue=" + self.plain))
 
     def test_user_needs_a_password(self):
-        self.assertIn("refuses the user or the password",
+        self.assertIn("asks for a password",
                       self.refused("status", "--queue=" +
                                    self.plain.replace("//", "//agent@")))
 

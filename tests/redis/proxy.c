@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "redis/proxy.h"
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,28 +18,51 @@
 enum { MOST = 64 };
 
 struct proxy {
-    const struct redis_server *server;
-    char                       path[200];
-    int                        listener, stop_fd;
-    atomic_int                 mode;
-    atomic_int                 replies; /* to pass before one is lost */
-    atomic_uint                connections;
-    pthread_t                  thread;
-    int                        client[MOST], there[MOST];
-    bool                       held[MOST]; /* its replies wait */
-    bool                       late[MOST]; /* its requests wait */
+    struct sockaddr_storage there_addr; /* of the server */
+    char                    path[200];
+    int                     listener, stop_fd;
+    atomic_int              mode;
+    atomic_int              replies; /* to pass before one is lost */
+    atomic_uint             connections;
+    pthread_t               thread;
+    int                     client[MOST], there[MOST];
+    bool                    held[MOST]; /* its replies wait */
+    bool                    late[MOST]; /* its requests wait */
 };
 
-static int
-open_unix(const char *path, bool listens)
+static struct sockaddr_storage
+path_of(const char *path)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    const int          fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_storage all = {.ss_family = AF_UNIX};
+    struct sockaddr_un     *addr = (struct sockaddr_un *)(void *)&all;
 
-    (void)snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
-    const struct sockaddr *a = (const struct sockaddr *)(const void *)&addr;
-    if (fd < 0 || (listens ? bind(fd, a, sizeof addr) || listen(fd, MOST)
-                           : connect(fd, a, sizeof addr))) {
+    (void)snprintf(addr->sun_path, sizeof addr->sun_path, "%s", path);
+    return all;
+}
+
+/* A port of this machine; 0: any. */
+static struct sockaddr_storage
+port_of(unsigned port)
+{
+    struct sockaddr_storage all = {.ss_family = AF_INET};
+    struct sockaddr_in     *addr = (struct sockaddr_in *)(void *)&all;
+
+    addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    addr->sin_port = htons((uint16_t)port);
+    return all;
+}
+
+static int
+open_socket(const struct sockaddr_storage *addr, bool listens)
+{
+    const struct sockaddr *a = (const struct sockaddr *)(const void *)addr;
+    const socklen_t        len = addr->ss_family == AF_UNIX
+                                     ? sizeof(struct sockaddr_un)
+                                     : sizeof(struct sockaddr_in);
+    const int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || (listens ? bind(fd, a, len) || listen(fd, MOST)
+                           : connect(fd, a, len))) {
         if (fd >= 0)
             (void)close(fd);
         return -1;
@@ -58,7 +82,7 @@ static void
 begin(struct proxy *p)
 {
     const int client = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
-    const int there = open_unix(p->server->socket, false);
+    const int there = open_socket(&p->there_addr, false);
     int       i = 0;
 
     while (i < MOST && p->client[i] >= 0)
@@ -201,23 +225,47 @@ tell(struct proxy *p, uint64_t n)
         abort();
 }
 
-struct proxy *
-proxy_start(const struct redis_server *server)
+static struct proxy *
+start(struct sockaddr_storage here, struct sockaddr_storage there)
 {
     struct proxy *p = calloc(1, sizeof *p);
 
     if (!p)
         abort();
-    p->server = server;
-    (void)snprintf(p->path, sizeof p->path, "%s/proxy", server->dir);
-    (void)remove(p->path);
-    p->listener = open_unix(p->path, true);
+    p->there_addr = there;
+    p->listener = open_socket(&here, true);
     p->stop_fd = eventfd(0, EFD_CLOEXEC);
     for (int i = 0; i < MOST; i++)
         p->client[i] = p->there[i] = -1;
     if (p->listener < 0 || p->stop_fd < 0 ||
         pthread_create(&p->thread, NULL, run, p))
         abort();
+    return p;
+}
+
+struct proxy *
+proxy_start(const struct redis_server *server)
+{
+    char path[200];
+
+    (void)snprintf(path, sizeof path, "%s/proxy", server->dir);
+    (void)remove(path);
+    struct proxy *p = start(path_of(path), path_of(server->socket));
+    (void)snprintf(p->path, sizeof p->path, "%s", path);
+    return p;
+}
+
+struct proxy *
+proxy_start_tcp(const char *server_port, char port[16])
+{
+    struct sockaddr_in addr;
+    socklen_t          len = sizeof addr;
+    struct proxy      *p =
+        start(port_of(0), port_of((unsigned)strtoul(server_port, NULL, 10)));
+
+    if (getsockname(p->listener, (struct sockaddr *)(void *)&addr, &len))
+        abort();
+    (void)snprintf(port, 16, "%hu", ntohs(addr.sin_port));
     return p;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* proxy.h: how does a test damage the connections to a server?
  *
- * A thread that listens on a socket beside that of the server and passes on what
- * comes, as the mode says.
+ * A thread that listens on a socket beside that of the server, or on a port, and
+ * passes on what comes, as the mode says.
  */
 #ifndef WQ_TEST_REDIS_PROXY_H
 #define WQ_TEST_REDIS_PROXY_H
@@ -33,6 +33,8 @@ struct proxy;
 
 struct proxy *proxy_start(const struct redis_server *server);
 const char   *proxy_socket(const struct proxy *p);
+/* The same for a server on a port of this machine; listens on another one. */
+struct proxy *proxy_start_tcp(const char *server_port, char port[16]);
 void          proxy_set(struct proxy *p, enum proxy_mode mode);
 /* PROXY_LOSE after so many replies. */
 void proxy_lose_after(struct proxy *p, int replies);

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* test_access.c: how does a handle get into a server: rights, passwords, TLS?
- * (S-21)
- *
- * Certificates are made by the command openssl. TLS needs a port: one that was
- * free a moment ago, on the loopback address.
- */
+/* test_access.c: how does a handle get into a server: rights, passwords? (S-21) */
 #define _GNU_SOURCE
 #include "redis/fixture.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 static struct redis_server server;
+
+static void
+write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
 
 static int
 stop(void **state)
@@ -67,10 +71,7 @@ TEST(user_with_the_documented_rights_can_do_all)
             "+hlen +hincrby +hscan"),
         "OK");
     (void)snprintf(path, sizeof path, "%s/password", server.dir);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    (void)fputs("s3cret\nsecond line\n", file);
-    (void)fclose(file);
+    write_file(path, "s3cret\nsecond line\n");
     (void)snprintf(url, sizeof url,
                    "redis+unix://agent@%s?queue=orders&password_file=%s&db=0",
                    server.socket, path);
@@ -160,79 +161,106 @@ TEST(password_of_the_environment_is_used)
     wq_destroy(q);
 }
 
-/* ---- TLS ------------------------------------------------------------------ */
-
-/* Skips the test where the name has no address, for want of /etc/hosts. */
-static void
-need_localhost(void)
+/* A new password is in the file when the server asks for it. */
+TEST(password_file_is_read_at_every_login)
 {
-    struct addrinfo *found;
-
-    if (getaddrinfo("localhost", NULL, NULL, &found) != 0)
-        wq_test_skip("localhost has no address");
-    freeaddrinfo(found);
-}
-
-TEST(server_is_known_by_its_certificate)
-{
-    char        url[600], port[16], cert[200], key[200];
-    wq_queue   *q = NULL;
-    const char *args[] = {"--tls-port",
-                          port,
-                          "--tls-cert-file",
-                          cert,
-                          "--tls-key-file",
-                          key,
-                          "--tls-auth-clients",
-                          "no",
-                          "--tls-ca-cert-file",
-                          cert,
-                          NULL};
+    wq_queue *q = NULL;
+    char      url[600], path[200];
 
     (void)state;
     need_server();
-    need_localhost();
-    redis_server_start(&server, NULL); /* for its directory */
-    redis_server_kill(&server);
-    make_certificate(server.dir, "DNS:localhost");
-    (void)snprintf(port, sizeof port, "%u", redis_server_free_port());
-    (void)snprintf(cert, sizeof cert, "%s/cert.pem", server.dir);
-    (void)snprintf(key, sizeof key, "%s/key.pem", server.dir);
-    start_tls(&server, args);
+    redis_server_start(&server, NULL);
+    tell(&server, "ACL SETUSER agent on >s3cret ~* &* +@all");
+    (void)snprintf(path, sizeof path, "%s/password", server.dir);
+    write_file(path, "s3cret\n");
+    (void)snprintf(url, sizeof url,
+                   "redis+unix://agent@%s?queue=q&password_file=%s",
+                   server.socket, path);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    tell(&server, "ACL SETUSER agent resetpass >other");
+    (void)redis_server_say(&server, "CLIENT KILL USER agent");
+    assert_err(wq_add(q, wq_str("k")), WQ_EAWAY);
+    last_error_has("which is that of password_file: WRONGPASS");
+    write_file(path, "other\n");
+    assert_err(add_in_the_end(q, "k"), WQ_OK);
+    (void)redis_server_say(&server, "CLIENT KILL USER agent");
+    assert_int_equal(unlink(path), 0);
+    assert_err(wq_add(q, wq_str("k")), WQ_EAWAY);
+    last_error_has("cannot read password_file");
+    write_file(path, "other\n");
+    assert_err(add_in_the_end(q, "k"), WQ_OK);
+    assert_err(wq_done(q, take_key(q, "k")), WQ_OK);
+    use(q);
+    wq_destroy(q);
+}
 
-    (void)snprintf(url, sizeof url, "rediss://localhost:%s?queue=q&ca_file=%s",
-                   port, cert);
+TEST(refusal_names_where_the_password_is_from)
+{
+    static const char *const args[] = {"--requirepass", "s3cret", NULL};
+    wq_queue                *q = NULL;
+    char                     url[600];
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, args);
+    (void)snprintf(url, sizeof url, "redis+unix://:wr0ng@%s", server.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    last_error_has("which is that of the URL: WRONGPASS");
+    (void)snprintf(url, sizeof url, "redis+unix://%s", server.socket);
+    const wq_redis_options *o = WQ_REDIS_OPTIONS(.password = "wr0ng");
+    assert_err(wq_redis_open(url, o, NULL, &q), WQ_EINVAL);
+    last_error_has("which is that of the options: WRONGPASS");
+    assert_int_equal(setenv("WQ_REDIS_PASSWORD", "wr0ng", 1), 0);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    last_error_has("which is that of WQ_REDIS_PASSWORD: WRONGPASS");
+    assert_int_equal(setenv("WQ_REDIS_PASSWORD", "", 1), 0); /* none */
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    last_error_has("asks for a password");
+    (void)snprintf(url, sizeof url, "redis+unix://agent@%s", server.socket);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
+    last_error_has("asks for a password");
+    (void)unsetenv("WQ_REDIS_PASSWORD");
+}
+
+/* It is for people only. */
+TEST(user_who_may_not_name_his_connection_can_do_all)
+{
+    wq_queue *q = NULL;
+    char      url[400];
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, NULL);
+    tell(&server, "ACL SETUSER agent on >s3cret ~* &* +@all -client");
+    (void)snprintf(url, sizeof url, "redis+unix://agent:s3cret@%s",
+                   server.socket);
     assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
     use(q);
     wq_destroy(q);
-
-    /* nobody vouches for it */
-    (void)snprintf(url, sizeof url, "rediss://localhost:%s?queue=q", port);
-    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
-    last_error_has("not trusted");
-    /* it is the certificate of another host */
-    (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%s?queue=q&ca_file=%s",
-                   port, cert);
-    assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
-    last_error_has("not trusted");
-    /* the server speaks no TLS, and the client does not do without */
-    (void)snprintf(url, sizeof url, "redis://localhost:%s?queue=q", port);
-    assert_true(wq_open_redis(url, NULL, &q) != WQ_OK);
 }
 
-/* It waits for the end of a line, or complains of one. */
-TEST(port_without_TLS_is_named_as_the_cause)
+/* What is wrong, and not the name of a script. */
+TEST(right_that_is_missing_is_named_as_the_cause)
 {
     wq_queue *q = NULL;
-    char      url[200], port[16];
+    char      url[400];
 
     (void)state;
     need_server();
-    redis_server_start_tcp(&server, port, NULL);
-    (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%s?timeout=200ms",
-                   port);
-    assert_err(wq_open_redis(url, NULL, &q), WQ_EAWAY);
-    last_error_has("is this a port for TLS?");
+    redis_server_start(&server, NULL);
+    tell(&server, "ACL SETUSER agent on >s3cret ~* &* +@all -hset");
+    (void)snprintf(url, sizeof url, "redis+unix://agent:s3cret@%s",
+                   server.socket);
+    assert_int_equal(wq_open_redis(url, NULL, &q), WQ_EAWAY);
+    last_error_has("does not let this user run a command that wq needs");
+    tell(&server, "ACL SETUSER agent +hset");
+    (void)redis_server_say(&server, "SET wq:{q}:k text");
+    (void)snprintf(url, sizeof url, "redis+unix://agent:s3cret@%s?queue=q",
+                   server.socket);
+    const wq_err err = wq_open_redis(url, NULL, &q);
+    assert_err(err ? err : wq_add(q, wq_str("k")), WQ_EAWAY);
+    last_error_has("has keys of another program");
+    wq_destroy(q);
 }
 
 /* ---- what stays in memory -------------------------------------------------- */
@@ -324,5 +352,7 @@ WQ_TESTS(with_server(user_with_the_documented_rights_can_do_all),
          with_server(password_of_the_environment_is_used),
          with_server(password_that_is_refused_does_not_stay_in_memory),
          with_server(password_is_in_memory_only_once),
-         with_server(server_is_known_by_its_certificate),
-         with_server(port_without_TLS_is_named_as_the_cause));
+         with_server(password_file_is_read_at_every_login),
+         with_server(refusal_names_where_the_password_is_from),
+         with_server(user_who_may_not_name_his_connection_can_do_all),
+         with_server(right_that_is_missing_is_named_as_the_cause));

@@ -314,7 +314,8 @@ TEST(server_with_too_few_replicas_is_warned_of)
     assert_err(wq_redis_open(url_of(f.primary.socket, "q"), o, NULL, &q),
                WQ_OK);
     wq_destroy(q);
-    assert_non_null(strstr(text, "has 1 connected replicas, and replicas=2"));
+    assert_non_null(
+        strstr(text, "has 1 replicas that are online, and replicas=2"));
 }
 
 TEST(user_who_may_not_wait_is_told)

@@ -31,16 +31,16 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://:s3cret@", "no host");
     refused("redis://h:0", "the port in the URL");
     refused("redis://u:s3cret", "the port in the URL");
-    refused("redis://u:p/s3cret@h/0", "must be written as %2F");
+    refused("redis://u:p/s3cret@h/0", "of the URL as %2F");
     refused("redis://u:p/s3cret", "the port in the URL");
-    refused("redis://u:p?s3cret@h/0", "must be written as %2F");
+    refused("redis://u:p?s3cret@h/0", "of the URL as %2F");
     refused("redis://h:65536", "use 1 to 65535");
     refused("redis://u:s3cret%zz@h", "two hexadecimal digits");
     refused("redis://[::1", "does not end with ']'");
     refused("redis://h/x", "number of the database");
     refused("redis+unix://", "redis+unix:///PATH?queue=NAME");
     refused("redis+unix://sock", "redis+unix:///PATH?queue=NAME");
-    refused("redis+unix://u:p@/s3cret@/sock", "must be written as %2F");
+    refused("redis+unix://u:p@/s3cret@/sock", "of the URL as %2F");
     refused("redis://u:s3cret@h?queue=a{b}", "letters, digits");
     refused("redis://h?queue=", "letters, digits");
     refused("redis://h?lease=+30s",
