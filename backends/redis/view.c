@@ -236,6 +236,12 @@ walk(struct wq__redis *e, struct wq__op *op)
 
 /* ---- the check ------------------------------------------------------------ */
 
+static bool
+is_plain(unsigned char byte)
+{
+    return byte >= ' ' && byte <= '~' && byte != '\\';
+}
+
 /* Report what is wrong with a key, whose bytes are shown as in view.lua. */
 static void
 complain(const struct wq__op *op, wq_key key, const char *problem)
@@ -246,8 +252,7 @@ complain(const struct wq__op *op, wq_key key, const char *problem)
     char                *to = shown;
 
     for (size_t i = 0; i < key.len && i < SHOWN; i++)
-        to += sprintf(to, bytes[i] >= ' ' && bytes[i] <= '~' ? "%c" : "\\x%02x",
-                      bytes[i]);
+        to += sprintf(to, is_plain(bytes[i]) ? "%c" : "\\x%02x", bytes[i]);
     (void)snprintf(text, sizeof text, "the key '%s%s': %s", shown,
                    key.len > SHOWN ? "..." : "", problem);
     op->as.check.problem(op->as.check.ctx, text);

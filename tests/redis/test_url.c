@@ -34,7 +34,7 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://u:p/s3cret@h/0", "of the URL as %2F");
     refused("redis://u:p/s3cret", "the port in the URL");
     refused("redis://u:p?s3cret@h/0", "of the URL as %2F");
-    refused("redis://h:65536", "use 1 to 65535");
+    refused("redis://h:65536", "a number from 1 to 65535");
     refused("redis://u:s3cret%zz@h", "two hexadecimal digits");
     refused("redis://[::1", "does not end with ']'");
     refused("redis://h/x", "number of the database");

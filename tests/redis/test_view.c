@@ -166,11 +166,14 @@ TEST(check_names_the_keys_of_what_it_finds)
     say("ZREMRANGEBYRANK", "ready", "0 0");
     say("HSET", "k", "broken x");
     say("HSET", "k", "b\n x");
+    say("HSET", "k", "b\\x0a x");
     assert_err(wq_check(f.q, note_problem, text), WQ_OK);
     assert_non_null(strstr(text, "the key 'k\\x0a\\x7f' of state 1 is not"));
     assert_non_null(strstr(text, "the record of the key 'broken' is damaged"));
     assert_non_null(strstr(text, "the key 'broken': its record is damaged"));
     assert_non_null(strstr(text, "the key 'b\\x0a': its record is damaged"));
+    assert_non_null(strstr(text, "the key 'b\\x5cx0a': its record is"));
+    assert_non_null(strstr(text, "the record of the key 'b\\x5cx0a' is"));
     say("DEL", "k", "");
 }
 

@@ -105,9 +105,10 @@ local function complain(text)
   problems = problems + 1
   if problems <= 20 then out[#out + 1] = text end
 end
--- A key as it is shown: bytes that are no printable ASCII as \xHH.
+-- A key as it is shown: a backslash, and bytes that are no printable
+-- ASCII, as \xHH.
 local function show(key)
-  local text = string.gsub(sub(key, 1, 100), '[^\32-\126]',
+  local text = string.gsub(sub(key, 1, 100), '[%z\1-\31\\\127-\255]',
                            function(c) return string.format('\\x%02x', byte(c)) end)
   return "'" .. text .. (#key > 100 and "...'" or "'")
 end
