@@ -267,7 +267,9 @@ static wq_err
 give_up(struct wq__wire *w, wq_err err, const char *what)
 {
     (void)snprintf(w->broken, sizeof w->broken, "%s", what);
-    (void)wq_fail(err, "redis: %s: %s", w->target->name, w->broken);
+    (void)wq_fail(err, "redis: %s: %s%s", w->target->name, w->broken,
+                  err == WQ_EIO && w->logged_in ? "; it may have happened"
+                                                : "");
     const struct wq__sentence said = wq__fail_save();
     wq__wire_close(w, false);
     wq__fail_restore(&said);
@@ -605,7 +607,10 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
         err = receive_step(w, deadline_ns, DATABASE);
     if (!err)
         err = receive_step(w, deadline_ns, NAME);
-    return err ? err : wq__route_receive_checks(w, deadline_ns);
+    if (!err)
+        err = wq__route_receive_checks(w, deadline_ns);
+    w->logged_in = !err;
+    return err;
 }
 
 /* A server that was never reached, and breaks the connection off instead of
@@ -633,7 +638,7 @@ connect_wire(struct wq__wire *w, int64_t deadline_ns)
 {
     wq_err err = wq__route_choose(w, deadline_ns);
 
-    w->answers = false;
+    w->answers = w->logged_in = false;
     w->looks = (struct wq__looks){.waits = 0}; /* it may be another server */
     w->broken[0] = '\0';
     if (!err)

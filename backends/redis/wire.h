@@ -107,8 +107,9 @@ struct wq__wire {
     int64_t deadline_ns; /* of the last reply */
     int64_t sent_ns;     /* when its command was sent, on CLOCK_BOOTTIME */
     char    broken[120]; /* why the connection was given up */
-    char    why[200]; /* the last attempt to connect failed; "": it did not */
-    bool    answers;  /* the server has said something on this connection */
+    char    why[200];  /* the last attempt to connect failed; "": it did not */
+    bool    answers;   /* the server has said something on this connection */
+    bool    logged_in; /* ... and lets us in: what follows are calls */
     const char
         *tls_why; /* what OpenSSL says of the last error; or NULL; static */
 };
