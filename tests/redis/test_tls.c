@@ -74,7 +74,7 @@ stop(void **state)
 static wq_err
 open_at_port(const char *host, const char *port, const char *options)
 {
-    char url[800];
+    char url[1000];
 
     (void)snprintf(url, sizeof url, "rediss://%s:%s?queue=q%s", host, port,
                    options);
