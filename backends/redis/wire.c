@@ -203,7 +203,18 @@ set_up_tcp(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-/* Each address of the host in turn. */
+static int
+count_addresses(const struct addrinfo *list)
+{
+    int n = 0;
+
+    for (; list; list = list->ai_next)
+        n++;
+    return n;
+}
+
+/* Each address of the host in turn, each with its part of the time: one that does
+ * not answer must not use up that of the others. */
 static wq_err
 connect_tcp(struct wq__wire *w, int64_t deadline_ns)
 {
@@ -216,12 +227,14 @@ connect_tcp(struct wq__wire *w, int64_t deadline_ns)
         return wq_fail(WQ_EAWAY, "redis: cannot find the host of %s: %s",
                        w->target->name, gai_strerror(code));
     for (const struct addrinfo *a = list; a && cause; a = a->ai_next) {
+        const int64_t now_ns = wq__time_now();
+        const int64_t part_ns = (deadline_ns - now_ns) / count_addresses(a);
         if (w->fd >= 0)
             (void)close(w->fd);
         w->fd = open_socket(a->ai_family);
         cause = w->fd < 0 ? errno
                           : connect_socket(w->fd, a->ai_addr, a->ai_addrlen,
-                                           deadline_ns);
+                                           now_ns + part_ns);
     }
     freeaddrinfo(list);
     if (cause)

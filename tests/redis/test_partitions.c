@@ -507,7 +507,6 @@ TEST(renewal_needs_only_partitions_with_holds)
     assert_err(wq_done(f.a, item), WQ_OK);
 }
 
-/* On a fake clock: the lease ends while partition 1 is away. */
 /* All connections are gone, and the server hangs: each attempt takes a second. */
 TEST(renewal_of_all_partitions_leaves_time_for_another_one)
 {
@@ -534,6 +533,7 @@ TEST(renewal_of_all_partitions_leaves_time_for_another_one)
     wq_destroy(q);
 }
 
+/* On a fake clock: the lease ends while partition 1 is away. */
 TEST(handle_goes_on_without_a_partition_that_is_away_for_too_long)
 {
     wq_clock *clock = wq_clock_fake_create(WQ_SECONDS(1000));

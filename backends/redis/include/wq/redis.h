@@ -101,7 +101,8 @@ typedef struct wq_redis_options {
     /* How long to wait for a connection and for each reply, at most; then
      * WQ_EAWAY or WQ_EIO. 5 s, but not more than a quarter of lease_ns. A renewal
      * waits for a third of lease_ns at most, and for replicas for a twelfth: so
-     * there is time for another one. */
+     * there is time for another one. If a host has several addresses, each has
+     * its part of the time. */
     int64_t timeout_ns;
     /* A key becomes DEAD when so many processes in a row have died, or lost it,
      * while they held it. 0: 5. UINT_MAX: never. */
