@@ -86,6 +86,8 @@ main(int argc, char **argv)
                       argv[0]);
         return 2;
     }
+    if (!parts_exist(parts, sizeof parts / sizeof *parts, o.only))
+        return 2;
     if (!redis_server_is_installed()) {
         puts("bench_redis: redis-server is not installed; nothing to measure");
         return 0;

@@ -79,6 +79,7 @@ static const struct part parts[] = {
     {"wakeups", NULL, wakeups_print},
     {"idle", NULL, idle_print},
 };
+
 int
 main(int argc, char **argv)
 {
@@ -93,6 +94,8 @@ main(int argc, char **argv)
             argv[0]);
         return 2;
     }
+    if (!parts_exist(parts, sizeof parts / sizeof *parts, o.only))
+        return 2;
     if (o.memory) {
         size_run_memory(o.memory);
         return 0;

@@ -121,9 +121,42 @@ print_machine(const char *when, const char *store, const char *version)
 }
 
 static bool
+is_named(const char *name, size_t len, const struct part *p)
+{
+    return strlen(p->name) == len && strncmp(p->name, name, len) == 0;
+}
+
+static bool
 is_chosen(const char *only, const struct part *p)
 {
-    return !only || strstr(only, p->name);
+    size_t len;
+
+    for (const char *at = only; at; at = at[len] ? at + len + 1 : NULL) {
+        len = strcspn(at, ",");
+        if (is_named(at, len, p))
+            return true;
+    }
+    return !only;
+}
+
+bool
+parts_exist(const struct part *parts, size_t n, const char *only)
+{
+    size_t len;
+
+    for (const char *at = only; at; at = at[len] ? at + len + 1 : NULL) {
+        bool found = false;
+
+        len = strcspn(at, ",");
+        for (size_t i = 0; i < n; i++)
+            found |= is_named(at, len, &parts[i]);
+        if (!found) {
+            (void)fprintf(stderr, "--only: there is no part '%.*s'\n", (int)len,
+                          at);
+            return false;
+        }
+    }
+    return true;
 }
 
 void

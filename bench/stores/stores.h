@@ -52,8 +52,12 @@ struct part {
     void (*print)(size_t rounds);
 };
 
+/* Is each of the names in `only`, "NAME,NAME", that of a part? If not, says so.
+ * NULL: there is none. */
+bool parts_exist(const struct part *parts, size_t n, const char *only);
+
 /* Parts with rounds take turns; then the others follow one by one. `only`: those
- * whose names it contains; NULL: all. */
+ * with these names; NULL: all. */
 void parts_run(const struct part *parts, size_t n, const char *only,
                size_t rounds);
 
