@@ -500,6 +500,9 @@ redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_cloc
 redis-limit    backends/redis/engine.c    redis_link       s/^    limit_renewals(e);/    (void)limit_renewals;/
 redis-limit2   backends/redis/engine.c    redis_replicas   s/lesser(e->side_confirm.timeout_ns, third_ns \/ 4)/e->side_confirm.timeout_ns/
 redis-address  backends/redis/wire.c      redis_addresses  s/(deadline_ns - now_ns) \/ count_addresses(a)/count_addresses(a) ? deadline_ns - now_ns : 0/
+redis-who      backends/redis/lua/session.lua redis_holders s/call(.HLEN., who()) > call(.ZCARD., S)/false/
+redis-who-end  backends/redis/lua/session.lua redis_holders s/^  call(.HDEL., who(), sid)$/  local _ = sid/
+redis-who-shown backends/redis/rows.c     redis_holders    s/bytes\[k\] > . . \&\& bytes\[k\] <= .~. ? bytes\[k\]/1 ? bytes[k]/
 redis-linked   backends/redis/spread_session.c redis_partitions s/linked = wq__wire_is_ready(&e->side_wire);/linked = e->side_wire.fd >= 0;/
 lease-watch    src/shared/lease.c         shared_lease     s/^    if (!err \&\& s->on_lost)/    if (0)/
 lease-again    src/shared/lease.c         shared_lease     s/until_ns = wq__span_add(now, s->engine->lease_ns \/ 3);/until_ns = WQ_FOREVER;/

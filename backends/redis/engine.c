@@ -159,6 +159,7 @@ put_session_call(struct wq__redis *e, struct wq__args *a, int64_t session,
     wq__args_int(a, e->base.lease_ns / 1000);
     wq__redis_put_session(a, session + 1); /* the end of its keys in `held` */
     wq__args_int(a, e->parts);
+    wq__args_bytes(a, e->target.client, strlen(e->target.client));
 }
 
 static wq_err

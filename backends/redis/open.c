@@ -45,6 +45,17 @@ is_name(const char *name)
     return n > 0 && n <= NAME_MAX_BYTES && !name[n];
 }
 
+/* What the server allows as the name of a connection. */
+static bool
+is_client(const char *name)
+{
+    size_t n = 0;
+
+    while (name[n] > ' ' && name[n] <= '~')
+        n++;
+    return n > 0 && n < WQ_HOLDER_BYTES && !name[n];
+}
+
 static wq_err
 check_options(const wq_redis_options *o)
 {
@@ -74,6 +85,11 @@ check_options(const wq_redis_options *o)
     if (o->password && o->password_file)
         return wq_fail(WQ_EINVAL,
                        "redis: both a password and a password_file are given");
+    if (o->client && !is_client(o->client))
+        return wq_fail(WQ_EINVAL,
+                       "redis: the option 'client' must be 1 to %d printable "
+                       "ASCII characters without spaces",
+                       WQ_HOLDER_BYTES - 1);
     if (o->partitions > WQ__PARTS_MAX)
         return wq_fail(WQ_EINVAL,
                        "redis: partitions=%u is too many; use 1 to %d",
@@ -187,11 +203,29 @@ fill_in_login(struct wq__login *l, const wq_redis_options *o)
     return err;
 }
 
+/* "HOST:PID", unless the program has chosen another name. */
+static void
+name_client(const char *chosen, char out[WQ_HOLDER_BYTES])
+{
+    char host[WQ_HOLDER_BYTES - sizeof ":-2147483648" + 1] = "";
+
+    if (gethostname(host, sizeof host - 1) || !*host)
+        (void)snprintf(host, sizeof host, "unknown");
+    for (char *c = host; *c; c++)
+        if (*c <= ' ' || *c > '~')
+            *c = '?';
+    if (chosen)
+        (void)snprintf(out, WQ_HOLDER_BYTES, "%s", chosen);
+    else
+        (void)snprintf(out, WQ_HOLDER_BYTES, "%s:%d", host, (int)getpid());
+}
+
 static wq_err
 fill_in_target(struct wq__target *t, const wq_redis_options *o)
 {
     wq_err err = fill_in_login(&t->login, o);
 
+    name_client(o->client, t->client);
     if (!err)
         err = copy_if(&t->ca_file, o->ca_file);
     if (!err)

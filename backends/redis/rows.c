@@ -34,10 +34,13 @@ engine_of(struct wq__rows *r)
 /* ---- entries -------------------------------------------------------------- */
 
 static void
-reset(struct wq__txn *t)
+reset(struct wq__redis *e)
 {
+    struct wq__txn *t = &e->txn;
+
     freeReplyObject(t->reply);
     t->reply = NULL;
+    e->holders_read = NULL;
     t->len = 0;
     t->save = t->saves = 0;
     t->ended = 0;
@@ -276,6 +279,28 @@ read_bucket(struct wq__rows *r, struct wq__fill *level, bool *there)
     return WQ_OK;
 }
 
+/* Sessions and names in turn, of those that hold a key that was read. */
+static void
+name_holder(struct wq__rows *r, int64_t session, char out[WQ_HOLDER_BYTES])
+{
+    const redisReply *list = engine_of(r)->holders_read;
+
+    for (size_t i = 0; list && i + 1 < list->elements; i += 2) {
+        const wq_key id = wq__reply_bytes(list, i);
+        const wq_key name = wq__reply_bytes(list, i + 1);
+        if (id.len != WQ__SID_BYTES ||
+            (int64_t)wq__get_be(id.data, WQ__SID_BYTES) != session)
+            continue;
+        const char  *bytes = name.data;
+        const size_t len =
+            name.len < WQ_HOLDER_BYTES ? name.len : WQ_HOLDER_BYTES - 1;
+        for (size_t k = 0; k < len; k++)
+            out[k] = bytes[k] > ' ' && bytes[k] <= '~' ? bytes[k] : '?';
+        out[len] = '\0';
+        return;
+    }
+}
+
 static wq_err
 damaged(struct wq__rows *r, wq_key key, const struct wq__row *row)
 {
@@ -287,7 +312,7 @@ damaged(struct wq__rows *r, wq_key key, const struct wq__row *row)
 }
 
 const struct wq__row_store wq__redis_rows = {
-    damaged, find, first, write_row, save, end_save, read_bucket};
+    damaged, find, first, write_row, save, end_save, read_bucket, name_holder};
 
 /* ---- reading -------------------------------------------------------------- */
 
@@ -345,6 +370,7 @@ put_read(struct wq__redis *e, const struct wq__op *ops,
 {
     struct wq__args *a = &e->args;
     size_t           n, names = 0;
+    bool             describes = false;
 
     wq__args_begin(a);
     wq__redis_put_session(a, checks ? e->session : 0);
@@ -352,10 +378,13 @@ put_read(struct wq__redis *e, const struct wq__op *ops,
     for (const struct wq__op *op = ops; op != end; op = op->next) {
         (void)keys_of(op, &n);
         names += n;
+        describes |= op->kind == WQ__OP_KEY_INFO;
     }
     wq__args_int(a, (int64_t)(3 * (names + e->txn.wants_ready) + 8));
     wq__args_int(a, (int64_t)e->txn.wants_ready);
-    wq__args_int(a, !!(e->rows.terms.limiter.parts & WQ_PART_ITEM_BUCKET));
+    wq__args_int(a,
+                 (e->rows.terms.limiter.parts & WQ_PART_ITEM_BUCKET ? 1 : 0) +
+                     (describes ? 2 : 0));
     wq__args_bytes(a, whose.data, whose.len);
     wq__args_int(a, bounded && e->own_clock ? latest_us(e) : 0);
     for (const struct wq__op *op = ops; op != end; op = op->next) {
@@ -418,6 +447,7 @@ take_in(struct wq__redis *e)
         err = enter_all(e, wq__reply_at(reply, 10), false);
     if (!err)
         err = enter_all(e, wq__reply_at(reply, 11), false);
+    e->holders_read = wq__reply_at(reply, 13);
     note_last_ready(e, wq__reply_at(reply, 7));
     t->more_due = wq__reply_at(reply, 6)->elements == (size_t)2 * DUE;
     return err;
@@ -432,7 +462,7 @@ read_all(struct wq__redis *e, const struct wq__op *ops,
     wq_err err = wq__redis_forgive(e, &unused);
 
     for (int i = 0; i < 2 && !err; i++) {
-        reset(&e->txn);
+        reset(e);
         put_read(e, ops, end, checks, whose, whose.len == anybody.len && !i);
         err = wq__redis_call(e, WQ__SCRIPT_READ, &e->txn.reply);
         if (err || !wq__reply_is(e->txn.reply, "LATE"))

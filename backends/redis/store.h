@@ -178,16 +178,18 @@ struct wq__redis {
     bool                   own_clock; /* time is the server's */
     struct wq__target      target;
     char                   queue[WQ__QUEUE_BYTES]; /* its name */
-    unsigned           parts; /* how many partitions the queue has; 1: none */
-    int                part;  /* which one this is, or WQ__PART_WHOLE */
-    struct wq__names   names;
-    struct wq__wire    wire;   /* of run() and reconcile() */
-    struct wq__yields  yields; /* of this wire, or of those of all partitions */
-    struct wq__args    args;
-    struct wq__args    ahead[WQ__WIRE_AHEAD]; /* of the calls in wire.ahead */
-    int64_t            sessions[WQ__WIRE_AHEAD]; /* in which these were sent */
-    bool               begun; /* the first call of this batch was sent ahead */
-    struct wq__txn     txn;
+    unsigned          parts; /* how many partitions the queue has; 1: none */
+    int               part;  /* which one this is, or WQ__PART_WHOLE */
+    struct wq__names  names;
+    struct wq__wire   wire;   /* of run() and reconcile() */
+    struct wq__yields yields; /* of this wire, or of those of all partitions */
+    struct wq__args   args;
+    struct wq__args   ahead[WQ__WIRE_AHEAD];    /* of the calls in wire.ahead */
+    int64_t           sessions[WQ__WIRE_AHEAD]; /* in which these were sent */
+    bool              begun; /* the first call of this batch was sent ahead */
+    struct wq__txn    txn;
+    /* Sessions and their names in turn, of the reply under way; or NULL. */
+    const redisReply  *holders_read;
     struct wq__confirm confirm;  /* what replicas must confirm */
     bool               confirms; /* ... of the batch under way */
 

@@ -25,6 +25,7 @@ word_option(const char *name, wq_redis_options *o)
            : strcmp(name, "ca_file") == 0       ? &o->ca_file
            : strcmp(name, "cert_file") == 0     ? &o->cert_file
            : strcmp(name, "key_file") == 0      ? &o->key_file
+           : strcmp(name, "client") == 0        ? &o->client
            : strcmp(name, "sentinel_user") == 0 ? &o->sentinel_user
            : strcmp(name, "sentinel_password_file") == 0
                ? &o->sentinel_password_file
@@ -99,7 +100,7 @@ read_option(void *ctx, const char *name, const char *value)
             "redis: there is no option '%s' in a URL; options: "
             "queue, lease, timeout, max_expiries, replicas, "
             "replicas_timeout, partitions, user, password_file, ca_file, "
-            "cert_file, key_file, db, sentinel_user, "
+            "cert_file, key_file, db, client, sentinel_user, "
             "sentinel_password_file",
             name);
     }

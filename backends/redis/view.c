@@ -229,7 +229,9 @@ walk(struct wq__redis *e, struct wq__op *op)
 
     if (err)
         return err;
+    e->holders_read = wq__reply_at(reply, 5);
     err = visit_page(e, op, reply);
+    e->holders_read = NULL;
     freeReplyObject(reply);
     return err;
 }

@@ -596,7 +596,7 @@ static wq_err
 log_in(struct wq__wire *w, int64_t deadline_ns)
 {
     const struct wq__target *t = w->target;
-    char                     db[16], *password;
+    char                     db[16], name[WQ_HOLDER_BYTES + 3], *password;
     wq_err                   err = wq__login_read(&t->login, &password);
     const bool               has_password = !err && password;
 
@@ -608,7 +608,9 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
     wq__wipe(password);
     if (t->db)
         wq__wire_add_words(w, (const char *[]){"SELECT", db}, 2);
-    wq__wire_add_words(w, (const char *[]){"CLIENT", "SETNAME", "wq"}, 3);
+    (void)snprintf(name, sizeof name, "wq%s%s", *t->client ? ":" : "",
+                   t->client);
+    wq__wire_add_words(w, (const char *[]){"CLIENT", "SETNAME", name}, 3);
     wq__route_add_checks(w);
     err = wq__wire_send(w);
     wipe_sent(w);

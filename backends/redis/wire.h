@@ -34,11 +34,12 @@ struct wq__target {
     char            *ca_file, *cert_file, *key_file;
     int              db;
     bool             tls;
-    int64_t          timeout_ns;  /* of connecting, and of each exchange */
-    char             name[160];   /* for messages: without user and password */
-    void            *tls_ctx;     /* SSL_CTX; made when it is needed */
-    atomic_bool      was_reached; /* a connection was made once */
-    _Atomic uint64_t reconnects;  /* connections that came after a lost one; of
+    int64_t          timeout_ns;   /* of connecting, and of each exchange */
+    char             name[160];    /* for messages: without user and password */
+    char  client[WQ_HOLDER_BYTES]; /* the name of this process; "": none */
+    void *tls_ctx;                 /* SSL_CTX; made when it is needed */
+    atomic_bool      was_reached;  /* a connection was made once */
+    _Atomic uint64_t reconnects;   /* connections that came after a lost one; of
                                     all wires */
 };
 

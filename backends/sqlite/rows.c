@@ -4,6 +4,7 @@
  * Cost: that of SQLite, some microseconds.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/hash.h"
@@ -510,5 +511,14 @@ wq__sqlite_of(struct wq__rows *r)
                                          offsetof(struct wq__sqlite, rows));
 }
 
+static void
+name_holder(struct wq__rows *r, int64_t session, char out[WQ_HOLDER_BYTES])
+{
+    const uint32_t pid = wq__side_pid_of(wq__sqlite_of(r)->side, session);
+
+    if (pid)
+        (void)snprintf(out, WQ_HOLDER_BYTES, "%" PRIu32, pid);
+}
+
 const struct wq__row_store wq__sqlite_rows = {
-    damaged, find, first, write_row, save, end_save, read_bucket};
+    damaged, find, first, write_row, save, end_save, read_bucket, name_holder};

@@ -146,6 +146,10 @@ bool wq__side_is_ended(struct wq__side *s, int64_t now_ns);
  * A session that does not live is ended for good, as by find_ended(). */
 bool wq__side_is_live(struct wq__side *s, int64_t id, int64_t now_ns);
 
+/* The process of the session `id`, without the lock. 0: there is no such session,
+ * or its process is in another pid namespace. Cost: O(sessions). */
+uint32_t wq__side_pid_of(struct wq__side *s, int64_t id);
+
 /* With the lock: the next session of `queue` that has ended but still has its
  * slot: its process has died (its byte is not locked, or its process id now
  * belongs to nobody or to a later process), or its time is over. It is ended

@@ -110,6 +110,18 @@ wq__side_read_process(const struct wq__side *s, int i, struct wq__process *out)
     return atomic_load_explicit(&slot->id, memory_order_relaxed) == id ? id : 0;
 }
 
+uint32_t
+wq__side_pid_of(struct wq__side *s, int64_t id)
+{
+    const int          i = id ? find(s, id) : -1;
+    struct wq__process p;
+
+    return i >= 0 && wq__side_read_process(s, i, &p) == id &&
+                   wq__process_is_near(&p, &s->self)
+               ? p.pid
+               : 0;
+}
+
 /* ---- has it ended? ------------------------------------------------------- */
 
 static bool

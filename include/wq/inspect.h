@@ -124,6 +124,9 @@ enum wq_state {
     WQ_STATE_DEAD = 32     /* not handed out until wq_revive(); alone */
 };
 
+/* How many bytes wq_key_info.holder has. */
+#define WQ_HOLDER_BYTES 80
+
 /* Key info: what the queue knows about a key. */
 typedef struct wq_key_info {
     size_t   size;     /* sizeof(wq_key_info); set by the caller */
@@ -140,6 +143,11 @@ typedef struct wq_key_info {
     wq_key   group;    /* its group: a part of the caller's key, or of the key
                           that is visited; data is NULL: no groups */
     unsigned expiries; /* in a store: holders in a row that died or lost it */
+    /* HELD in a store: which process holds it, for people. In a server
+     * "HOST:PID", or what that process has chosen
+     * (wq_redis_options.client); in a file "PID". Ends with a NUL. "": not
+     * HELD, not in a store, or not known. [S-29] */
+    char holder[WQ_HOLDER_BYTES];
 } wq_key_info;
 
 /* Read the key info of `key` into *out, as far as out->size reaches. A key that

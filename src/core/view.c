@@ -97,6 +97,7 @@ describe_absent(wq_key_info *out)
     out->ready_ns = out->held_ns = out->wait_ns = -1;
     out->fence = 0;
     out->expiries = 0;
+    out->holder[0] = '\0';
 }
 
 void

@@ -7,6 +7,8 @@
  * buffer on the stack, long ones in several pieces. No lock is held while it
  * writes.
  */
+#include <string.h>
+
 #include <wq/backend.h>
 
 #include "text/escape.h"
@@ -141,6 +143,10 @@ add_key(void *ctx, wq_key key, const wq_key_info *info)
     time_field(t, "wait_ns", info->wait_ns);
     if (info->fence)
         count_field(t, "fence", info->fence);
+    if (*info->holder) {
+        name_field(t, "holder");
+        wq__text_json(t, info->holder, strlen(info->holder));
+    }
     wq__text_str(t, "}\n");
     wq__text_flush(t);
     return t->err == WQ_OK;

@@ -34,6 +34,9 @@ wq__row_describe(struct wq__rows *r, wq_key key, const struct wq__row *row,
     info->requeues = wq__row_requeues(r, row);
     info->group = (wq_key){0};
     info->expiries = row->expiries;
+    info->holder[0] = '\0';
+    if (info->states & WQ_STATE_HELD)
+        r->store->name_holder(r, row->owner, info->holder);
     return WQ_OK;
 }
 

@@ -85,6 +85,11 @@ struct wq__row_store {
     /* The bucket of all keys; *there: it has been written. */
     wq_err (*read_bucket)(struct wq__rows *r, struct wq__fill *level,
                           bool *there);
+
+    /* Which process is the session? For people, with a NUL; "" before the call,
+     * and if that is not known. */
+    void (*name_holder)(struct wq__rows *r, int64_t session,
+                        char out[WQ_HOLDER_BYTES]);
 };
 
 struct wq__rows {

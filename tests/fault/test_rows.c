@@ -45,8 +45,17 @@ end_save(struct wq__rows *r, bool undo)
     return WQ_OK;
 }
 
-static const struct wq__row_store store = {
-    .find = find, .write = write_row, .save = save, .end_save = end_save};
+static void
+name_holder(struct wq__rows *r, int64_t session, char out[WQ_HOLDER_BYTES])
+{
+    (void)r, (void)session, (void)out;
+}
+
+static const struct wq__row_store store = {.find = find,
+                                           .write = write_row,
+                                           .save = save,
+                                           .end_save = end_save,
+                                           .name_holder = name_holder};
 
 /* The scratch core allocates through `mem`. */
 static void

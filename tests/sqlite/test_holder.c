@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,24 @@ TEST(key_stays_HELD_when_the_handle_is_destroyed)
 
     assert_int_equal(info_of(q, "a").states, WQ_STATE_HELD);
     assert_int_equal(wq_get_within(q, 0, &item), WQ_ETIMEDOUT);
+    wq_destroy(q);
+}
+
+/* S-19 S-29 */
+TEST(holder_is_the_process_that_is_named)
+{
+    wq_queue *q = open_after_get(0);
+    wq_item  *item;
+    char      pid[16];
+
+    (void)snprintf(pid, sizeof pid, "%d", (int)f.script);
+    assert_string_equal(info_of(q, "a").holder, pid);
+    assert_int_equal(wq_add_str(q, "b"), WQ_OK);
+    assert_string_equal(info_of(q, "b").holder, "");
+    assert_int_equal(wq_get_within(q, 0, &item), WQ_OK);
+    (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+    assert_string_equal(info_of(q, "b").holder, pid);
+    assert_int_equal(wq_done(q, item), WQ_OK);
     wq_destroy(q);
 }
 
@@ -203,6 +222,7 @@ TEST(bad_holders_are_refused_with_a_sentence)
 
 WQ_TESTS(
     with_script(key_stays_HELD_when_the_handle_is_destroyed),
+    with_script(holder_is_the_process_that_is_named),
     with_script(another_handle_of_the_process_finishes_the_key),
     with_script(key_added_while_the_process_holds_it_is_READY_after_its_finish),
     with_script(other_processes_cannot_resume_the_key),

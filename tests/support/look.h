@@ -35,6 +35,7 @@ expect_same(const wq_key_info *a, const wq_key_info *b)
     assert_int_equal(a->held_ns, b->held_ns);
     assert_int_equal(a->wait_ns, b->wait_ns);
     assert_int_equal(a->fence, b->fence);
+    assert_string_equal(a->holder, b->holder);
 }
 
 /* For wq_each(): visit all keys; `n`, a size_t, counts them. */

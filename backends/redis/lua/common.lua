@@ -102,6 +102,26 @@ local function bed(sid)
   return I .. ':' .. string.format('%08x%08x', unpk('>I4I4', sid))
 end
 
+-- The names of the processes of the sessions, for people.
+local function who()
+  return sub(I, 1, -5) .. 'who'
+end
+
+-- Which sessions hold these keys, and what are their names? Keys and records in
+-- turn; sessions and names in turn.
+local function holders_of(list)
+  local out, seen = {}, {}
+  for i = 2, #list, 2 do
+    local id = byte(list[i]) == 2 and sub(list[i], 34, 41)
+    if id and not seen[id] then
+      seen[id] = true
+      out[#out + 1] = id
+      out[#out + 1] = call('HGET', who(), id) or ''
+    end
+  end
+  return out
+end
+
 -- The places of a record in the sorted sets: put(set, score, member) of each.
 local function index(key, rec, n, put)
   local st, high, fl = byte(rec, 1, 3)

@@ -1,12 +1,13 @@
 -- read.lua: what the core in the client needs to decide about a batch.
 --
---   session, time, numbers to reserve, READY keys wanted, 1: buckets wanted,
---   whose holds ('' nobody's, 1 those of a session that has ended, else a session
---   and the key after which to begin), the latest time at which they may end, in
---   microseconds (0: any), then keys
+--   session, time, numbers to reserve, READY keys wanted, 1: buckets wanted, 2:
+--   the names of the holders of keys, 3: both, whose holds ('' nobody's, 1 those
+--   of a session that has ended, else a session and the key after which to begin),
+--   the latest time at which they may end, in microseconds (0: any), then keys
 --   → 'OK', time, last number, last reserved one, counts, bucket of all keys, due
 --     keys and records, READY ones, whose holds, these, those of the keys, those of
---     own buckets that were used longest ago, pulse; or 'LOST'; or 'LATE', time
+--     own buckets that were used longest ago, pulse, holders; or 'LOST'; or
+--     'LATE', time
 local sid = ARGV[1]
 if ARGV[7] ~= '0' and us > tonumber(ARGV[7]) then return {'LATE', now8} end
 if sid ~= '' and not lives(sid) then return {'LOST', now8} end
@@ -45,7 +46,8 @@ if wanted > 0 then
   ready = with_records(keys_of(call('ZRANGE', R, 0, wanted - 1), true))
 end
 local used = {}
-if ARGV[5] == '1' then used = with_records(call('ZRANGE', U, 0, 1)) end
+local wants = tonumber(ARGV[5])
+if band(wants, 1) ~= 0 then used = with_records(call('ZRANGE', U, 0, 1)) end
 
 -- A session that has ended is ended for good before its first key is given back.
 local ended, from, holds = '', '', {}
@@ -74,5 +76,7 @@ number()
 local base = last - 1
 last = base + tonumber(ARGV[3]) + 2 * (#passed + #holds)
 call('HSET', M, 'n', last)
+named = with_records(named)
+local holders = band(wants, 2) ~= 0 and holders_of(named) or {}
 return {'OK', now8, base, last, counts, meta[4] or '', passed, ready, ended, holds,
-        with_records(named), used, {pulse(sid, 0, due, false)}}
+        named, used, {pulse(sid, 0, due, false)}, holders}

@@ -1,7 +1,8 @@
 -- session.lua: a session begins, goes on, sleeps, or ends.
 --
 --   session, time, 'begin' | 'check' | 'claim' | 'renew' | 'forgive' | 'end', lease
---   in microseconds, the session's number plus 1, number of partitions
+--   in microseconds, the session's number plus 1, number of partitions, the name
+--   of its process
 --   → 'OK' or 'LOST', time; renew: how many keys it holds; 'NEWER', 'PARTS': what
 --   the queue has
 --   claim: begin without a session; only the number is checked, or stored; check:
@@ -15,6 +16,7 @@ local sid = ARGV[1]
 if ARGV[3] == 'end' then
   stir()
   call('ZREM', S, sid)
+  call('HDEL', who(), sid)
   call('ZREM', I, sid)
   call('DEL', bed(sid))
   return {'OK', now8}
@@ -81,4 +83,17 @@ end
 stir()
 call('HSET', M, 'seen', us)
 call('ZADD', S, us + tonumber(ARGV[4]), sid)
+-- Names of sessions that others have ended are forgotten when there are more names
+-- than sessions.
+if ARGV[3] ~= 'renew' then
+  call('HSET', who(), sid, ARGV[7])
+  local cursor = call('HLEN', who()) > call('ZCARD', S) and '0' or nil
+  while cursor do
+    local page = call('HSCAN', who(), cursor, 'COUNT', 1000)
+    for i = 1, #page[2], 2 do
+      if not call('ZSCORE', S, page[2][i]) then call('HDEL', who(), page[2][i]) end
+    end
+    cursor = page[1] ~= '0' and page[1] or nil
+  end
+end
 return {'OK', now8, call('ZLEXCOUNT', H, '[' .. sid, '(' .. ARGV[5])}

@@ -87,7 +87,7 @@ if what == 'depths' then
 end
 
 if what == 'scan' then
-  -- the next cursor, keys and records, the last number
+  -- the next cursor, keys and records, the last number, holders
   local page = call('HSCAN', K, argument, 'COUNT', 256)
   for i = 1, #page[2], 2 do
     if page[2][i] == '' then
@@ -96,7 +96,8 @@ if what == 'scan' then
       break
     end
   end
-  return {'OK', now8, page[1], page[2], tonumber(call('HGET', M, 'n') or 0)}
+  return {'OK', now8, page[1], page[2], tonumber(call('HGET', M, 'n') or 0),
+          holders_of(page[2])}
 end
 
 -- check: sentences about what does not fit together

@@ -27,7 +27,7 @@
  *   queue=NAME  letters, digits, '.', '_' and '-', at most 64; "default"
  *   lease=DURATION, timeout=DURATION, max_expiries=N, replicas=N,
  *   replicas_timeout=DURATION, partitions=N, user=NAME, password_file=PATH, ca_file=PATH,
- *   cert_file=PATH, key_file=PATH, db=N, sentinel_user=NAME,
+ *   cert_file=PATH, key_file=PATH, db=N, client=NAME, sentinel_user=NAME,
  *   sentinel_password_file=PATH
  *               see wq_redis_options. DURATION: 200ms, 5s, 1h30m, or a number
  *               of seconds: 1.5. Units: ns, us, ms, s, m, h, d
@@ -131,6 +131,10 @@ typedef struct wq_redis_options {
      * cluster: 1 to 64; 0: 1. All handles of a queue must have the same number;
      * see "Partitions" above. */
     unsigned partitions;
+    /* The name of this process, for people who look who holds a key
+     * (wq_key_info.holder, `wq show`) or who is connected (CLIENT LIST). Up to 79
+     * printable ASCII characters, no space. NULL: "HOST:PID". [S-29] */
+    const char *client;
 } wq_redis_options;
 #define WQ_REDIS_OPTIONS(...)                                                  \
     (&(wq_redis_options){.size = sizeof(wq_redis_options), __VA_ARGS__})
