@@ -4,6 +4,7 @@ finishes it, and the end of the script gives it back."""
 
 import os
 import signal
+import socket
 
 from program import TIMEOUT, main, until
 from shared import Shared, of_sqlite
@@ -87,6 +88,23 @@ class Script(Shared):
         self.assertEqual(self.done("get", "-n", "2", "-0"), b"a\0b\0")
         self.assertEqual(self.done("get", "-n", "2"), b"c\n")
         self.done("done", "a", "b", "c")
+
+    def test_list_and_show_name_the_script(self):
+        self.done("add", "a", "b")
+        self.done("get")
+        script = str(os.getpid())
+        if self.url.startswith("redis"):
+            script = "%s:%s" % (socket.gethostname(), script)
+        held, = self.json("list", "--state=held")
+        self.assertEqual(held["holder"], script)
+        self.assertNotIn("holder", self.json("show", "b")[0])
+        self.assertIn("\nHELD by    %s\n" % script,
+                      self.done("show", "a").decode())
+        head, line = self.done("list", "--state=held").decode().splitlines()
+        self.assertEqual(line.split()[-2:], [script, "a"])
+        self.assertEqual(line.index(script), head.index("HOLDER"))
+        self.assertEqual(line.rindex("a"), head.index("KEY"))
+        self.assertNotIn("HOLDER", self.done("list").decode())
 
     def test_only_the_holder_finishes_a_key(self):
         self.done("add", "a", "b")

@@ -10,6 +10,8 @@
 
 #define SQLITE "sqlite:"
 
+enum { HOST_BYTES = 65 }; /* the longest name that Linux allows, and a NUL */
+
 bool
 url_is(const char *text)
 {
@@ -100,6 +102,20 @@ find_option(const char *url, const char *name, const char **end)
     return NULL;
 }
 
+/* "HOST:PID", with '_' for what a URL does not allow. */
+static void
+put_client(char *to, int holder)
+{
+    char host[HOST_BYTES] = "";
+
+    if (gethostname(host, sizeof host - 1) || !*host)
+        (void)strcpy(host, "unknown");
+    for (char *c = host; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr(".-", *c))
+            *c = '_';
+    (void)sprintf(to, "%s:%d", host, holder);
+}
+
 /* The options that url_complete() appends, with their separators. */
 static void
 put_options(char *to, const char *url, bool existing, int holder)
@@ -108,6 +124,11 @@ put_options(char *to, const char *url, bool existing, int holder)
     char        separator = strchr(url, '?') ? '&' : '?';
 
     *to = '\0';
+    if (url_is_redis(url)) {
+        if (holder && !find_option(url, "client", &end))
+            put_client(to + sprintf(to, "%cclient=", separator), holder);
+        return;
+    }
     if (existing && !find_option(url, "create", &end)) {
         to += sprintf(to, "%ccreate=no", separator);
         separator = '&';
@@ -119,7 +140,7 @@ put_options(char *to, const char *url, bool existing, int holder)
 char *
 url_complete(const char *url, bool existing, int holder)
 {
-    enum { OPTIONS = 64 }; /* bytes of those that are appended */
+    enum { OPTIONS = HOST_BYTES + 64 }; /* bytes of those that are appended */
     const bool  sqlite = url_is_sqlite(url);
     const char *rest = sqlite ? url + strlen(SQLITE) : url;
     const bool  relative = sqlite && *rest && *rest != '/' && *rest != '?';
@@ -136,7 +157,7 @@ url_complete(const char *url, bool existing, int holder)
         to = stpcpy(put_encoded(to, cwd), "/");
     if (text)
         to = stpcpy(to, rest);
-    if (text && sqlite)
+    if (text && (sqlite || url_is_redis(url)))
         put_options(to, rest, existing, holder);
     free(cwd);
     return text;

@@ -30,7 +30,8 @@ bool url_decode(char *text);
 const char *url_shown(const char *url);
 /* A copy that means the same in every directory. In a sqlite: URL the option
  * `create=no`, if `existing`, forbids to make a file, and `holder=PID`, if
- * `holder` is not 0, names the process that holds keys. The caller frees it.
+ * `holder` is not 0, names the process that holds keys; in one of Redis
+ * `client=HOST:PID` does so, for people. The caller frees it.
  * NULL: errno says why. */
 char *url_complete(const char *url, bool existing, int holder);
 /* The path in a sqlite: URL. The caller frees it. NULL: out of memory. */

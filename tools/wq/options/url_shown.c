@@ -156,7 +156,8 @@ is_option(const char *name, size_t len)
         "replicas",      "user",      "db",       "replicas_timeout",
         "partitions",    "ca_file",   "key_file", "password_file",
         "sentinel_user", "cert_file", "sync",     "sentinel_password_file",
-        "hold",          "busy",      "create",   "holder"};
+        "client",        "hold",      "busy",     "create",
+        "holder"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)

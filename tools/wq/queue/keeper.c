@@ -331,7 +331,7 @@ be_keeper(const struct options *options, int holder, int ready)
     if (k.listener < 0 ||
         bind(k.listener, (const struct sockaddr *)&name.addr, name.len) != 0)
         _exit(write(ready, "n", 1) != 1); /* another one has just begun */
-    if (!queue_open(options, WQ_CONFIG(.ages = true), &k.q))
+    if (!queue_open_for(options, holder, WQ_CONFIG(.ages = true), &k.q))
         _exit(1); /* reported */
     k.holder_fd = (int)syscall(SYS_pidfd_open, holder, 0);
     for (size_t i = 0; i < CLIENTS; i++)

@@ -67,10 +67,18 @@ note(const wq_key_info *info)
                                                             : "";
 }
 
+/* Only HELD keys are listed: their holders are, too. */
+static bool
+has_holders(const struct options *options)
+{
+    return options->states == WQ_STATE_HELD;
+}
+
 /* The color codes of the first column take no space on the screen. */
 static void
-print_row(struct print *print, wq_key key, const wq_key_info *info)
+print_row(struct listing *listing, wq_key key, const wq_key_info *info)
 {
+    struct print *print = &listing->print;
     unsigned      one = main_state(info->states);
     const char   *state = one ? word_state(&one) : "";
     const int64_t since =
@@ -81,6 +89,8 @@ print_row(struct print *print, wq_key key, const wq_key_info *info)
                (int)(7 - strlen(state)), "", note(info), info->priority,
                print_failures(info), print_time(since),
                print_time(info->wait_ns));
+    if (has_holders(listing->options))
+        text_print(&print->line, "%-20s  ", info->holder);
     print_key(print, key);
     print_line(print);
 }
@@ -165,7 +175,7 @@ print_kept(struct listing *listing)
     for (size_t i = 0; i < listing->len; i++) {
         const struct row *row = &listing->rows[i];
 
-        print_row(&listing->print, row->key, &row->info);
+        print_row(listing, row->key, &row->info);
         free((void *)row->key.data);
     }
     free(listing->rows);
@@ -183,7 +193,7 @@ list_row(struct listing *listing, wq_key key, const wq_key_info *info)
     if (!listing->streams)
         print_kept(listing);
     listing->streams = true;
-    print_row(&listing->print, key, info);
+    print_row(listing, key, info);
 }
 
 static bool
@@ -210,7 +220,8 @@ verb_list(const struct options *options)
         return STATUS_ERROR;
     print_init(&listing.print);
     if (!options->json && !options->null)
-        printf("STATE    NOTE   PRIORITY  FAILURES   SINCE     DUE  KEY\n");
+        printf("STATE    NOTE   PRIORITY  FAILURES   SINCE     DUE  %sKEY\n",
+               has_holders(options) ? "HOLDER                " : "");
     const wq_err err = wq_each(q, options->states, visit, &listing);
     if (listing.len)
         qsort(listing.rows, listing.len, sizeof *listing.rows, compare_rows);

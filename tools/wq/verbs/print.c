@@ -162,6 +162,10 @@ print_info(struct print *print, wq_key key, const wq_key_info *info)
     add_seconds(line, "due_in", info->wait_ns);
     if (info->states & WQ_STATE_HELD)
         text_print(line, ",\"fence\":%" PRIu64, info->fence);
+    if (*info->holder) {
+        wq__text_str(line, ",\"holder\":");
+        wq__text_json(line, info->holder, strlen(info->holder));
+    }
     wq__text_char(line, '}');
     print_line(print);
 }

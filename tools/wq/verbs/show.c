@@ -40,6 +40,8 @@ print_all(struct print *print, wq_key key, const wq_key_info *info)
         printf("%-9s  %u\n", "expiries", info->expiries);
     print_time_of("READY for", info->ready_ns);
     print_time_of("HELD for", info->held_ns);
+    if (*info->holder)
+        printf("%-9s  %s\n", "HELD by", info->holder);
     print_time_of("due in", info->wait_ns);
     if (info->states & WQ_STATE_HELD)
         printf("%-9s  %" PRIu64 "\n", "fence", info->fence);
