@@ -165,41 +165,49 @@ load(struct wq__wire *w, enum wq__script script)
     return err;
 }
 
-/* What an error reply of a script means. Scripts check before they write; the
+/* What an error reply of a script means: WQ_EAWAY if it has not begun to write. The
  * server refuses one that needs memory (OOM), or that writes to a replica, before
- * it begins. */
+ * it begins. A command that it refuses in the middle of a script, for want of a
+ * right or because a key has another type, undoes nothing: WQ_EIO. */
 static wq_err
 refuse(const struct wq__wire *w, const redisReply *reply)
 {
+    static const char rights[] =
+        "does not let this user run a command, or use a key, that wq needs: "
+        "docs/backends.md has the rights";
     static const struct {
+        wq_err      err;
         const char *word, *what;
     } known[] = {
-        {"OOM", "is out of memory (maxmemory): nothing can be added; raise "
-                "maxmemory, or get keys"},
-        {"READONLY",
+        {WQ_EAWAY, "OOM",
+         "is out of memory (maxmemory): nothing can be added; raise maxmemory, "
+         "or get keys"},
+        {WQ_EAWAY, "READONLY",
          "is a replica, which is read-only: connect to the primary"},
-        {"LOADING", "is loading its data into memory"},
-        {"BUSY", "is busy with a script of somebody else"},
-        {"MISCONF", "cannot write to its disk, and refuses changes"},
-        {"NOREPLICAS", "has fewer replicas than min-replicas-to-write"},
-        {"MASTERDOWN", "is a replica without a primary"},
-        {"NOPERM",
+        {WQ_EAWAY, "LOADING", "is loading its data into memory"},
+        {WQ_EAWAY, "BUSY", "is busy with a script of somebody else"},
+        {WQ_EAWAY, "MISCONF", "cannot write to its disk, and refuses changes"},
+        {WQ_EAWAY, "NOREPLICAS",
+         "has fewer replicas than min-replicas-to-write"},
+        {WQ_EAWAY, "MASTERDOWN", "is a replica without a primary"},
+        {WQ_EAWAY, "NOPERM",
          "does not let this user run the scripts of wq, or use the keys of "
-         "this queue"},
-        {"NOAUTH", "asks for a user and a password"},
-        {"ASK", "is moving the queue to another node of its cluster"},
-        {"TRYAGAIN", "is moving the queue to another node of its cluster"},
-        {"CLUSTERDOWN", "is a node of a cluster that is down"},
-        {"WRONGTYPE", "has keys of another program where those of this queue "
-                      "should be: use another name, or delete them"},
-        {"ERR The user executing the script can't run this command",
-         "does not let this user run a command that wq needs: docs/backends.md "
-         "has the rights"},
+         "this queue: docs/backends.md has the rights"},
+        {WQ_EAWAY, "NOAUTH", "asks for a user and a password"},
+        {WQ_EAWAY, "ASK", "is moving the queue to another node of its cluster"},
+        {WQ_EAWAY, "TRYAGAIN",
+         "is moving the queue to another node of its cluster"},
+        {WQ_EAWAY, "CLUSTERDOWN", "is a node of a cluster that is down"},
+        {WQ_EIO, "WRONGTYPE",
+         "has keys of another program where those of this queue should be: use "
+         "another name, or delete them"},
+        {WQ_EIO, "ERR The user executing the script", rights},
+        {WQ_EIO, "ERR ACL failure in script", rights}, /* Valkey */
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (wq__reply_is_error(reply, known[i].word))
-            return wq_fail(WQ_EAWAY, "redis: %s %s", w->target->name,
+            return wq_fail(known[i].err, "redis: %s %s", w->target->name,
                            known[i].what);
     if (wq__reply_is_error(reply, "MOVED"))
         return wq_fail(WQ_EAWAY,

@@ -251,14 +251,14 @@ TEST(right_that_is_missing_is_named_as_the_cause)
     tell(&server, "ACL SETUSER agent on >s3cret ~* &* +@all -hset");
     (void)snprintf(url, sizeof url, "redis+unix://agent:s3cret@%s",
                    server.socket);
-    assert_int_equal(wq_open_redis(url, NULL, &q), WQ_EAWAY);
-    last_error_has("does not let this user run a command that wq needs");
+    assert_err(wq_open_redis(url, NULL, &q), WQ_EIO);
+    last_error_has("does not let this user run a command, or use a key, that");
     tell(&server, "ACL SETUSER agent +hset");
     (void)redis_server_say(&server, "SET wq:{q}:k text");
     (void)snprintf(url, sizeof url, "redis+unix://agent:s3cret@%s?queue=q",
                    server.socket);
     const wq_err err = wq_open_redis(url, NULL, &q);
-    assert_err(err ? err : wq_add(q, wq_str("k")), WQ_EAWAY);
+    assert_err(err ? err : wq_add(q, wq_str("k")), WQ_EIO);
     last_error_has("has keys of another program");
     wq_destroy(q);
 }

@@ -152,6 +152,8 @@ typedef struct wq_redis_options {
  *   WQ_EVERSION   the queue was made by a newer release: it is unchanged;
  *   WQ_ENOTSUP    what wq.h says of shared queues; the server is too old;
  *   WQ_EAWAY      it cannot be reached, is loading its data, or is a replica;
+ *   WQ_EIO        the user lacks a right, or the names of the queue are in use
+ *                 by another program;
  *   WQ_ENOMEM.
  * wq_last_error() says more.
  * Threads: any.  Blocks: for the server, at most timeout_ns for the connection,
