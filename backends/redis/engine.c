@@ -218,6 +218,8 @@ wq__redis_change_session(struct wq__redis *e, int64_t session, const char *what)
         err = fail_parts(e, reply);
     else if (wq__reply_is(reply, "LOST"))
         err = WQ_ELOST;
+    else if (strcmp(what, "check") == 0)
+        e->parts_stored = wq__reply_int(reply, 2) == 1;
     freeReplyObject(reply);
     return err;
 }

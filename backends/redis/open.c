@@ -21,6 +21,7 @@
 #include "config/read.h"
 #include "core/mem.h"
 #include "error/error.h"
+#include "port/time.h"
 #include "shared/shared.h"
 #include "spread.h"
 
@@ -500,25 +501,62 @@ prepare_engine(const struct call *call, int part, wq_redis_options *o,
 /* In a cluster it may be in another server than the others, which is checked,
  * too; what may lose keys was said of the first one. */
 static wq_err
-open_part(const struct call *call, const struct wq__redis *root, int part,
-          int64_t session, struct wq__redis **out)
+join_part(struct wq__redis *e, const struct wq__redis *root,
+          wq_redis_options *o, int64_t session)
 {
-    wq_redis_options o;
-    wq_err           err = prepare_engine(call, part, &o, out);
-
-    if (err)
-        return err;
     if (root->target.route.kind == WQ__ROUTE_CLUSTER) {
-        o.on_warning = NULL;
-        return join_server(*out, &o, session);
+        o->on_warning = NULL;
+        return join_server(e, o, session);
     }
-    memcpy((*out)->version, root->version, sizeof root->version);
-    memcpy((*out)->role, root->role, sizeof root->role);
-    return wq__redis_join(*out, session);
+    memcpy(e->version, root->version, sizeof root->version);
+    memcpy(e->role, root->role, sizeof root->role);
+    return wq__redis_join(e, session);
+}
+
+/* If the number of partitions is stored already, one that cannot be reached is out
+ * for now: reconcile() brings it in. *hangs: one took long to fail; then the next
+ * have little time for it: they may be in the same server. */
+static wq_err
+open_part(const struct call *call, const struct wq__redis *root, int part,
+          int64_t session, bool *hangs, struct wq__redis **out)
+{
+    const int64_t    begin_ns = wq__time_now();
+    wq_redis_options o;
+    const wq_err     bad = prepare_engine(call, part, &o, out);
+
+    if (bad)
+        return bad;
+    struct wq__redis *e = *out;
+    if (*hangs)
+        e->wire.timeout_ns = o.timeout_ns / 16 + WQ_MS(10);
+    const wq_err err = join_part(e, root, &o, session);
+    e->wire.timeout_ns = o.timeout_ns;
+    if (err != WQ_EAWAY || !root->parts_stored)
+        return err;
+    *hangs |= wq__time_now() - begin_ns > WQ_MS(100);
+    atomic_store(&e->out, true);
+    return WQ_OK;
 }
 
 /* The number of partitions is stored when all of them are open: an open that
- * fails does not fix it. */
+ * fails does not fix it. At least one must be reached. */
+static wq_err
+open_all_parts(const struct call *call, const struct wq__redis *root,
+               int64_t session, struct wq__redis **parts)
+{
+    bool     hangs = false;
+    unsigned reached = 0;
+
+    for (unsigned p = 0; p < root->parts; p++) {
+        const wq_err err =
+            open_part(call, root, (int)p, session, &hangs, &parts[p]);
+        if (err)
+            return err;
+        reached += !atomic_load(&parts[p]->out);
+    }
+    return reached ? WQ_OK : WQ_EAWAY;
+}
+
 static wq_err
 open_parts(const struct call *call, struct wq__redis *root,
            struct wq__engine **out)
@@ -527,8 +565,8 @@ open_parts(const struct call *call, struct wq__redis *root,
     int64_t           session;
     wq_err            err = wq__redis_new_id(&session);
 
-    for (unsigned p = 0; p < root->parts && !err; p++)
-        err = open_part(call, root, (int)p, session, &parts[p]);
+    if (!err)
+        err = open_all_parts(call, root, session, parts);
     if (!err)
         err = wq__redis_change_session(root, 0, "claim");
     wq__wire_close(&root->wire, false);

@@ -179,7 +179,8 @@ struct wq__redis {
     struct wq__target      target;
     char                   queue[WQ__QUEUE_BYTES]; /* its name */
     unsigned          parts; /* how many partitions the queue has; 1: none */
-    int               part;  /* which one this is, or WQ__PART_WHOLE */
+    bool              parts_stored; /* that number is, said the last "check" */
+    int               part;         /* which one this is, or WQ__PART_WHOLE */
     struct wq__names  names;
     struct wq__wire   wire;   /* of run() and reconcile() */
     struct wq__yields yields; /* of this wire, or of those of all partitions */

@@ -357,6 +357,17 @@ TEST(queue_goes_on_at_the_replica_that_took_over)
 
 enum { PARTS = 8, SPREAD = 40 };
 
+/* The node of a slot; any node that lives knows its number. */
+static struct node *
+node_of_slot(const char *words)
+{
+    const char *slot = redis_server_say(&f.nodes[0].server, words);
+
+    if (*slot == '-')
+        slot = redis_server_say(&f.nodes[1].server, words);
+    return &f.nodes[atoi(slot) < 8192 ? 0 : 1];
+}
+
 /* The node of the partition of key number `n`. */
 static const struct node *
 node_of(int n)
@@ -366,9 +377,7 @@ node_of(int n)
     (void)snprintf(key, sizeof key, "%d", n);
     (void)snprintf(words, sizeof words, "CLUSTER KEYSLOT wq:{q/%d.%u}:k", PARTS,
                    redis_queue_partition(wq_str(key), PARTS));
-    return atoi(redis_server_say(&f.nodes[0].server, words)) < 8192
-               ? &f.nodes[0]
-               : &f.nodes[1];
+    return node_of_slot(words);
 }
 
 /* Get and finish all keys; how many there were. Errors of the moment: those of
@@ -401,6 +410,53 @@ add_number(int n, bool is_away)
         assert_err(add_in_the_end(f.q, key), WQ_OK);
 }
 
+static wq_err
+open_spread(const struct node *node, wq_queue **q)
+{
+    return wq_redis_open(
+        url("", node, "?queue=q&partitions=8"),
+        WQ_REDIS_OPTIONS(.lease_ns = LEASE, .timeout_ns = WQ_SECONDS(10)), NULL,
+        q);
+}
+
+/* S-25: a new handle, too, goes on without partitions that are away, but not if
+ * nobody knows the number of partitions yet. */
+TEST(handle_is_opened_while_a_node_with_partitions_is_dead)
+{
+    struct node *a = node_of_slot("CLUSTER KEYSLOT wq:{q}:meta"); /* number */
+    struct node *b = a == &f.nodes[0] ? &f.nodes[1] : &f.nodes[0];
+    int          of_a = 0;
+
+    (void)state;
+    tell(&a->server, "CONFIG SET cluster-require-full-coverage no");
+    redis_server_kill(&b->server);
+    assert_err(open_spread(a, &f.q), WQ_EAWAY);
+    start(b, true);
+    wq_err err = WQ_EAWAY;
+    for (int i = 0; i < 3000 && err; i++) {
+        err = open_spread(a, &f.q);
+        if (err)
+            (void)poll(NULL, 0, 10);
+    }
+    assert_err(err, WQ_OK);
+    wq_destroy(f.q);
+    f.q = NULL;
+
+    redis_server_kill(&b->server);
+    assert_err(open_spread(a, &f.q), WQ_OK);
+    for (int i = 0; i < SPREAD; i++) {
+        of_a += node_of(i) == a;
+        add_number(i, node_of(i) == b);
+    }
+    assert_int_equal(work_on_all(), of_a);
+    assert_err(wq_renew(f.q), WQ_OK);
+    start(b, true);
+    for (int i = 0; i < SPREAD; i++)
+        add_number(i, false);
+    assert_int_equal(work_on_all(), SPREAD);
+    check(f.q);
+}
+
 /* S-25: partitions are in both nodes; those of one go on while the other is
  * dead. */
 TEST(partitions_are_in_several_nodes)
@@ -409,11 +465,7 @@ TEST(partitions_are_in_several_nodes)
     int          of_a = 0;
 
     (void)state;
-    assert_err(wq_redis_open(url("", a, "?queue=q&partitions=8"),
-                             WQ_REDIS_OPTIONS(.lease_ns = LEASE,
-                                              .timeout_ns = WQ_SECONDS(10)),
-                             NULL, &f.q),
-               WQ_OK);
+    assert_err(open_spread(a, &f.q), WQ_OK);
     for (int i = 0; i < SPREAD; i++) {
         of_a += node_of(i) == a;
         add_number(i, false);
@@ -442,4 +494,5 @@ WQ_TESTS(with_cluster(queue_is_found_from_any_node),
          with_cluster(script_does_not_run_while_its_slot_moves),
          with_cluster(queue_goes_on_at_the_replica_that_took_over),
          with_cluster(queue_of_a_dead_node_is_away_until_it_is_back),
+         with_cluster(handle_is_opened_while_a_node_with_partitions_is_dead),
          with_cluster(partitions_are_in_several_nodes));

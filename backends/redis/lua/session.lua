@@ -3,8 +3,8 @@
 --   session, time, 'begin' | 'check' | 'claim' | 'renew' | 'forgive' | 'end', lease
 --   in microseconds, the session's number plus 1, number of partitions, the name
 --   of its process
---   → 'OK' or 'LOST', time; renew: how many keys it holds; 'NEWER', 'PARTS': what
---   the queue has
+--   → 'OK' or 'LOST', time; renew: how many keys it holds; check: 1 if the number is
+--   stored; 'NEWER', 'PARTS': what the queue has
 --   claim: begin without a session; only the number is checked, or stored; check:
 --   not even that
 --   session, time, 'sleep' | 'watch', the earliest deadline that it knows, in
@@ -65,7 +65,9 @@ if ARGV[3] ~= 'renew' then
       return {'PARTS', now8, parts}
     end
   end
-  if ARGV[3] == 'check' then return {'OK', now8} end
+  if ARGV[3] == 'check' then
+    return {'OK', now8, version and not changes and 1 or 0}
+  end
   if changes or not version then
     call('HSET', M, 'version', '1')
     if ARGV[6] ~= '1' then call('HSET', M, 'parts', ARGV[6]) end
