@@ -212,14 +212,15 @@ sleep_until(struct wq__shared *s, struct wq__lease_thread *t, int64_t until_ns)
 
 /* If the store may keep keys for this handle that no thread has, a renewal would
  * keep them there: reconcile first. A handle that is not used has no other
- * thread for this. */
+ * thread for this; a thread that leads does it with its next batch, and may wait
+ * for the store now for longer than the lease. */
 static void
 give_back_unknown(struct wq__shared *s)
 {
     wq__shared_enter(s);
-    const bool in_doubt = s->in_doubt;
+    const bool mine = s->in_doubt && !s->leading;
     wq__lock_release(&s->lock);
-    if (in_doubt)
+    if (mine)
         (void)wq__shared_run(s, NULL);
 }
 
@@ -247,8 +248,8 @@ keep_renewing(void *arg)
     wq__lock_release(&s->lock);
 }
 
-/* A session that begins after the lease has ended lives for a lease: to look after
- * a third of it is early enough. */
+/* Another session may begin at any time, and end before the one that is watched:
+ * so the thread looks after a third of the lease at the latest. */
 static void
 keep_watch(void *arg)
 {
@@ -257,14 +258,15 @@ keep_watch(void *arg)
     wq__shared_enter(s);
     while (!s->lease_ends) {
         const int64_t now = s->steady_clock->now(s->steady_clock);
-        int64_t       until_ns = s->valid_until_ns;
+        int64_t       until_ns = wq__span_add(now, s->engine->lease_ns / 3);
 
-        if (now >= until_ns) {
+        if (now >= s->valid_until_ns) {
             wq__shared_expire(s, now);
             wq__shared_leave(s);
             wq__shared_report_lost(s);
             wq__shared_enter(s);
-            until_ns = wq__span_add(now, s->engine->lease_ns / 3);
+        } else if (s->valid_until_ns < until_ns) {
+            until_ns = s->valid_until_ns;
         }
         if (!s->lease_ends)
             sleep_until(s, &s->watcher, until_ns);

@@ -6,6 +6,8 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
+#include "shared/shared.h"
+
 /* ---- how long ------------------------------------------------------------ */
 
 /* The hold is certain for so long, ends well, and none was lost. */
@@ -659,6 +661,47 @@ TEST(loss_is_reported_while_the_handle_reconciles)
     expect_report_of_loss(item);
 }
 
+static wq_err
+run_when_answered(struct wq__engine *e, struct wq__op *batch,
+                  struct wq__pulse *pulse)
+{
+    hang();
+    return hanging.inner->run(e, batch, pulse);
+}
+
+static int
+add_x(struct worker *self)
+{
+    return (int)wq_add_str(self->arg, "x");
+}
+
+/* S-03: although the handle has to reconcile, which the call does that hangs. */
+TEST(renewals_go_on_while_a_call_waits_for_the_store)
+{
+    wq_item           *item = hold(f.a, "k");
+    struct wq__shared *s = wq__shared_of(f.a);
+
+    await_sleepers(THREADS_OF_LEASES);
+    begin_to_hang();
+    hanging.ops.renew = hanging.inner->renew;
+    hanging.ops.run = run_when_answered;
+    struct worker *w = worker_start(add_x, f.a);
+    while (sem_wait(&hanging.called))
+        ;
+    wq__shared_enter(s);
+    s->in_doubt = true; /* as after a renewal that has found too many holds */
+    wq__lock_release(&s->lock);
+    for (int i = 0; i < 4; i++) {
+        pass(LEASE / 3);
+        await_sleepers(THREADS_OF_LEASES);
+        assert_int_equal(wq_hold_left(f.a, item), LEASE);
+    }
+    f.engines[0]->ops = hanging.inner;
+    (void)sem_post(&hanging.answered);
+    assert_err(worker_join(w), WQ_OK);
+    assert_err(wq_done(f.a, item), WQ_OK);
+}
+
 /* S-03: a handle that was lost, and goes on, is watched again. */
 TEST(losses_of_the_next_session_are_reported_too)
 {
@@ -791,6 +834,7 @@ WQ_TESTS(with_leases(hold_is_certain_for_a_lease),
          with_threads(third_failed_renewal_loses_the_holds),
          with_threads(loss_is_reported_while_a_renewal_waits_for_the_store),
          with_threads(loss_is_reported_while_the_handle_reconciles),
+         with_threads(renewals_go_on_while_a_call_waits_for_the_store),
          with_threads(losses_of_the_next_session_are_reported_too),
          with_threads(handle_without_a_callback_is_not_watched),
          with_leases(lost_key_is_handed_to_a_sleeping_get_of_its_handle),
