@@ -322,7 +322,7 @@ wq__redis_read_url(const char *url, struct wq__target *t, wq_redis_options *o,
         *options++ = '\0';
     wq_err err = kinds[kind].path ? read_socket(rest, t) : read_server(rest, t);
     if (!err)
-        err = wq__url_options("redis", options, read_option,
+        err = wq__url_options("redis", options, ",;?#= ", read_option,
                               &(struct reading){t, o});
     name_target(t);
     return err;

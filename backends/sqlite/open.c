@@ -317,7 +317,7 @@ read_url(char *url, char **path, wq_sqlite_options *o)
         return wq_fail(WQ_EINVAL,
                        "sqlite: '%%' in the URL must be followed by two "
                        "hexadecimal digits, not 00");
-    return wq__url_options("sqlite", options, read_option, o);
+    return wq__url_options("sqlite", options, "", read_option, o);
 }
 
 wq_err

@@ -169,7 +169,7 @@ wq__url_refuse(const char *store, const char *name, const char *value,
 /* Nothing is quoted but a name that has the form of one, and of a value the first
  * character that may be a wrong separator: a password may stand anywhere. */
 static wq_err
-check_option(const char *store, const char *option)
+check_option(const char *store, const char *option, const char *separators)
 {
     const size_t name = strspn(option, "abcdefghijklmnopqrstuvwxyz_"
                                        "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
@@ -177,7 +177,8 @@ check_option(const char *store, const char *option)
     if (!name || option[name] != '=')
         return wq_fail(WQ_EINVAL, "%s: an option of the URL is not NAME=VALUE",
                        store);
-    const char wrong = option[name + 1 + strcspn(option + name + 1, ",;?#= ")];
+    const char *value = option + name + 1;
+    const char  wrong = value[strcspn(value, separators)];
     return wrong ? wq_fail(WQ_EINVAL,
                            "%s: there is a '%c' in the value of '%.*s' in the "
                            "URL: options are separated by '&', and %%%02X "
@@ -203,7 +204,7 @@ comes_again(const char *name, const char *options)
 }
 
 wq_err
-wq__url_options(const char *store, char *options,
+wq__url_options(const char *store, char *options, const char *separators,
                 wq_err (*option)(void *ctx, const char *name,
                                  const char *value),
                 void *ctx)
@@ -214,7 +215,7 @@ wq__url_options(const char *store, char *options,
         char *next = strchr(options, '&');
         if (next)
             *next++ = '\0';
-        err = check_option(store, options);
+        err = check_option(store, options, separators);
         if (err)
             return err;
         char *value = strchr(options, '=');

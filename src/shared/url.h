@@ -25,13 +25,13 @@ WQ__STORE_API bool wq__url_count(const char *text, unsigned long most,
                                  unsigned long *out);
 
 /* Cut "NAME=VALUE&..." into pieces, in place, and call `option` for each, with
- * its value decoded, until that fails. WQ_EINVAL if a name comes twice. `store` is
- * for messages. */
-WQ__STORE_API wq_err wq__url_options(const char *store, char *options,
-                                     wq_err (*option)(void       *ctx,
-                                                      const char *name,
-                                                      const char *value),
-                                     void *ctx);
+ * its value decoded, until that fails. WQ_EINVAL if a name comes twice, or if a
+ * value has one of these `separators`, which may be meant to end it. `store` is for
+ * messages. */
+WQ__STORE_API wq_err wq__url_options(
+    const char *store, char *options, const char *separators,
+    wq_err (*option)(void *ctx, const char *name, const char *value),
+    void *ctx);
 
 /* "STORE: NAME=VALUE in the URL: use ALLOWED": WQ_EINVAL. */
 WQ__STORE_API wq_err wq__url_refuse(const char *store, const char *name,

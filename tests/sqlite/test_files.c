@@ -369,7 +369,7 @@ TEST(handles_of_one_process_share_a_queue)
 TEST(queues_of_one_file_do_not_see_each_other)
 {
     struct actor *a = opener("queue=one");
-    struct actor *b = opener("queue=two");
+    struct actor *b = opener("queue=team=blue, 2");
 
     assert_err(actor_do(a, do_add, "k"), WQ_OK);
     assert_err(actor_do(b, do_get, "0"), WQ_ETIMEDOUT);
