@@ -490,7 +490,7 @@ redis-part-holders  backends/redis/view.c redis_partitions s/while (k < ids->len
 redis-part-check    backends/redis/view.c redis_partitions s/: part_of(e, key) != e->part$/: part_of(e, key) == -7/
 redis-part-later    backends/redis/spread_session.c redis_partitions s/^        wq__spread_put_off(s, p, begin_ns);/        wq__spread_put_out(s, p);/
 redis-close    backends/redis/wire.c      redis_link       /^wq__wire_close(/,/^}/s/^        (void)close(w->fd);/        (void)0;/
-redis-busy     backends/redis/wire.c      redis_server     s/{"BUSY", "is busy with a script of somebody else; try again"},//
+redis-busy     backends/redis/wire.c      redis_server     s/{"BUSY", "is running a script of another client; try again"},//
 redis-token    backends/redis/wait.c      redis_processes  s/^#define LOOK_NS WQ_SECONDS(1)/#define LOOK_NS WQ_SECONDS(1000)/
 redis-take     src/shared/row_ops.c       redis_lease      s/ || before.owner != from)/ || from == 99)/
 redis-back     backends/redis/lua/head.lua redis_clock     s/if us + ahead < seen or ahead > 0 and us >= seen then/if false then/
@@ -500,6 +500,13 @@ redis-steady   backends/redis/open.c      redis_clock      s/e->base.steady_cloc
 redis-limit    backends/redis/engine.c    redis_link       s/^    limit_renewals(e);/    (void)limit_renewals;/
 redis-limit2   backends/redis/engine.c    redis_replicas   s/lesser(e->side_confirm.timeout_ns, third_ns \/ 4)/e->side_confirm.timeout_ns/
 redis-address  backends/redis/wire.c      redis_addresses  s/(deadline_ns - now_ns) \/ count_addresses(a)/count_addresses(a) ? deadline_ns - now_ns : 0/
+redis-away     backends/redis/open.c      redis_cluster    s/err != WQ_EAWAY || !root->parts_stored/err != WQ_EAWAY/
+redis-quote    backends/redis/wire.c      redis_access     s/^    return (int)strcspn(error, .*/    return 100;/
+redis-denied   backends/redis/wire.c      redis_access     s/^    return step != NAME || !(wq__reply_is_error(reply, "NOPERM") ||/    return step != NAME || !(1 ||/
+redis-pipe     backends/redis/login.c     redis_access     s/^    if (\*password || !l->password)/    if (*password || l->file)/
+redis-cwd      backends/redis/login.c     redis_access     s/ = \*path == .\/. ? NULL : getcwd(NULL, 0);/ = NULL;/
+redis-move     backends/redis/wire.c      redis_cluster    s/w->connects++ \&\& w->was_lost/w->connects++/
+lease-leads    src/shared/lease.c         shared_lease     s/s->in_doubt \&\& !s->leading;/s->in_doubt;/
 redis-who      backends/redis/lua/session.lua redis_holders s/call(.HLEN., who()) > call(.ZCARD., S)/false/
 redis-who-end  backends/redis/lua/session.lua redis_holders s/^  call(.HDEL., who(), sid)$/  local _ = sid/
 redis-who-shown backends/redis/rows.c     redis_holders    s/bytes\[k\] > . . \&\& bytes\[k\] <= .~. ? bytes\[k\]/1 ? bytes[k]/

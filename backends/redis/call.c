@@ -101,8 +101,7 @@ resume(struct wq__wire *w, redisReply **out)
         prolong(w);
     } else if (oldest.err == WQ_EIO) {
         /* Another thread may have met the error. */
-        (void)wq_fail(WQ_EIO, "redis: %s: %s; it may have happened",
-                      w->target->name, w->broken);
+        (void)wq_fail(WQ_EIO, "redis: %s: %s", w->target->name, w->broken);
     }
     *out = oldest.reply;
     return oldest.err;

@@ -7,15 +7,23 @@
 
 struct wq__login {
     char       *user;     /* owned; NULL: the server's default user */
-    char       *password; /* owned; NULL: none, or that of the file */
-    char       *file; /* owned; its first line is the password; NULL: no file */
+    char       *password; /* owned; NULL: none. That of the file, at first */
+    char       *file; /* owned, absolute; its first line is the password now;
+                             NULL: no file */
     const char *from; /* for messages: where the password is from; static */
+    const char *hint; /* ... and how to give one; static */
 };
 
-/* The password now, to be freed by wq__wipe(): the first line of the file if there
- * is one, so a new password needs no new handle. NULL: there is none. WQ_EINVAL: the
- * file cannot be used. */
-wq_err wq__login_read(const struct wq__login *l, char **password);
+/* Take the password from a file, when a queue is opened; it may be a pipe. `option`
+ * names it in messages. WQ_EINVAL: it cannot be used. */
+wq_err wq__login_use_file(struct wq__login *l, const char *path,
+                          const char *option);
+
+/* The password now, to be freed by wq__wipe(), and where it is from: the first line
+ * of the file if there is one, so a new password needs no new handle. If it cannot be
+ * read any more, what was in it at first. Never waits. NULL: there is none. */
+wq_err wq__login_read(const struct wq__login *l, char **password,
+                      const char **from);
 
 void wq__login_fini(struct wq__login *l);
 

@@ -139,22 +139,6 @@ copy_if(char **to, const char *text)
     return *to ? WQ_OK : wq_fail(WQ_ENOMEM, "wq_redis_open: out of memory");
 }
 
-/* It is read whenever the handle logs in; a file that cannot be used is refused
- * now. */
-static wq_err
-use_file(struct wq__login *l, const char *path)
-{
-    char  *password;
-    wq_err err = copy_if(&l->file, path);
-
-    l->from = "password_file";
-    if (!err)
-        err = wq__login_read(l, &password);
-    if (!err)
-        wq__wipe(password);
-    return err;
-}
-
 static wq_err
 use_password(struct wq__login *l, const char *password, const char *from)
 {
@@ -178,7 +162,9 @@ fill_in_route(struct wq__route *r, const wq_redis_options *o)
     if (!err && o->sentinel_password)
         err = use_password(&r->login, o->sentinel_password, "the options");
     if (!err && o->sentinel_password_file)
-        err = use_file(&r->login, o->sentinel_password_file);
+        err = wq__login_use_file(&r->login, o->sentinel_password_file,
+                                 "sentinel_password_file");
+    r->login.hint = "sentinel_password_file=PATH in the URL";
     return err;
 }
 
@@ -187,16 +173,22 @@ static wq_err
 fill_in_login(struct wq__login *l, const wq_redis_options *o)
 {
     const char *environment = getenv("WQ_REDIS_PASSWORD");
-    wq_err      err = copy_if(&l->user, o->user);
+
+    if (l->user && *l->user && o->user)
+        return wq_fail(WQ_EINVAL, "redis: a user is given twice: before the "
+                                  "host of the URL and as an option");
+    wq_err err = copy_if(&l->user, o->user);
 
     l->from = l->password ? "the URL" : NULL;
+    l->hint = "password_file=PATH in the URL, or WQ_REDIS_PASSWORD in the "
+              "environment";
     if (!err && l->password && o->password_file)
         err = wq_fail(WQ_EINVAL,
                       "redis: the URL has a password, and a password_file");
     if (!err && o->password)
         err = use_password(l, o->password, "the options");
     if (!err && o->password_file)
-        err = use_file(l, o->password_file);
+        err = wq__login_use_file(l, o->password_file, "password_file");
     if (!err && !l->from && environment && *environment)
         err = use_password(l, environment, "WQ_REDIS_PASSWORD");
     if (!err && !l->from && l->user && *l->user)

@@ -185,7 +185,7 @@ refuse(const struct wq__wire *w, const redisReply *reply)
         {WQ_EAWAY, "READONLY",
          "is a replica, which is read-only: connect to the primary"},
         {WQ_EAWAY, "LOADING", "is loading its data into memory"},
-        {WQ_EAWAY, "BUSY", "is busy with a script of somebody else"},
+        {WQ_EAWAY, "BUSY", "is running a script of another client"},
         {WQ_EAWAY, "MISCONF", "cannot write to its disk, and refuses changes"},
         {WQ_EAWAY, "NOREPLICAS",
          "has fewer replicas than min-replicas-to-write"},
@@ -205,10 +205,12 @@ refuse(const struct wq__wire *w, const redisReply *reply)
         {WQ_EIO, "ERR ACL failure in script", rights}, /* Valkey */
     };
 
+    const bool names_right = wq__reply_is_error(reply, "NOPERM");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (wq__reply_is_error(reply, known[i].word))
-            return wq_fail(known[i].err, "redis: %s %s", w->target->name,
-                           known[i].what);
+            return wq_fail(known[i].err, "redis: %s %s%s%.90s", w->target->name,
+                           known[i].what, names_right ? ": " : "",
+                           names_right ? reply->str : "");
     if (wq__reply_is_error(reply, "MOVED"))
         return wq_fail(WQ_EAWAY,
                        "redis: the node of the cluster that has the queue "
@@ -216,6 +218,19 @@ refuse(const struct wq__wire *w, const redisReply *reply)
                        reply->str);
     return wq_fail(WQ_EIO, "redis: %s answers: %.150s", w->target->name,
                    reply->str);
+}
+
+/* What a caller must know of a call that changes something. */
+static wq_err
+say_whether(enum wq__script script, wq_err err)
+{
+    char text[WQ__SENTENCE_BYTES];
+
+    (void)snprintf(text, sizeof text, "%s", wq_last_error());
+    if (err == WQ_EIO && script != WQ__SCRIPT_VIEW &&
+        !strstr(text, "may have happened"))
+        (void)wq_fail(err, "%s; it may have happened", text);
+    return err;
 }
 
 /* The arguments are complete; what comes before them is filled in. */
@@ -258,7 +273,7 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
 
         err = wq__wire_call(w, args->at, args->len, &reply);
         if (err)
-            return err;
+            return say_whether(script, err);
         if (!wq__reply_is_error(reply, NULL)) {
             *out = reply;
             return WQ_OK;
@@ -269,7 +284,7 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
         err = missing ? load(w, script) : again ? WQ_OK : refuse(w, reply);
         freeReplyObject(reply);
         if (err)
-            return err;
+            return say_whether(script, err);
     }
     return wq_fail(WQ_EAWAY,
                    "redis: %s forgets its scripts at once, or the "

@@ -304,10 +304,12 @@ reach(struct wq__spread *s, unsigned p)
     const int64_t begin_ns = wq__time_now();
 
     if (begin_ns < s->retry_ns[p]) {
+        char at[160];
+        wq__route_print(&s->part[p]->wire, at, sizeof at);
         (void)wq_fail(WQ_EAWAY,
-                      "redis: partition %u of the queue in %s cannot be "
+                      "redis: partition %u of the queue, in %s, cannot be "
                       "reached",
-                      p, s->part[p]->target.name);
+                      p, at);
         return false;
     }
     if (!wq__wire_open(&s->part[p]->wire))

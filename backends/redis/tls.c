@@ -202,22 +202,34 @@ wants_more(int error)
     return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
+static const char *
+advice(const struct wq__target *t, long verdict)
+{
+    switch (verdict) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return "use a host in the URL that the certificate names";
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return "renew it, or set the clock of this machine";
+    default:
+        return t->ca_file ? "is the authority that has signed it in ca_file?"
+                          : "name the authority by ca_file";
+    }
+}
+
 static wq_err
 refuse(struct wq__wire *w)
 {
     const long verdict = SSL_get_verify_result(w->ssl);
-    const bool another = verdict == X509_V_ERR_HOSTNAME_MISMATCH ||
-                         verdict == X509_V_ERR_IP_ADDRESS_MISMATCH;
 
     if (verdict == X509_V_OK)
         return fail_tls(w, WQ_EAWAY, "TLS failed (is this a port for TLS?)");
     ERR_clear_error();
-    return wq_fail(
-        WQ_EINVAL, "redis: %s: its certificate is not trusted: %s; %s",
-        w->target->name, X509_verify_cert_error_string(verdict),
-        another ? "use a host in the URL that the certificate names"
-        : w->target->ca_file ? "is the authority that has signed it in ca_file?"
-                             : "name the authority by ca_file");
+    return wq_fail(WQ_EINVAL,
+                   "redis: %s: its certificate is not trusted: %s; %s",
+                   w->target->name, X509_verify_cert_error_string(verdict),
+                   advice(w->target, verdict));
 }
 
 wq_err

@@ -86,13 +86,17 @@ read_option(void *ctx, const char *name, const char *value)
             return refuse_value(name, value, WQ__URL_DURATIONS);
         else if (count && !wq__url_count(value, UINT_MAX, &n))
             return refuse_value(name, value, "a number");
-        else if (count == &o->partitions && n == 0)
+        else if (count && count != &o->replicas && n == 0)
             return refuse_value(name, value, "1 or more");
         if (count)
             *count = (unsigned)n;
     } else if (strcmp(name, "db") == 0) {
         if (!wq__url_count(value, INT_MAX, &n))
             return refuse_value(name, value, "a number");
+        if (r->target->db && r->target->db != (int)n)
+            return wq_fail(WQ_EINVAL,
+                           "redis: the path and the option db of the URL name "
+                           "different databases");
         r->target->db = (int)n;
     } else {
         return wq_fail(

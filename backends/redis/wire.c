@@ -280,9 +280,8 @@ static wq_err
 give_up(struct wq__wire *w, wq_err err, const char *what)
 {
     (void)snprintf(w->broken, sizeof w->broken, "%s", what);
-    (void)wq_fail(err, "redis: %s: %s%s", w->target->name, w->broken,
-                  err == WQ_EIO && w->logged_in ? "; it may have happened"
-                                                : "");
+    (void)wq_fail(err, "redis: %s: %s", w->target->name, w->broken);
+    w->was_lost = true;
     const struct wq__sentence said = wq__fail_save();
     wq__wire_close(w, false);
     wq__fail_restore(&said);
@@ -512,7 +511,7 @@ passing_reason(const redisReply *reply)
         const char *word, *what;
     } known[] = {
         {"LOADING", "is loading its data into memory; try again"},
-        {"BUSY", "is busy with a script of somebody else; try again"},
+        {"BUSY", "is running a script of another client; try again"},
         {"MASTERDOWN", "is a replica without a primary"},
         {"ERR max number of clients",
          "takes no more clients: max number of clients reached; raise its "
@@ -525,24 +524,42 @@ passing_reason(const redisReply *reply)
     return NULL;
 }
 
+/* How much of an error may be shown: it may quote the arguments of its command,
+ * and so the password. */
+static int
+shown_of(const char *error)
+{
+    static const char *const known[] = {"WRONGPASS", "NOPERM", "NOAUTH",
+                                        "ERR AUTH"};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(error, known[i], strlen(known[i])) == 0)
+            return 100;
+    return (int)strcspn(error, "'`\",");
+}
+
 static wq_err
 refuse_password(const struct wq__wire *w, const redisReply *reply)
 {
-    const struct wq__login *l = &w->target->login;
-
-    if (!l->from)
-        return wq_fail(WQ_EINVAL,
-                       "redis: %s asks for a password: use password_file=PATH "
-                       "in the URL, or WQ_REDIS_PASSWORD in the environment",
-                       w->target->name);
-    return wq_fail(WQ_EINVAL,
-                   "redis: %s refuses the user or the password, which is that "
-                   "of %s: %.100s",
-                   w->target->name, l->from, reply->str);
+    if (!w->password_from)
+        return wq_fail(WQ_EINVAL, "redis: %s asks for a password: use %s",
+                       w->target->name, w->target->login.hint);
+    return wq_fail(
+        WQ_EINVAL, "redis: %s refuses the user or the password (from %s): %.*s",
+        w->target->name, w->password_from, shown_of(reply->str), reply->str);
 }
 
 /* A command of logging in, and what its reply means. */
 enum step { PASSWORD, DATABASE, NAME };
+
+/* The name of the connection is for people only: a user may lack the right to give
+ * it. */
+static bool
+matters(enum step step, const redisReply *reply)
+{
+    return step != NAME || !(wq__reply_is_error(reply, "NOPERM") ||
+                             wq__reply_is_error(reply, "ERR "));
+}
 
 static wq_err
 judge_step(const struct wq__wire *w, enum step step, const redisReply *reply)
@@ -552,12 +569,18 @@ judge_step(const struct wq__wire *w, enum step step, const redisReply *reply)
     if (passing_reason(reply))
         return wq_fail(WQ_EAWAY, "redis: %s %s", w->target->name,
                        passing_reason(reply));
+    if (wq__reply_is_error(reply, "DENIED"))
+        return wq_fail(WQ_EINVAL,
+                       "redis: %s is in protected mode, and accepts clients of "
+                       "its own machine only: give its users a password",
+                       w->target->name);
     if (step == PASSWORD || wq__reply_is_error(reply, "NOAUTH"))
         return refuse_password(w, reply);
-    if (step == DATABASE)
-        return wq_fail(WQ_EINVAL, "redis: %s refuses the database: %.100s",
-                       w->target->name, reply->str);
-    return WQ_OK; /* the name is for people only */
+    if (!matters(step, reply))
+        return WQ_OK;
+    return wq_fail(WQ_EINVAL, "redis: %s refuses %s: %.100s", w->target->name,
+                   step == DATABASE ? "the database" : "this client",
+                   reply->str);
 }
 
 static wq_err
@@ -597,8 +620,8 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
 {
     const struct wq__target *t = w->target;
     char                     db[16], name[WQ_HOLDER_BYTES + 3], *password;
-    wq_err                   err = wq__login_read(&t->login, &password);
-    const bool               has_password = !err && password;
+    wq_err     err = wq__login_read(&t->login, &password, &w->password_from);
+    const bool has_password = !err && password;
 
     if (err)
         return err;
@@ -624,7 +647,6 @@ log_in(struct wq__wire *w, int64_t deadline_ns)
         err = receive_step(w, deadline_ns, NAME);
     if (!err)
         err = wq__route_receive_checks(w, deadline_ns);
-    w->logged_in = !err;
     return err;
 }
 
@@ -634,18 +656,17 @@ static wq_err
 guess_why(const struct wq__wire *w, wq_err err)
 {
     const struct wq__target *t = w->target;
-    char                     why[200];
+    char                     why[WQ__SENTENCE_BYTES];
 
     if (err != WQ_EAWAY || w->answers || t->was_reached || !*w->broken)
         return err;
     (void)snprintf(why, sizeof why, "%s", wq_last_error());
     return wq_fail(err, "%s (%s)", why,
-                   !t->tls ? "is it a Redis server, and one without TLS? "
-                             "rediss:// is with TLS"
+                   !t->tls ? "if it is a server with TLS, use rediss://"
                    : t->cert_file
                        ? "does it trust the certificate in cert_file?"
-                       : "does it ask for a certificate? use cert_file "
-                         "and key_file");
+                       : "if it asks for a certificate, use "
+                         "cert_file and key_file");
 }
 
 static wq_err
@@ -653,7 +674,7 @@ connect_wire(struct wq__wire *w, int64_t deadline_ns)
 {
     wq_err err = wq__route_choose(w, deadline_ns);
 
-    w->answers = w->logged_in = false;
+    w->answers = false;
     w->looks = (struct wq__looks){.waits = 0}; /* it may be another server */
     w->broken[0] = '\0';
     if (!err)
@@ -735,7 +756,11 @@ connect_somewhere(struct wq__wire *w)
 wq_err
 wq__wire_open(struct wq__wire *w)
 {
-    if (w->fd >= 0 && (is_stale(w) || wq__route_is_elsewhere(w)))
+    if (w->fd >= 0 && is_stale(w)) {
+        w->was_lost = true;
+        wq__wire_close(w, false);
+    }
+    if (w->fd >= 0 && wq__route_is_elsewhere(w))
         wq__wire_close(w, false);
     if (w->fd >= 0)
         return WQ_OK;
@@ -750,8 +775,9 @@ wq__wire_open(struct wq__wire *w)
     if (!err) {
         w->failures = 0;
         w->target->was_reached = true;
-        if (w->connects++)
+        if (w->connects++ && w->was_lost)
             atomic_fetch_add(&w->target->reconnects, 1);
+        w->was_lost = false;
         return WQ_OK;
     }
     wq__wire_back_off(w);

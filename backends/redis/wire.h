@@ -21,6 +21,7 @@
 
 #include <wq/wq.h>
 
+#include "error/error.h"
 #include "looks.h"
 #include "route.h"
 #include "shared/engine.h"
@@ -108,9 +109,11 @@ struct wq__wire {
     int64_t deadline_ns; /* of the last reply */
     int64_t sent_ns;     /* when its command was sent, on CLOCK_BOOTTIME */
     char    broken[120]; /* why the connection was given up */
-    char    why[200];  /* the last attempt to connect failed; "": it did not */
-    bool    answers;   /* the server has said something on this connection */
-    bool    logged_in; /* ... and lets us in: what follows are calls */
+    char    why[WQ__SENTENCE_BYTES]; /* the last attempt to connect failed; "":
+                                        it did not */
+    bool    was_lost; /* a connection, since the last one was made */
+    bool    answers;  /* the server has said something on this connection */
+    const char *password_from; /* what logged in on this connection; static */
     const char
         *tls_why; /* what OpenSSL says of the last error; or NULL; static */
 };

@@ -5,8 +5,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static struct redis_server server;
@@ -180,18 +183,155 @@ TEST(password_file_is_read_at_every_login)
     tell(&server, "ACL SETUSER agent resetpass >other");
     (void)redis_server_say(&server, "CLIENT KILL USER agent");
     assert_err(wq_add(q, wq_str("k")), WQ_EAWAY);
-    last_error_has("which is that of password_file: WRONGPASS");
+    last_error_has("(from password_file): WRONGPASS");
     write_file(path, "other\n");
     assert_err(add_in_the_end(q, "k"), WQ_OK);
     (void)redis_server_say(&server, "CLIENT KILL USER agent");
     assert_int_equal(unlink(path), 0);
-    assert_err(wq_add(q, wq_str("k")), WQ_EAWAY);
-    last_error_has("cannot read password_file");
+    assert_err(wq_add(q, wq_str("k")), WQ_EAWAY); /* s3cret */
+    last_error_has("(from the password file as it was at first: it cannot");
     write_file(path, "other\n");
     assert_err(add_in_the_end(q, "k"), WQ_OK);
     assert_err(wq_done(q, take_key(q, "k")), WQ_OK);
     use(q);
     wq_destroy(q);
+}
+
+/* The connections of user `agent` end; the handle logs in again. */
+static void
+log_in_again(wq_queue *q)
+{
+    (void)redis_server_say(&server, "CLIENT KILL USER agent");
+    assert_err(add_in_the_end(q, "k"), WQ_OK);
+    assert_err(wq_done(q, take_key(q, "k")), WQ_OK);
+}
+
+TEST(password_file_is_found_from_another_directory)
+{
+    wq_queue *q = NULL;
+    char      url[400], path[200], *here = getcwd(NULL, 0);
+
+    (void)state;
+    need_server();
+    assert_non_null(here);
+    redis_server_start(&server, NULL);
+    tell(&server, "ACL SETUSER agent on >s3cret ~* &* +@all");
+    (void)snprintf(path, sizeof path, "%s/password", server.dir);
+    write_file(path, "s3cret\n");
+    (void)snprintf(url, sizeof url, "redis+unix://agent@%s", server.socket);
+    assert_int_equal(chdir(server.dir), 0);
+    const wq_redis_options *o = WQ_REDIS_OPTIONS(.password_file = "password");
+    const wq_err            err = wq_redis_open(url, o, NULL, &q);
+    assert_int_equal(chdir("/"), 0);
+    assert_err(err, WQ_OK);
+    tell(&server, "ACL SETUSER agent resetpass >other");
+    write_file(path, "other\n");
+    log_in_again(q);
+    wq_destroy(q);
+    assert_int_equal(chdir(here), 0);
+    free(here);
+}
+
+/* As of a shell's <(...): it can be read once. */
+TEST(password_file_may_be_a_pipe)
+{
+    wq_queue *q = NULL;
+    char      url[400];
+    int       ends[2];
+
+    (void)state;
+    need_server();
+    redis_server_start(&server, NULL);
+    tell(&server, "ACL SETUSER agent on >s3cret ~* &* +@all");
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "s3cret\n", 7), 7);
+    (void)snprintf(url, sizeof url,
+                   "redis+unix://agent@%s?password_file=/dev/fd/%d",
+                   server.socket, ends[0]);
+    assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
+    log_in_again(q); /* the pipe is open, and empty */
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    log_in_again(q);
+    wq_destroy(q);
+}
+
+/* ---- servers that refuse ---------------------------------------------------- */
+
+static struct {
+    const char *says;
+    int         listener;
+} stranger;
+
+/* Says it when the first command has come, and closes the connection. */
+static void *
+refuse_one(void *unused)
+{
+    char      bytes[4096];
+    const int fd = accept(stranger.listener, NULL, NULL);
+
+    (void)unused;
+    if (fd < 0 || read(fd, bytes, sizeof bytes) <= 0 ||
+        write(fd, stranger.says, strlen(stranger.says)) < 0)
+        abort();
+    (void)close(fd);
+    return NULL;
+}
+
+/* Open a queue with a login in a server that says no more than that. */
+static void
+refused_by_stranger(const char *login, const char *says, const char *words)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    char               url[400];
+    wq_queue          *q = NULL;
+    pthread_t          thread;
+
+    (void)snprintf(addr.sun_path, sizeof addr.sun_path, "/tmp/wq-stranger-%d",
+                   (int)getpid());
+    (void)unlink(addr.sun_path);
+    stranger.says = says;
+    stranger.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(stranger.listener >= 0);
+    assert_int_equal(bind(stranger.listener,
+                          (const struct sockaddr *)(const void *)&addr,
+                          sizeof addr),
+                     0);
+    assert_int_equal(listen(stranger.listener, 4), 0);
+    assert_int_equal(pthread_create(&thread, NULL, refuse_one, NULL), 0);
+    (void)snprintf(url, sizeof url, "redis+unix://%s%s", login, addr.sun_path);
+    const wq_err err = wq_open_redis(url, NULL, &q);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)close(stranger.listener);
+    (void)unlink(addr.sun_path);
+    last_error_has(words);
+    assert_err(err, WQ_EINVAL);
+    assert_null(strstr(wq_last_error(), "s3cret"));
+}
+
+TEST(server_in_protected_mode_is_named_as_the_cause)
+{
+    static const char says[] = "-DENIED Redis is running in protected mode\r\n";
+
+    (void)state;
+    refused_by_stranger("", says, "is in protected mode");
+    refused_by_stranger("u:s3cret@", says, "is in protected mode");
+    refused_by_stranger("", "-NOGO we do not serve you\r\n",
+                        "refuses this client: NOGO we do not serve you");
+}
+
+/* Servers quote the arguments of commands that they do not know. */
+TEST(password_that_the_server_quotes_is_not_shown)
+{
+    (void)state;
+    refused_by_stranger("u:s3cret@",
+                        "-ERR unknown command 'AUTH', with args beginning "
+                        "with: 'u' 's3cret'\r\n",
+                        "(from the URL): ERR unknown command ");
+    refused_by_stranger("u:s3cret@",
+                        "-ERR unknown command `AUTH`, with args beginning "
+                        "with: `u`, `s3cret`, \r\n",
+                        "(from the URL): ERR unknown command ");
 }
 
 TEST(refusal_names_where_the_password_is_from)
@@ -205,14 +345,14 @@ TEST(refusal_names_where_the_password_is_from)
     redis_server_start(&server, args);
     (void)snprintf(url, sizeof url, "redis+unix://:wr0ng@%s", server.socket);
     assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
-    last_error_has("which is that of the URL: WRONGPASS");
+    last_error_has("(from the URL): WRONGPASS");
     (void)snprintf(url, sizeof url, "redis+unix://%s", server.socket);
     const wq_redis_options *o = WQ_REDIS_OPTIONS(.password = "wr0ng");
     assert_err(wq_redis_open(url, o, NULL, &q), WQ_EINVAL);
-    last_error_has("which is that of the options: WRONGPASS");
+    last_error_has("(from the options): WRONGPASS");
     assert_int_equal(setenv("WQ_REDIS_PASSWORD", "wr0ng", 1), 0);
     assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
-    last_error_has("which is that of WQ_REDIS_PASSWORD: WRONGPASS");
+    last_error_has("(from WQ_REDIS_PASSWORD): WRONGPASS");
     assert_int_equal(setenv("WQ_REDIS_PASSWORD", "", 1), 0); /* none */
     assert_err(wq_open_redis(url, NULL, &q), WQ_EINVAL);
     last_error_has("asks for a password");
@@ -353,6 +493,10 @@ WQ_TESTS(with_server(user_with_the_documented_rights_can_do_all),
          with_server(password_that_is_refused_does_not_stay_in_memory),
          with_server(password_is_in_memory_only_once),
          with_server(password_file_is_read_at_every_login),
+         with_server(password_file_is_found_from_another_directory),
+         with_server(password_file_may_be_a_pipe),
+         test(server_in_protected_mode_is_named_as_the_cause),
+         test(password_that_the_server_quotes_is_not_shown),
          with_server(refusal_names_where_the_password_is_from),
          with_server(user_who_may_not_name_his_connection_can_do_all),
          with_server(right_that_is_missing_is_named_as_the_cause));

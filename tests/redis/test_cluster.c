@@ -134,6 +134,7 @@ TEST(queue_is_found_from_any_node)
     assert_err(wq_renew(f.q), WQ_OK);
     assert_err(wq_done(f.q, item), WQ_OK);
     check(f.q);
+    assert_int_equal(server_of(f.q).reconnects, 0); /* to move is no loss */
     wq_destroy(q);
 
     /* a node that is not there, then one that is */

@@ -246,6 +246,7 @@ TEST(sentinels_have_a_password_of_their_own)
                       "+client|setname +sentinel|get-master-addr-by-name");
     tell(&f.sentinel, "ACL SETUSER default off");
     assert_err(wq_open_redis(url("main", ""), NULL, &q), WQ_EINVAL);
+    last_error_has("asks for a password: use sentinel_password_file=PATH");
     (void)snprintf(options, sizeof options,
                    "&sentinel_user=guard&sentinel_password_file=%s", path);
     assert_err(wq_open_redis(url("main", options), NULL, &q), WQ_OK);
@@ -256,7 +257,7 @@ TEST(sentinels_have_a_password_of_their_own)
     (void)fputs("wr0ng\n", file);
     (void)fclose(file);
     assert_err(wq_open_redis(url("main", options), NULL, &q), WQ_EINVAL);
-    last_error_has("refuses the user or the password");
+    last_error_has("refuses the user or the password (from sentinel_password_");
     assert_null(strstr(wq_last_error(), "wr0ng"));
 }
 

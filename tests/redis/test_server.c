@@ -354,7 +354,7 @@ TEST(busy_server_is_away)
     while (!done)
         assert_int_equal(redisBufferWrite(c, &done), REDIS_OK);
     redis_server_await(&f.server, "PING", "-BUSY");
-    all_is_refused(item, "busy with a script");
+    all_is_refused(item, "running a script of another client");
     assert_string_equal(redis_server_say(&f.server, "SCRIPT KILL"), "OK");
     redis_server_await(&f.server, "PING", "PONG");
     assert_err(add_until_answered(f.a, "later"), WQ_OK);

@@ -130,7 +130,7 @@ TEST(server_is_known_by_its_certificate)
     char url[200];
     (void)snprintf(url, sizeof url, "redis://localhost:%s?queue=q", f.port);
     assert_err(wq_open_redis(url, NULL, &f.q), WQ_EAWAY);
-    last_error_has("rediss:// is with TLS");
+    last_error_has("if it is a server with TLS, use rediss://");
 }
 
 TEST(server_with_the_certificate_of_another_authority_is_not_trusted)

@@ -26,7 +26,7 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis+sentinel://u:s3cret@h,[::1/main", "does not end with ']'");
     refused("redis://h?sentinel_user=u", "for redis+sentinel:// only");
     refused("redis+sentinel://h/main?sentinel_password_file=/nonexistent",
-            "cannot read password_file");
+            "cannot read sentinel_password_file");
     refused("redis://", "no host");
     refused("redis://:s3cret@", "no host");
     refused("redis://h:0", "the port in the URL");
@@ -38,6 +38,9 @@ TEST(bad_urls_are_refused_with_the_reason)
     refused("redis://u:s3cret%zz@h", "two hexadecimal digits");
     refused("redis://[::1", "does not end with ']'");
     refused("redis://h/x", "number of the database");
+    refused("redis://h/2?db=3", "name different databases");
+    refused("redis://u@h?user=v", "a user is given twice");
+    refused("redis://h?max_expiries=0", "use 1 or more");
     refused("redis+unix://", "redis+unix:///PATH?queue=NAME");
     refused("redis+unix://sock", "redis+unix:///PATH?queue=NAME");
     refused("redis+unix://u:p@/s3cret@/sock", "of the URL as %2F");

@@ -32,10 +32,11 @@
  *               see wq_redis_options. DURATION: 200ms, 5s, 1h30m, or a number
  *               of seconds: 1.5. Units: ns, us, ms, s, m, h, d
  *
- * %XX stands for a byte in all parts. Prefer password_file, or the environment
- * variable WQ_REDIS_PASSWORD, which is read if the URL and the options have
- * none: other users of the machine can read the arguments of a program. No
- * message of the library shows a password.
+ * %XX stands for a byte in all parts; in values ',', ';', '?', '#', '=' and
+ * spaces must be written so. Prefer password_file, or the environment variable
+ * WQ_REDIS_PASSWORD, which is read if the URL and the options have none: other
+ * users of the machine can read the arguments of a program. No message of the
+ * library shows a password.
  *
  * The server. Redis 7.0 or Valkey 7.2, or later. It must not evict keys
  * (maxmemory-policy noeviction, which is the default, or a volatile- one), and
@@ -89,7 +90,10 @@ typedef struct wq_redis_options {
      * of the environment, else none. */
     const char *user;
     const char *password;
-    const char *password_file; /* its first line is the password */
+    /* Its first line is the password. It is read again whenever the handle logs
+     * in, so a new password needs no new handle; if it cannot be read then, or is
+     * a pipe, the password is that which it had when the queue was opened. */
+    const char *password_file;
     /* With TLS: whom to trust, NULL: the system's authorities; and the own
      * certificate and its key, for servers that ask for one. PEM. */
     const char *ca_file;
@@ -105,7 +109,9 @@ typedef struct wq_redis_options {
      * its part of the time. */
     int64_t timeout_ns;
     /* A key becomes DEAD when so many processes in a row have died, or lost it,
-     * while they held it. 0: 5. UINT_MAX: never. */
+     * while they held it. 0: 5. UINT_MAX: never. The handle that notices the end
+     * of a hold applies its own: give all handles the same, also those that only
+     * look. */
     unsigned max_expiries;
     bool     manual_renew; /* no thread; the program calls wq_renew() */
     /* Called by wq_redis_open() with a sentence for each setting of the server
@@ -126,7 +132,7 @@ typedef struct wq_redis_options {
      * are the server's. */
     const char *sentinel_user;
     const char *sentinel_password;
-    const char *sentinel_password_file; /* its first line is the password */
+    const char *sentinel_password_file; /* as password_file */
     /* Spread the queue over so many hash slots, and so over several nodes of a
      * cluster: 1 to 64; 0: 1. All handles of a queue must have the same number;
      * see "Partitions" above. */
