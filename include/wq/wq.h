@@ -148,7 +148,7 @@ extern "C" {
     X(WQ_ENOTFOUND, 7, "not found: no such key, queue or file")                \
     X(WQ_EINTERRUPTED, 8, "the wait was interrupted")                          \
     X(WQ_EIO, 9, "input/output error; the change may have been made")          \
-    X(WQ_ELOST, 10, "another worker holds the key now")                        \
+    X(WQ_ELOST, 10, "the hold was lost: another worker may have the key")      \
     X(WQ_ENOTSUP, 11, "not supported by this backend")                         \
     X(WQ_ETOOLONG, 12, "the key is longer than WQ_KEY_MAX bytes")              \
     X(WQ_EGIVENUP, 13, "the key has reached its maximum number of retries")    \

@@ -142,8 +142,9 @@ load(const char *name)
                       name, why, name, symbol);
     else
         (void)wq_fail(WQ_ENOTSUP,
-                      "wq_open: '%s:' is not the scheme of a backend: use "
-                      "mem:, sqlite: or redis:; there is no libwq-%s (%s)",
+                      "wq_open: '%s:' is not the scheme of a backend of wq "
+                      "(mem:, sqlite:, redis:), and libwq-%s cannot be loaded "
+                      "(%s)",
                       name, name, why);
     return NULL;
 }
