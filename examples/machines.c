@@ -5,6 +5,7 @@
  *
  * A key is the name of a file, whose bytes it counts. It works until SIGTERM.
  */
+#define _POSIX_C_SOURCE 200809L /* sigset_t */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -377,9 +377,11 @@ run_from(struct wq__redis *e, struct wq__op **at, struct wq__pulse *pulse,
 static wq_err
 fail_lease(const struct wq__redis *e)
 {
-    return wq_fail(WQ_EAWAY,
-                   "redis: %s takes longer for a call than the lease lasts",
-                   e->target.name);
+    return wq_fail(
+        WQ_EAWAY,
+        "redis: %s forgets this session at once: it evicts keys, or takes "
+        "longer for a call than the lease lasts",
+        e->target.name);
 }
 
 /* The batch before has happened after this one: find out what the store is like
