@@ -527,6 +527,10 @@ open_part(const struct call *call, const struct wq__redis *root, int part,
         return err;
     *hangs |= wq__time_now() - begin_ns > WQ_MS(100);
     atomic_store(&e->out, true);
+    warn(call->options,
+         "redis: partition %d of the queue cannot be reached, and calls on its "
+         "keys fail until it can: %s",
+         part, wq_last_error());
     return WQ_OK;
 }
 

@@ -411,13 +411,40 @@ add_number(int n, bool is_away)
         assert_err(add_in_the_end(f.q, key), WQ_OK);
 }
 
+static int warnings; /* that a partition cannot be reached */
+
+static void
+count_warning(void *ctx, const char *text)
+{
+    (void)ctx;
+    warnings += strstr(text, " of the queue cannot be reached") != NULL;
+}
+
 static wq_err
 open_spread(const struct node *node, wq_queue **q)
 {
-    return wq_redis_open(
-        url("", node, "?queue=q&partitions=8"),
-        WQ_REDIS_OPTIONS(.lease_ns = LEASE, .timeout_ns = WQ_SECONDS(10)), NULL,
-        q);
+    const wq_redis_options *options =
+        WQ_REDIS_OPTIONS(.lease_ns = LEASE, .timeout_ns = WQ_SECONDS(10),
+                         .on_warning = count_warning);
+
+    warnings = 0;
+    return wq_redis_open(url("", node, "?queue=q&partitions=8"), options, NULL,
+                         q);
+}
+
+/* How many partitions are in a node. */
+static int
+count_partitions(const struct node *node)
+{
+    int n = 0;
+
+    for (int p = 0; p < PARTS; p++) {
+        char words[100];
+        (void)snprintf(words, sizeof words, "CLUSTER KEYSLOT wq:{q/%d.%d}:k",
+                       PARTS, p);
+        n += node_of_slot(words) == node;
+    }
+    return n;
 }
 
 /* S-25: a new handle, too, goes on without partitions that are away, but not if
@@ -445,6 +472,7 @@ TEST(handle_is_opened_while_a_node_with_partitions_is_dead)
 
     redis_server_kill(&b->server);
     assert_err(open_spread(a, &f.q), WQ_OK);
+    assert_int_equal(warnings, count_partitions(b));
     for (int i = 0; i < SPREAD; i++) {
         of_a += node_of(i) == a;
         add_number(i, node_of(i) == b);

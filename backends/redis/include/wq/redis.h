@@ -115,7 +115,8 @@ typedef struct wq_redis_options {
     unsigned max_expiries;
     bool     manual_renew; /* no thread; the program calls wq_renew() */
     /* Called by wq_redis_open() with a sentence for each setting of the server
-     * that may lose keys. NULL: no warnings. */
+     * that may lose keys, and for each partition that cannot be reached. NULL: no
+     * warnings. */
     void (*on_warning)(void *ctx, const char *text);
     void *warning_ctx;
     /* So many replicas of the server have confirmed what a call did before it
