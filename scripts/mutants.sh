@@ -442,7 +442,7 @@ redis-trust    backends/redis/tls.c       redis_tls        s/SSL_VERIFY_PEER/SSL
 redis-host     backends/redis/tls.c       redis_tls        s/if (!bio || !set_name(ssl, w->at.host)) {/(void)set_name; if (!bio) {/
 redis-tls-stale backends/redis/wire.c     redis_tls        s/^        return wq__tls_is_stale(w);/        return false;/
 redis-tls-pipe backends/redis/tls.c       redis_tls        s/MSG_NOSIGNAL/0/
-redis-rotate   backends/redis/login.c     redis_access     s/^    if (l->file)/    static int n; if (l->file \&\& n++ < 2)/
+redis-rotate   backends/redis/login.c     redis_access     s/ = l->file ? read_again(l) : NULL;/ = l->file \&\& 0 ? read_again(l) : NULL;/
 redis-name     backends/redis/wire.c      redis_access     s/^    if (step == PASSWORD || wq__reply_is_error/    if (step != DATABASE || wq__reply_is_error/
 redis-expiry   src/shared/row_ops.c       redis_lease      s/x.row.expiries += expired;/(void)0;/
 redis-wait     backends/redis/replicas.c  redis_replicas   s/if (c->acks < c->replicas)/if (0)/
@@ -503,7 +503,7 @@ redis-address  backends/redis/wire.c      redis_addresses  s/(deadline_ns - now_
 redis-away     backends/redis/open.c      redis_cluster    s/err != WQ_EAWAY || !root->parts_stored/err != WQ_EAWAY/
 redis-quote    backends/redis/wire.c      redis_access     s/^    return (int)strcspn(error, .*/    return 100;/
 redis-denied   backends/redis/wire.c      redis_access     s/^    return step != NAME || !(wq__reply_is_error(reply, "NOPERM") ||/    return step != NAME || !(1 ||/
-redis-pipe     backends/redis/login.c     redis_access     s/^    if (\*password || !l->password)/    if (*password || l->file)/
+redis-pipe     backends/redis/login.c     redis_access     s/^    return copy(l->password, password);/    return l->file ? WQ_OK : copy(l->password, password);/
 redis-cwd      backends/redis/login.c     redis_access     s/ = \*path == .\/. ? NULL : getcwd(NULL, 0);/ = NULL;/
 redis-move     backends/redis/wire.c      redis_cluster    s/w->connects++ \&\& w->was_lost/w->connects++/
 lease-leads    src/shared/lease.c         shared_lease     s/s->in_doubt \&\& !s->leading;/s->in_doubt;/
