@@ -75,14 +75,12 @@ check_options(const wq_redis_options *o)
                        o->lease_ns > LONGEST_NS ? "lease" : "timeout");
     if (o->lease_ns && o->lease_ns < SHORTEST_LEASE_NS)
         return wq_fail(WQ_EINVAL, "redis: a lease must be 10ms or longer");
-    /* A second option may follow a wrong separator: it may be a password. */
-    const size_t shown = o->queue ? strcspn(o->queue, "?&;#=:, ") : 0;
-    if (o->queue && !is_name(o->queue))
-        return wq_fail(WQ_EINVAL,
-                       "redis: the queue is '%.*s'; its name has 1 to %d "
-                       "letters, digits, '.', '_' and '-'",
-                       (int)(shown < 80 ? shown : 80), o->queue,
-                       NAME_MAX_BYTES);
+    if (o->queue && !is_name(o->queue)) /* not quoted: it may be a password */
+        return wq_fail(
+            WQ_EINVAL,
+            "redis: the name of the queue must have 1 to %d letters, "
+            "digits, '.', '_' and '-', and nothing else",
+            NAME_MAX_BYTES);
     if (o->password && o->password_file)
         return wq_fail(WQ_EINVAL,
                        "redis: both a password and a password_file are given");
