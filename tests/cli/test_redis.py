@@ -5,12 +5,13 @@ shared queues run with such a queue, too: cli.verbs.redis and others."""
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 
 from program import (PROGRAM, TIMEOUT, is_running, main, need_command,
-                     need_localhost, until)
+                     need_localhost, read_line, until)
 from server import AOF, Server
 from shared import Shared
 
@@ -38,14 +39,63 @@ class Away(WithServer):
         self.await_begun("a")
         self.await_counts(0, 0, 0, 0)
         self.server.kill()
-        self.assertRegex(worker.stderr.readline(),
+        self.assertRegex(self.said(worker, b"again")[0],
                          b"^wq: cannot get a key: redis: .*; trying again\n$")
         self.server.start(*AOF)
         self.done("add", "b")
         self.await_begun("a", "b")
-        self.assertEqual(worker.stderr.readline(),
+        self.assertEqual(self.said(worker, b"answers again")[-1],
                          b"wq: the queue answers again\n")
         worker.terminate()
+
+    def said(self, worker, last):
+        """The lines on its stderr, up to one that contains `last`."""
+        lines = []
+        while not lines or last not in lines[-1]:
+            lines.append(read_line(worker.stderr))
+            self.assertTrue(lines[-1], lines)
+        return lines
+
+    def test_each_cause_of_an_outage_is_reported_once(self):
+        worker = self.worker()
+        self.await_queue()
+        self.server.kill()
+        lines = self.said(worker, b"Connection refused")
+        self.server.start(*AOF, "--requirepass", SECRET)
+        lines += self.said(worker, b"asks for a password")
+        self.server.kill()
+        self.server.start(*AOF)
+        lines += self.said(worker, b"answers again")
+        for line in lines[:-1]:
+            self.assertRegex(line, b"^wq: cannot get a key: redis: .*; trying "
+                                   b"again\n$")
+        self.assertEqual(len(set(lines)), len(lines), lines)
+        worker.terminate()
+        self.assertNotIn(b"again", self.ended(worker).err)
+
+    def refusals(self):
+        """How often the server has refused a call for want of a right."""
+        count = re.search(rb"errorstat_NOPERM:count=(\d+)",
+                          self.server.say("INFO", "errorstats"))
+        return int(count[1]) if count else 0
+
+    def test_cause_that_comes_and_goes_is_reported_once(self):
+        self.server.say("ACL", "SETUSER", "agent", "on", ">" + SECRET, "~*",
+                        "&*", "+@all")
+        worker = self.worker(env={"WQ_QUEUE": self.url.replace(
+            "//", "//agent:%s@" % SECRET)})
+        self.await_queue()
+        for key in "abc":
+            before = self.refusals()
+            self.server.say("ACL", "SETUSER", "agent", "resetkeys")
+            self.done("add", key)
+            until(lambda: self.refusals() > before, "a call that fails")
+            self.server.say("ACL", "SETUSER", "agent", "~*")
+            until(lambda: key in self.begun(), "the run of " + key)
+        worker.terminate()
+        said = self.ended(worker).err
+        self.assertEqual(said.count(b"trying again\n"), 1, said)
+        self.assertEqual(said.count(b"answers again\n"), 1, said)
 
     def test_result_is_stored_when_the_server_is_back(self):
         self.done("add", "a")

@@ -47,6 +47,7 @@
 #include "run/durations.h"
 #include "run/failures.h"
 #include "run/notes.h"
+#include "run/outage.h"
 #include "run/pressure.h"
 #include "run/view.h"
 
@@ -121,14 +122,15 @@ struct runner {
     bool            pressed; /* a key is READY, and the pressure is high */
 
     /* A shared queue; see store.c. */
-    struct watch ready;    /* of wq_fd() */
-    bool         watching; /* ... for EPOLLIN */
-    struct watch lost;     /* of an eventfd: a hold was lost */
-    struct batch batch;    /* keys that are not added yet */
-    struct timer retry;    /* set: the store is away until then */
-    struct place place;    /* where its files are, if it has files */
-    int64_t      delay_ns; /* of that timer; 0: the last call was answered */
-    wq_stats     stats;    /* the last that it told */
+    struct watch  ready;    /* of wq_fd() */
+    bool          watching; /* ... for EPOLLIN */
+    struct watch  lost;     /* of an eventfd: a hold was lost */
+    struct batch  batch;    /* keys that are not added yet */
+    struct timer  retry;    /* set: the store is away until then */
+    struct place  place;    /* where its files are, if it has files */
+    int64_t       delay_ns; /* of that timer; 0: the last call was answered */
+    struct outage outage;   /* what was reported of the store that is away */
+    wq_stats      stats;    /* the last that it told */
 
     /* Ending. */
     enum phase   phase;

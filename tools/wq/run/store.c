@@ -2,12 +2,12 @@
 /* store.c: what is different if the queue is shared?
  *
  * The store of a shared queue can be away, and holds can be lost. A call that
- * fails because of the store is reported once, and repeated: after a delay that
- * grows with each failure, all that is left to do is tried again (before_sleep()
- * in runner.c): keys to add, results to store, keys to get. Nothing is lost
- * meanwhile: keys wait in the batch, ended runs in their slots. If the file of the
- * queue was deleted or replaced, it never answers again: then the program ends,
- * when the runs that are left have.
+ * fails because of the store is reported (outage.h), and repeated: after a delay
+ * that grows with each failure, all that is left to do is tried again
+ * (before_sleep() in runner.c): keys to add, results to store, keys to get.
+ * Nothing is lost meanwhile: keys wait in the batch, ended runs in their slots.
+ * If the file of the queue was deleted or replaced, it never answers again: then
+ * the program ends, when the runs that are left have.
  *
  * A hold that is lost makes another worker run the key. So our run is stopped,
  * and its result does not count.
@@ -54,6 +54,19 @@ end_without_store(struct runner *runner, const char *what, wq_err err)
     runner->fatal = STATUS_ERROR;
 }
 
+static void
+report_failure(struct runner *runner, const char *what, wq_err err)
+{
+    const char *cause = queue_error(err);
+
+    if (runner->gone)
+        return; /* reported already */
+    if (place_is_gone(&runner->place))
+        end_without_store(runner, what, err);
+    else if (outage_report(&runner->outage, loop_refresh(runner->loop), cause))
+        report("cannot %s: %s; trying again", what, cause);
+}
+
 /* The call returned `err`. Returns false if it is to be repeated later. */
 static bool
 answered(struct runner *runner, const char *what, wq_err err)
@@ -61,15 +74,12 @@ answered(struct runner *runner, const char *what, wq_err err)
     if (err == WQ_ELOST)
         return true; /* a lease is over: known without the store */
     if (!is_transient(err)) {
-        if (runner->delay_ns)
+        if (outage_end(&runner->outage))
             report("the queue answers again");
         runner->delay_ns = 0;
         return true;
     }
-    if (!runner->gone && place_is_gone(&runner->place))
-        end_without_store(runner, what, err);
-    else if (!runner->delay_ns)
-        report("cannot %s: %s; trying again", what, queue_error(err));
+    report_failure(runner, what, err);
     runner->delay_ns = !runner->delay_ns ? FIRST_DELAY
                        : runner->delay_ns < LONGEST_DELAY / 2
                            ? 2 * runner->delay_ns
