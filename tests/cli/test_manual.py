@@ -115,6 +115,13 @@ class Manual(Case):
             {word.split("=")[0] for word in accepted.group(1).split(", ")},
             set(re.findall(r"^\.It ([a-z-]+)= Ns Ar", page(), re.MULTILINE)))
 
+    def test_quotes_end_before_the_next_begin(self):
+        need_command("mandoc")
+        text = subprocess.run(["mandoc", "-Tutf8", PAGE], capture_output=True,
+                              check=True).stdout.decode()
+        self.assertIn("\u2018{1}\u2019, \u2018{2}\u2019 ...", text)
+        self.assertEqual(re.findall("\u2018[^\u2019]*\u2018", text), [])
+
     def test_page_is_well_formed(self):
         for command in (["mandoc", "-Tlint", "-Wwarning", PAGE],
                         ["groff", "-ww", "-mdoc", "-Tascii", "-z", PAGE]):
