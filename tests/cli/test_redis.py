@@ -18,6 +18,13 @@ from shared import Shared
 SECRET = "geheim"
 
 
+def free_port():
+    """A port of 127.0.0.1 that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class WithServer(Shared):
     options = AOF
 
@@ -265,9 +272,7 @@ class Encrypted(WithServer):
              "-subj", "/CN=localhost", "-addext",
              "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
             check=True, stderr=subprocess.DEVNULL)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.server.kill()
         self.server.start(*AOF, "--tls-port", str(port), "--tls-cert-file",
                           cert, "--tls-key-file", key, "--tls-ca-cert-file",
@@ -360,6 +365,46 @@ class Keeper(WithServer):
             self.assertEqual(self.done("get"), key)
             self.assertEqual(len(self.keepers()), 1)
         self.done("done", *"abc")
+
+    def assert_same(self, *urls):
+        """`wq done` with each of the URLs finishes what `wq get` took with
+        each of them."""
+        for first in urls:
+            self.url = first
+            for second in urls:
+                with self.subTest((first, second)):
+                    self.done("add", "a")
+                    self.assertEqual(self.done("get", "--timeout=1s"), b"a\n")
+                    self.done("done", "--queue=" + second, "a")
+
+    def test_keeper_is_found_by_what_the_url_means(self):
+        url = self.url
+        self.server.say("ACL", "SETUSER", "agent", "on", ">" + SECRET, "~*",
+                        "&*", "+@all")
+        self.assert_same(
+            url + "?queue=q&lease=1m", url + "?lease=2m&queue=q",
+            url + "?db=0&queue=%71",
+            url.replace("//", "//agent:%s@" % SECRET) + "?queue=q")
+
+    def test_keeper_is_found_by_host_and_port(self):
+        port = free_port()
+        self.server.kill()
+        self.server.start(*AOF, "--port", str(port))
+        url = "redis://127.0.0.1:%d" % port
+        self.assert_same(url, url + "/", url + "/0?lease=1m",
+                         url + "?queue=default")
+
+    def test_keeper_is_that_of_one_queue(self):
+        url = self.url
+        self.done("add", "a")
+        self.done("get")
+        for option in ("?queue=q", "?db=1"):
+            self.url = url + option
+            self.done("add", "a")
+            self.assertIn("a is not held by process",
+                          self.refused("done", "a", status=1))
+        self.url = url
+        self.done("done", "a")
 
     def test_keeper_ends_with_the_script(self):
         self.done("add", "a")

@@ -84,9 +84,8 @@ put_encoded(char *to, const char *path)
     return to;
 }
 
-/* Where the value of an option begins and ends. */
-static const char *
-find_option(const char *url, const char *name, const char **end)
+const char *
+url_find_option(const char *url, const char *name, const char **end)
 {
     const size_t len = strlen(name);
     const char  *at = strchr(url, '?');
@@ -125,11 +124,11 @@ put_options(char *to, const char *url, bool existing, int holder)
 
     *to = '\0';
     if (url_is_redis(url)) {
-        if (holder && !find_option(url, "client", &end))
+        if (holder && !url_find_option(url, "client", &end))
             put_client(to + sprintf(to, "%cclient=", separator), holder);
         return;
     }
-    if (existing && !find_option(url, "create", &end)) {
+    if (existing && !url_find_option(url, "create", &end)) {
         to += sprintf(to, "%ccreate=no", separator);
         separator = '&';
     }
@@ -178,7 +177,7 @@ char *
 url_queue_name(const char *url)
 {
     const char *end = NULL;
-    const char *name = find_option(url, "queue", &end);
+    const char *name = url_find_option(url, "queue", &end);
 
     char *copy = name && end > name ? strndup(name, (size_t)(end - name))
                                     : strdup("default");

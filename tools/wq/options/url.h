@@ -24,6 +24,11 @@ bool url_is_redis(const char *url);
  * 00. */
 bool url_decode(char *text);
 
+/* Where the value of an option begins; *end: where it ends. NULL: there is no such
+ * option. */
+const char *url_find_option(const char *url, const char *name,
+                            const char **end);
+
 /* The URL for messages, with *** for all that may be a password: for the password
  * of USER:PASSWORD@, and for every part that has not the form of what belongs
  * there. In a static buffer. */
@@ -39,5 +44,9 @@ char *url_sqlite_path(const char *url);
 /* The name of the queue: the value of queue=, or "default". The caller frees it.
  * NULL: out of memory. */
 char *url_queue_name(const char *url);
+/* Which queue in Redis is it? A text that is the same for all URLs that mean the
+ * same server, database and queue by the same names: url_identity.c. The caller
+ * frees it. NULL: out of memory. */
+char *url_identity(const char *url);
 
 #endif

@@ -90,16 +90,19 @@ struct name {
     socklen_t          len;
 };
 
-/* Abstract: it begins with a NUL. */
+/* Abstract: it begins with a NUL. Each `wq done` finds it, also if its URL has
+ * other options. Out of memory: a name that nobody has. */
 static struct name
 name_of(const struct options *options, int holder, unsigned long long start)
 {
     struct name name = {.addr = {.sun_family = AF_UNIX}};
+    char       *queue = url_identity(options->queue);
     const int   len =
         snprintf(name.addr.sun_path + 1, sizeof name.addr.sun_path - 1,
                  "wq-keeper-%u-%d-%llu-%016" PRIx64, (unsigned)geteuid(),
-                 holder, start, hash_of(options->queue));
+                 holder, start, queue ? hash_of(queue) : 0);
 
+    free(queue);
     name.len =
         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
     return name;
