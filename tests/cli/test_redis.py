@@ -463,6 +463,33 @@ class Keeper(WithServer):
         self.assertEqual(self.done("get"), b"a\n")
         self.done("done", "a")
 
+    def test_hold_that_was_lost_is_not_one_of_another_process(self):
+        self.set_lease("1s")
+        self.done("add", "a", "b")
+        self.done("get", "-n", "2")
+        keeper, = self.keepers()
+        os.kill(keeper, signal.SIGSTOP)
+        self.await_counts(2, 0, 0, 0)
+        os.kill(keeper, signal.SIGCONT)
+        self.assertEqual(
+            self.refused("done", "a", status=1),
+            "wq: done: a: its hold was lost: its result does not count; "
+            "another worker may have the key")
+        self.assertEqual(self.counts(), (2, 0, 0, 0))
+        self.assertIn("a is not held by process",
+                      self.refused("done", "a", status=1))
+        self.assertEqual(self.done("get", "-n", "2"), b"a\nb\n")
+        self.done("done", "a", "b")
+        self.assertEqual(self.counts(), (0, 0, 0, 0))
+        until(lambda: not self.keepers(), "the end of the keeper")
+
+    def test_hold_that_the_server_has_lost_is_reported(self):
+        self.done("add", "a")
+        self.done("get")
+        self.server.say("FLUSHALL")  # the next renewal is ten seconds away
+        self.assertIn("a: its hold was lost",
+                      self.refused("done", "a", status=1))
+
     def test_hold_survives_a_restart_of_the_server(self):
         self.done("add", "a")
         self.done("get")

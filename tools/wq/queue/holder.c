@@ -130,8 +130,12 @@ take_over(struct holder *h, wq_key key, wq_item **out)
 {
 #ifdef WQ_HAVE_REDIS
     const uint64_t session = h->keeper < 0 ? 0 : keeper_session(h->keeper);
+    const wq_err   err =
+        session ? wq_redis_take_over(h->q, session, key, out) : WQ_ENOTFOUND;
 
-    return session ? wq_redis_take_over(h->q, session, key, out) : WQ_ENOTFOUND;
+    return err == WQ_ENOTFOUND && session && keeper_has_lost(h->keeper, key)
+               ? WQ_ELOST
+               : err;
 #else
     (void)h, (void)key, (void)out;
     return WQ_ENOTSUP;

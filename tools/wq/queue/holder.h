@@ -43,7 +43,8 @@ bool holder_keep(struct holder *h, wq_item **items, size_t n);
 void holder_give_back(struct holder *h, wq_item *item);
 
 /* A loan of a key that the process holds. WQ_ENOTFOUND: it does not hold it;
- * else as wq_sqlite_resume() and wq_redis_take_over(). */
+ * WQ_ELOST: it did, and the lease has ended; else as wq_sqlite_resume() and
+ * wq_redis_take_over(). */
 wq_err holder_resume(struct holder *h, wq_key key, wq_item **out);
 
 /* The key was finished. */

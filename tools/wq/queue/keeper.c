@@ -33,7 +33,7 @@
 #include "options/url.h"
 #include "queue/open.h"
 
-enum { SESSION = 'S', TAKE = 'T', FORGET = 'F' };
+enum { SESSION = 'S', TAKE = 'T', FORGET = 'F', LOST = 'L' };
 enum {
     HEAD = 1 + sizeof(uint64_t), /* bytes of a request before the key */
     ANSWER = 400,                /* of an answer, at most */
@@ -151,7 +151,7 @@ keeper_connect(const struct options *options, int holder)
 
 /* ------------------------------------------------------------- the keeper -- */
 
-/* A key that it holds. */
+/* A key that it holds, or has lost: until `wq done` asks for it. */
 struct held {
     wq_item *item;
     bool     unwanted; /* to be given back, as soon as the server answers */
@@ -186,14 +186,18 @@ give_back(struct keeper *k, size_t i)
         k->held[i] = k->held[--k->n];
 }
 
+static bool
+is_key(wq_key a, wq_key b)
+{
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
 static void
 drop(struct keeper *k, wq_key key)
 {
-    for (size_t i = k->n; i-- > 0;) {
-        const wq_key it = k->held[i].item->key;
-        if (it.len == key.len && memcmp(it.data, key.data, key.len) == 0)
+    for (size_t i = k->n; i-- > 0;)
+        if (is_key(k->held[i].item->key, key))
             give_back(k, i);
-    }
 }
 
 static void
@@ -218,11 +222,24 @@ take(struct keeper *k, int client, uint64_t session, wq_key key)
     answer(client, err ? queue_error(err) : "");
 }
 
+/* The server says that our session does not hold the key. If it is still on loan
+ * here, the hold was lost; nobody asks again. */
+static bool
+find_lost(struct keeper *k, wq_key key)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (!k->held[i].unwanted && is_key(k->held[i].item->key, key)) {
+            give_back(k, i);
+            return true;
+        }
+    return false;
+}
+
 static void
-forget_lost(struct keeper *k)
+drop_unwanted(struct keeper *k)
 {
     for (size_t i = k->n; i-- > 0;)
-        if (k->held[i].unwanted || wq_hold_left(k->q, k->held[i].item) == 0)
+        if (k->held[i].unwanted)
             give_back(k, i);
 }
 
@@ -243,6 +260,8 @@ serve(struct keeper *k, int client)
         memcpy(&session, request + 1, sizeof session);
         if (*request == TAKE) {
             take(k, client, session, key);
+        } else if (*request == LOST) {
+            answer(client, find_lost(k, key) ? "" : "not lost");
         } else {
             drop(k, key);
             answer(client, "");
@@ -296,7 +315,7 @@ wait_and_serve(struct keeper *k)
         }
     if (ready > 0 && fds[0].revents)
         accept_client(k);
-    forget_lost(k);
+    drop_unwanted(k);
     return !(ready > 0 && fds[1].revents) && start_of(k->holder) == k->start;
 }
 
@@ -455,6 +474,14 @@ keeper_forget(int fd, wq_key key)
     (void)ask(fd, FORGET, 0, key, text, sizeof text);
 }
 
+bool
+keeper_has_lost(int fd, wq_key key)
+{
+    char text[ANSWER];
+
+    return ask(fd, LOST, 0, key, text, sizeof text) > 0 && !*text;
+}
+
 #else /* without the backend nobody asks */
 
 int
@@ -489,5 +516,12 @@ void
 keeper_forget(int fd, wq_key key)
 {
     (void)fd, (void)key;
+}
+
+bool
+keeper_has_lost(int fd, wq_key key)
+{
+    (void)fd, (void)key;
+    return false;
 }
 #endif

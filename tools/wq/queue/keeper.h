@@ -46,4 +46,8 @@ bool keeper_take(int fd, uint64_t session, wq_key key, const char **why);
 /* It gives the key back; or forgets it, if another session has it. */
 void keeper_forget(int fd, wq_key key);
 
+/* Its session does not hold the key. Did it once, and has lost it? Then the keeper
+ * forgets it. */
+bool keeper_has_lost(int fd, wq_key key);
+
 #endif

@@ -41,7 +41,13 @@ finish(struct holder *h, wq_key key)
                report_key(key.data, key.len));
         return STATUS_OK;
     }
-    if (err == WQ_ENOTFOUND || err == WQ_ELOST) {
+    if (err == WQ_ELOST) {
+        report("done: %s: its hold was lost: its result does not count; "
+               "another worker may have the key",
+               report_key(key.data, key.len));
+        return STATUS_NONE;
+    }
+    if (err == WQ_ENOTFOUND) {
         report("done: %s is not held by process %d; --holder=PID names the "
                "process",
                report_key(key.data, key.len), holder_of(options));
