@@ -406,6 +406,19 @@ class Keeper(WithServer):
         self.url = url
         self.done("done", "a")
 
+    def test_keeper_does_not_show_the_password(self):
+        """Other users can read the arguments of a process."""
+        self.server.say("ACL", "SETUSER", "agent", "on", ">" + SECRET, "~*",
+                        "&*", "+@all")
+        self.done("add", "a")
+        self.done("get", "--queue", self.url.replace(
+            "//", "//agent:%s@" % SECRET), "--timeout=1s")
+        keeper, = self.keepers()
+        with open("/proc/%d/cmdline" % keeper, "rb") as file:
+            self.assertEqual(file.read().rstrip(b"\0").split(b"\0"),
+                             [PROGRAM.encode(), b"get"])
+        self.done("done", "a")
+
     def test_keeper_ends_with_the_script(self):
         self.done("add", "a")
         self.assertEqual(self.shell_prints("wq get; :"), ["a"])

@@ -232,6 +232,7 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
 
     *out = (struct options){
         .verb = verb,
+        .argv = argv,
         .delimiter = '\n',
         .slots = 1,
         .max_args = 1,
@@ -257,6 +258,13 @@ options_parse(struct options *out, enum verb verb, int argc, char **argv)
                      : take(out, find(verb, found), optarg);
     *(verbs_table[verb].runs ? &out->command : &out->operands) = argv + optind;
     return action == ACTION_RUN ? check(out) : action;
+}
+
+void
+options_blank(const struct options *options)
+{
+    for (char **word = options->argv + 1; *word; word++)
+        memset(*word, 0, strlen(*word));
 }
 
 void

@@ -147,6 +147,7 @@ struct options {
     bool     all;      /* retry: all DEAD keys */
 
     /* All end with NULL. */
+    char **argv;     /* what was parsed; [0] is the verb */
     char **command;  /* at least one element; NULL if the verb runs none */
     char **operands; /* of a verb that runs no COMMAND; else NULL */
 };
@@ -163,6 +164,11 @@ enum action {
 enum action options_parse(struct options *out, enum verb verb, int argc,
                           char **argv);
 void        options_fini(struct options *options);
+
+/* Overwrite what was parsed, since other users can read it in /proc: it may
+ * contain a password. The URL of a shared queue is a copy and stays, and numbers;
+ * do not use other texts. */
+void options_blank(const struct options *options);
 
 /* Print what `wq VERB --help` prints. */
 void options_help(FILE *to, enum verb verb);

@@ -354,7 +354,8 @@ be_keeper(const struct options *options, int holder, int ready)
         bind(k.listener, (const struct sockaddr *)&name.addr, name.len) != 0)
         _exit(write(ready, "n", 1) != 1); /* another one has just begun */
     if (!queue_open_for(options, holder, WQ_CONFIG(.ages = true), &k.q))
-        _exit(1); /* reported */
+        _exit(1);           /* reported */
+    options_blank(options); /* it lives as long as the script */
     k.holder_fd = (int)syscall(SYS_pidfd_open, holder, 0);
     for (size_t i = 0; i < CLIENTS; i++)
         k.clients[i] = -1;
