@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Does the unit of packaging/systemd drain its worker? systemd-analyze reads the
-unit, and the test does what its KillMode=mixed means: SIGTERM to the main
-process alone, then SIGKILL to whatever is left."""
+"""Do the units of packaging/systemd drain their worker? systemd-analyze reads the
+units, and the test does what KillMode=mixed means: SIGTERM to the main process
+alone, then SIGKILL to whatever is left."""
 
 import configparser
 import os
@@ -14,16 +14,22 @@ from handled import WAITING
 from program import PROGRAM, is_running, main, need_command, until
 from shared import Shared
 
-UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                    "../../packaging/systemd/wq-work@.service")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "../../packaging/systemd")
+UNIT = "wq-work@.service"
+OF_REDIS = "wq-work-redis@.service"
+
+
+def section(name, unit=UNIT):
+    """A section of the unit."""
+    read = configparser.RawConfigParser(strict=True)
+    read.optionxform = str
+    read.read(os.path.join(FOLDER, unit))
+    return dict(read[name])
 
 
 def service():
-    """The section [Service]."""
-    unit = configparser.RawConfigParser(strict=True)
-    unit.optionxform = str
-    unit.read(UNIT)
-    return unit["Service"]
+    return section("Service")
 
 
 def seconds(option, command):
@@ -48,19 +54,30 @@ class Service(Shared):
                              command)
         return self.begin(*shlex.split(command)[1:])
 
-    def test_unit_is_correct(self):
+    def test_units_are_correct(self):
         need_command("systemd-analyze")
-        with open(UNIT, encoding="utf-8") as file:
-            text = file.read()
-        self.write("wq-work@.service", text.replace(
-            "/usr/bin/wq", os.path.abspath(PROGRAM)).replace(
-                "/etc/wq/%i", self.path("handler")).encode())
-        answer = subprocess.run(
-            ["systemd-analyze", "verify", "--man=no",
-             self.path("wq-work@.service")],
-            capture_output=True, text=True, check=False)
-        self.assertEqual((answer.returncode, answer.stdout + answer.stderr),
-                         (0, ""))
+        for unit in (UNIT, OF_REDIS):
+            with self.subTest(unit):
+                with open(os.path.join(FOLDER, unit), encoding="utf-8") as file:
+                    text = file.read()
+                self.write(unit, text.replace(
+                    "/usr/bin/wq", os.path.abspath(PROGRAM)).replace(
+                        "/etc/wq/%i", self.path("handler")).encode())
+                answer = subprocess.run(
+                    ["systemd-analyze", "verify", "--man=no", self.path(unit)],
+                    capture_output=True, text=True, check=False)
+                self.assertEqual(
+                    (answer.returncode, answer.stdout + answer.stderr), (0, ""))
+
+    def test_units_differ_in_where_the_queue_is(self):
+        of_file, of_redis = service(), section("Service", OF_REDIS)
+        for name in ("StateDirectory", "Environment"):
+            del of_file[name]
+        self.assertEqual(of_redis.pop("EnvironmentFile"), "/etc/wq/%i.env")
+        self.assertEqual(of_redis, of_file)
+        for name in ("Wants", "After"):
+            self.assertEqual(section("Unit", OF_REDIS)[name],
+                             "network-online.target")
 
     def test_times_fit_together(self):
         unit = service()
