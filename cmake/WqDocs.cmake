@@ -41,6 +41,7 @@ install(DIRECTORY docs DESTINATION "${doc}" COMPONENT doc
 install(DIRECTORY examples DESTINATION "${doc}" COMPONENT doc
         REGEX "/examples/CMakeLists\\.txt$" EXCLUDE)
 install(FILES packaging/systemd/wq-work@.service
+              packaging/systemd/wq-work-redis@.service
         DESTINATION "${doc}/packaging/systemd" COMPONENT doc)
 set(WQ_SITE "${PROJECT_SOURCE_DIR}/build/docs" CACHE PATH
     "The site of `make docs`, which is installed if it is there")

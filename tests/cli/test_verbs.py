@@ -496,6 +496,8 @@ class Refused(Shared):
                 ("redis//me:geheim@h.invalid", "redis//me:***"),
                 (" redis://me:geheim@h.invalid", "'***'"),
                 ("me:geheim@h", "me:***: "),
+                ("geheim@h", "'***'"),
+                ("redis://me:123456", "redis://***: "),
                 ("Me:geheim@h", "'Me:***'"),
                 ("//me:ge://heim@h/0", "'//me:***'"),
                 ("kafka:me:geheim@h/a", "kafka:***: "),
@@ -516,7 +518,8 @@ class Refused(Shared):
     def test_word_before_the_verb_is_not_shown(self):
         for words in (("--queue=redis://me:geheim@h", "status"),
                       ("redis://me:geheim@h",), ("help", "redis://me:geheim@h"),
-                      ("status", "--json=redis://me:geheim@h")):
+                      ("status", "--json=redis://me:geheim@h"),
+                      ("status", "--queuedredis://me:geheim@h")):
             with self.subTest(words):
                 ended = subprocess.run([PROGRAM, *words], timeout=TIMEOUT,
                                        capture_output=True, check=False)

@@ -106,9 +106,10 @@ refuse_unknown(enum verb verb, int found, const char *word)
     else if (row && optopt >= LONG)
         report("%s: takes no value, but has one", title(row));
     else if (word && strncmp(word, "--", 2) == 0)
-        /* Without the value: --queues=URL may contain a password. */
+        /* Without what follows it: in --queues=URL that may be a password. */
         report("unknown option '%.*s'; see wq %s --help",
-               (int)strcspn(word, "="), word, name);
+               (int)strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-"), word,
+               name);
     else
         report("unknown option '-%c'; see wq %s --help", optopt, name);
     return ACTION_REFUSE;

@@ -7,7 +7,7 @@
  *
  *     SCHEME://USER:***@HOST:PORT,HOST:PORT/PATH?NAME=VALUE&NAME=***
  */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "options/url.h"
@@ -76,6 +76,13 @@ put_login(struct shown *s, const char *login, size_t len)
     put(s, "@", 1);
 }
 
+/* Longer ones may be passwords. */
+static bool
+is_port(const char *port, size_t len)
+{
+    return len <= 5 && has_only(port, len, DIGITS) && atol(port) <= 65535;
+}
+
 /* "NAME", "NAME:PORT", "[ADDRESS]", "[ADDRESS]:PORT" */
 static bool
 is_host(const char *host, size_t len)
@@ -89,8 +96,8 @@ is_host(const char *host, size_t len)
     } else if (!has_only(host, name, WORD)) {
         return false;
     }
-    return name == len || (host[name] == ':' &&
-                           has_only(host + name + 1, len - name - 1, DIGITS));
+    return name == len ||
+           (host[name] == ':' && is_port(host + name + 1, len - name - 1));
 }
 
 static void
@@ -203,7 +210,9 @@ put_other(struct shown *s, const char *text)
 {
     size_t n = strspn(text, PATH);
 
-    if (text[n] && text[n] == ':')
+    if (text[n] == '@') /* it may be a password */
+        n = 0;
+    if (text[n] == ':')
         n++;
     put(s, text, n);
     if (text[n])
