@@ -130,6 +130,14 @@ names_key(int client)
     return n > 0 && memmem(bytes, (size_t)n, PROXY_KEY, strlen(PROXY_KEY));
 }
 
+/* What the mode asks for once is done: pass all. Before anybody can see that, so
+ * that a mode which the test sets then stays. */
+static void
+end_mode(struct proxy *p, int mode)
+{
+    (void)atomic_compare_exchange_strong(&p->mode, &mode, PROXY_PASS);
+}
+
 /* A side of connection `i` is readable. */
 static void
 serve(struct proxy *p, int i, bool from_client)
@@ -140,9 +148,9 @@ serve(struct proxy *p, int i, bool from_client)
 
     if (mode == PROXY_CUT || (mode == PROXY_LOSE && !from_client &&
                               atomic_fetch_sub(&p->replies, 1) <= 0)) {
-        end(p, i);
         if (mode == PROXY_LOSE)
-            atomic_store(&p->mode, PROXY_PASS);
+            end_mode(p, mode);
+        end(p, i);
         return;
     }
     if (mode == PROXY_NOISE) {
@@ -153,7 +161,7 @@ serve(struct proxy *p, int i, bool from_client)
     }
     if (mode == PROXY_LATE && from_client) {
         p->late[i] = true;
-        atomic_store(&p->mode, PROXY_PASS);
+        end_mode(p, mode);
         return;
     }
     const bool holds =
@@ -165,9 +173,9 @@ serve(struct proxy *p, int i, bool from_client)
         end(p, i);
     } else if (holds) {
         p->held[i] = true;
+        end_mode(p, mode);
         if (mode == PROXY_HALF)
             (void)shutdown(from, SHUT_WR);
-        atomic_store(&p->mode, PROXY_PASS);
     }
 }
 
