@@ -91,8 +91,9 @@ class Away(WithServer):
                         "&*", "+@all")
         worker = self.worker(env={"WQ_QUEUE": self.url.replace(
             "//", "//agent:%s@" % SECRET)})
-        self.await_queue()
-        for key in "abc":
+        self.done("add", "a")
+        self.await_begun("a")
+        for key in "bcd":
             before = self.refusals()
             self.server.say("ACL", "SETUSER", "agent", "resetkeys")
             self.done("add", key)
@@ -351,10 +352,10 @@ class Keeper(WithServer):
         return found
 
     def test_key_is_held_for_longer_than_the_lease(self):
-        self.set_lease("1s")
+        self.set_lease("2s")
         self.done("add", "a")
         self.assertEqual(self.done("get"), b"a\n")
-        self.assertEqual(self.wq("get", "--timeout=2500ms").status, 1)
+        self.assertEqual(self.wq("get", "--timeout=5s").status, 1)
         self.assertEqual(self.counts(), (0, 1, 0, 0))
         self.done("done", "a")
         self.assertEqual(self.counts(), (0, 0, 0, 0))

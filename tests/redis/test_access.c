@@ -204,6 +204,8 @@ log_in_again(wq_queue *q)
     (void)redis_server_say(&server, "CLIENT KILL USER agent");
     assert_err(add_in_the_end(q, "k"), WQ_OK);
     assert_err(wq_done(q, take_key(q, "k")), WQ_OK);
+    assert_non_null(
+        strstr(redis_server_say(&server, "CLIENT LIST"), " user=agent "));
 }
 
 TEST(password_file_is_found_from_another_directory)
