@@ -501,6 +501,9 @@ redis-limit    backends/redis/engine.c    redis_link       s/^    limit_renewals
 redis-limit2   backends/redis/engine.c    redis_replicas   s/lesser(e->side_confirm.timeout_ns, third_ns \/ 4)/e->side_confirm.timeout_ns/
 redis-address  backends/redis/wire.c      redis_addresses  s/(deadline_ns - now_ns) \/ count_addresses(a)/count_addresses(a) ? deadline_ns - now_ns : 0/
 redis-away     backends/redis/open.c      redis_cluster    s/err != WQ_EAWAY || !root->parts_stored/err != WQ_EAWAY/
+redis-back-in  backends/redis/spread.c    redis_cluster    s/ || may_be_back(s, p) ||/ || (0 \&\& may_be_back(s, p)) ||/
+redis-served   backends/redis/route.c     redis_cluster    s/^        r->at = w->at;/        (void)0;/
+redis-copy     backends/redis/open.c      redis_access     s/wq_err err = model ? wq__login_copy/wq_err err = model \&\& 0 ? wq__login_copy/
 redis-quote    backends/redis/wire.c      redis_access     s/^    return (int)strcspn(error, .*/    return 100;/
 redis-denied   backends/redis/wire.c      redis_access     s/^    return step != NAME || !(wq__reply_is_error(reply, "NOPERM") ||/    return step != NAME || !(1 ||/
 redis-pipe     backends/redis/login.c     redis_access     s/^    return copy(l->password, password);/    return l->file ? WQ_OK : copy(l->password, password);/

@@ -37,6 +37,24 @@ copy(const char *text, char **out)
     return *out ? WQ_OK : wq_fail(WQ_ENOMEM, "redis: out of memory");
 }
 
+static wq_err
+copy_if(const char *text, char **out)
+{
+    *out = NULL;
+    return text ? copy(text, out) : WQ_OK;
+}
+
+wq_err
+wq__login_copy(struct wq__login *to, const struct wq__login *from)
+{
+    wq__login_fini(to);
+    *to = (struct wq__login){.from = from->from, .hint = from->hint};
+    wq_err err = copy_if(from->user, &to->user);
+    if (!err)
+        err = copy_if(from->password, &to->password);
+    return err ? err : copy_if(from->file, &to->file);
+}
+
 /* The first line of what is open at `fd`. Read without a buffer of stdio, which would
  * keep it. */
 static wq_err

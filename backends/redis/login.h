@@ -19,6 +19,9 @@ struct wq__login {
 wq_err wq__login_use_file(struct wq__login *l, const char *path,
                           const char *option);
 
+/* Make *to, which was filled in by a URL, the same as *from. */
+wq_err wq__login_copy(struct wq__login *to, const struct wq__login *from);
+
 /* The password now, to be freed by wq__wipe(), and where it is from: the first line
  * of the file if there is one, so a new password needs no new handle. If it cannot be
  * read any more, what was in it at first. Never waits. NULL: there is none. */

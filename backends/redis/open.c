@@ -211,10 +211,13 @@ name_client(const char *chosen, char out[WQ_HOLDER_BYTES])
         (void)snprintf(out, WQ_HOLDER_BYTES, "%s:%d", host, (int)getpid());
 }
 
+/* `model`: that of the whole queue, for a partition: passwords are read once. */
 static wq_err
-fill_in_target(struct wq__target *t, const wq_redis_options *o)
+fill_in_target(struct wq__target *t, const wq_redis_options *o,
+               const struct wq__target *model)
 {
-    wq_err err = fill_in_login(&t->login, o);
+    wq_err err = model ? wq__login_copy(&t->login, &model->login)
+                       : fill_in_login(&t->login, o);
 
     name_client(o->client, t->client);
     if (!err)
@@ -228,7 +231,10 @@ fill_in_target(struct wq__target *t, const wq_redis_options *o)
                       "redis: %s is given, but the URL is not rediss://",
                       t->ca_file ? "ca_file" : "cert_file");
     t->timeout_ns = o->timeout_ns;
-    return err ? err : fill_in_route(&t->route, o);
+    if (err)
+        return err;
+    return model ? wq__login_copy(&t->route.login, &model->route.login)
+                 : fill_in_route(&t->route, o);
 }
 
 /* ---- the server ----------------------------------------------------------- */
@@ -456,10 +462,11 @@ struct call {
     wq_clock               *clock;
 };
 
-/* An engine that has not connected yet. *o: its options; their texts are gone. */
+/* An engine that has not connected yet: the whole queue, or a partition of `root`.
+ * *o: its options; their texts are gone. */
 static wq_err
-prepare_engine(const struct call *call, int part, wq_redis_options *o,
-               struct wq__redis **out)
+prepare_engine(const struct call *call, const struct wq__redis *root, int part,
+               wq_redis_options *o, struct wq__redis **out)
 {
     struct wq__redis *e = calloc(1, sizeof *e);
     char             *copy = NULL;
@@ -475,7 +482,7 @@ prepare_engine(const struct call *call, int part, wq_redis_options *o,
     if (!err)
         err = fill_in_defaults(o);
     if (!err)
-        err = fill_in_target(&e->target, o);
+        err = fill_in_target(&e->target, o, root ? &root->target : NULL);
     if (!err)
         err = make_engine(e, o, part, call->terms, call->clock);
     if (copy) /* its parts end with NULs */
@@ -494,13 +501,23 @@ static wq_err
 join_part(struct wq__redis *e, const struct wq__redis *root,
           wq_redis_options *o, int64_t session)
 {
-    if (root->target.route.kind == WQ__ROUTE_CLUSTER) {
-        o->on_warning = NULL;
-        return join_server(e, o, session);
-    }
     memcpy(e->version, root->version, sizeof root->version);
     memcpy(e->role, root->role, sizeof root->role);
-    return wq__redis_join(e, session);
+    if (root->target.route.kind != WQ__ROUTE_CLUSTER)
+        return wq__redis_join(e, session);
+    o->on_warning = NULL;
+    return join_server(e, o, session);
+}
+
+/* For a partition after one that hangs: enough for a server that does not. */
+static int64_t
+shorter(int64_t timeout_ns)
+{
+    const int64_t part_ns = timeout_ns / 8, least_ns = WQ_MS(200);
+
+    if (part_ns > least_ns)
+        return part_ns;
+    return timeout_ns < least_ns ? timeout_ns : least_ns;
 }
 
 /* If the number of partitions is stored already, one that cannot be reached is out
@@ -512,19 +529,21 @@ open_part(const struct call *call, const struct wq__redis *root, int part,
 {
     const int64_t    begin_ns = wq__time_now();
     wq_redis_options o;
-    const wq_err     bad = prepare_engine(call, part, &o, out);
+    const wq_err     bad = prepare_engine(call, root, part, &o, out);
 
     if (bad)
         return bad;
     struct wq__redis *e = *out;
     if (*hangs)
-        e->wire.timeout_ns = o.timeout_ns / 16 + WQ_MS(10);
+        e->wire.timeout_ns = shorter(o.timeout_ns);
     const wq_err err = join_part(e, root, &o, session);
     e->wire.timeout_ns = o.timeout_ns;
     if (err != WQ_EAWAY || !root->parts_stored)
         return err;
-    *hangs |= wq__time_now() - begin_ns > WQ_MS(100);
+    e->tried_ns = wq__time_now() - begin_ns;
+    *hangs |= e->tried_ns > WQ_MS(100);
     atomic_store(&e->out, true);
+    atomic_store(&e->away, true);
     warn(call->options,
          "redis: partition %d of the queue cannot be reached, and calls on its "
          "keys fail until it can: %s",
@@ -587,7 +606,7 @@ open_engine(void *ctx, const struct wq__terms *terms, wq_clock *clock,
 
     call->terms = terms;
     call->clock = clock;
-    wq_err err = prepare_engine(call, WQ__PART_WHOLE, &o, &e);
+    wq_err err = prepare_engine(call, NULL, WQ__PART_WHOLE, &o, &e);
     if (!err && e->parts == 1)
         err = wq__redis_new_id(&session);
     if (!err)

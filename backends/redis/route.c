@@ -148,6 +148,20 @@ wq__route_choose(struct wq__wire *w, int64_t deadline_ns)
 }
 
 void
+wq__route_served(struct wq__wire *w)
+{
+    struct wq__route *r = &w->target->route;
+
+    if (w->serves)
+        return;
+    w->serves = true;
+    wq__lock_take(&r->lock);
+    if (r->kind == WQ__ROUTE_CLUSTER && !*r->at.host)
+        r->at = w->at;
+    wq__lock_release(&r->lock);
+}
+
+void
 wq__route_print(const struct wq__wire *w, char *out, size_t size)
 {
     struct wq__route *r = &w->target->route;

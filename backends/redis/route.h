@@ -81,6 +81,10 @@ size_t wq__route_tries(struct wq__route *r);
  * Asks the sentinels, until the deadline. WQ_EAWAY, WQ_EINVAL. */
 wq_err wq__route_choose(struct wq__wire *w, int64_t deadline_ns);
 
+/* A script has run over this connection: the node has the slot, so that other wires
+ * connect to it at once. */
+void wq__route_served(struct wq__wire *w);
+
 /* The address that was chosen last is of no use. */
 void wq__route_failed(struct wq__wire *w);
 

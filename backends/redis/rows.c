@@ -13,6 +13,7 @@
  * change is no conflict.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,9 +284,12 @@ read_bucket(struct wq__rows *r, struct wq__fill *level, bool *there)
 static void
 name_holder(struct wq__rows *r, int64_t session, char out[WQ_HOLDER_BYTES])
 {
-    const redisReply *list = engine_of(r)->holders_read;
+    const struct wq__redis *e = engine_of(r);
+    const redisReply       *list = e->holders_read;
 
-    for (size_t i = 0; list && i + 1 < list->elements; i += 2) {
+    if (session == e->session) /* it may have been handed out just now */
+        (void)snprintf(out, WQ_HOLDER_BYTES, "%s", e->target.client);
+    for (size_t i = 0; list && !*out && i + 1 < list->elements; i += 2) {
         const wq_key id = wq__reply_bytes(list, i);
         const wq_key name = wq__reply_bytes(list, i + 1);
         if (id.len != WQ__SID_BYTES ||

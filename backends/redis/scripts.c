@@ -220,16 +220,19 @@ refuse(const struct wq__wire *w, const redisReply *reply)
                    reply->str);
 }
 
-/* What a caller must know of a call that changes something. */
+/* What a caller must know of a call that changes keys. */
 static wq_err
 say_whether(enum wq__script script, wq_err err)
 {
+    static const char maybe[] = "; it may have happened";
+    const bool        changes =
+        script == WQ__SCRIPT_STEP || script == WQ__SCRIPT_COMMIT;
     char text[WQ__SENTENCE_BYTES];
 
     (void)snprintf(text, sizeof text, "%s", wq_last_error());
-    if (err == WQ_EIO && script != WQ__SCRIPT_VIEW &&
-        !strstr(text, "may have happened"))
-        (void)wq_fail(err, "%s; it may have happened", text);
+    if (err == WQ_EIO && changes && !strstr(text, "may have happened"))
+        (void)wq_fail(err, "%.*s%s", (int)(sizeof text - sizeof maybe), text,
+                      maybe);
     return err;
 }
 
@@ -275,6 +278,7 @@ wq__script_run(struct wq__wire *w, const struct wq__names *names,
         if (err)
             return say_whether(script, err);
         if (!wq__reply_is_error(reply, NULL)) {
+            wq__route_served(w);
             *out = reply;
             return WQ_OK;
         }

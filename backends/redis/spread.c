@@ -238,6 +238,14 @@ time_here(const struct wq__spread *s, unsigned p, int64_t at_ns)
            wq__offset_clock_get(&s->part[p]->clock.base);
 }
 
+/* It is time to find out whether a partition that is out can be reached again:
+ * else its keys would wait until the others have none. */
+static bool
+may_be_back(const struct wq__spread *s, unsigned p)
+{
+    return atomic_load(&s->part[p]->out) && wq__time_now() >= s->retry_ns[p];
+}
+
 /* Partitions that have something to do beside operations: deadlines have passed,
  * or the server counts the session as asleep, and nobody is. */
 static void
@@ -253,7 +261,8 @@ plan_looks(struct wq__spread *s, bool all)
 
         const int64_t next_ns = time_here(s, p, s->seen[p].next_ns);
 
-        if (all || (!atomic_load(&e->out) && (next_ns <= now_ns || asleep)))
+        if (all || may_be_back(s, p) ||
+            (!atomic_load(&e->out) && (next_ns <= now_ns || asleep)))
             s->share[p].runs = true;
     }
 }

@@ -379,6 +379,8 @@ wq__spread_open(struct wq__redis *root, struct wq__redis *const *parts,
     for (unsigned p = 0; p < s->n; p++) {
         s->seen[p].next_ns = WQ_FOREVER;
         s->part[p]->wire.yields = &root->yields; /* it ends after them */
+        if (atomic_load(&s->part[p]->out))
+            wq__spread_put_off(s, p, wq__time_now() - s->part[p]->tried_ns);
     }
     s->news_fd = -1;
     atomic_init(&s->session, session);

@@ -244,10 +244,11 @@ struct wq__redis {
     bool awake; /* of run(): it says that the session is not asleep */
 
     /* ---- of a partition: see spread.h ---- */
-    atomic_bool     out;      /* it is not to be used before reconcile() */
-    _Atomic size_t  holds;    /* of the shell, at least, in this partition */
-    atomic_bool     has_news; /* there may be READY keys, says wait() */
-    struct wq__ids *holders;  /* STATS adds those that hold keys; or NULL */
+    atomic_bool    out;      /* it is not to be used before reconcile() */
+    _Atomic size_t holds;    /* of the shell, at least, in this partition */
+    int64_t        tried_ns; /* out since the open: for how long it was tried */
+    atomic_bool    has_news; /* there may be READY keys, says wait() */
+    struct wq__ids *holders; /* STATS adds those that hold keys; or NULL */
 };
 
 /* Sessions, each once. Zeroed: none. */

@@ -267,7 +267,8 @@ turn_over(struct wq__redis *e)
 static void
 begin_watch(struct wq__redis *e)
 {
-    if (!atomic_load(&e->waiting) && lie_down(e) && !enlist(e, "watch"))
+    if (!atomic_load(&e->waiting) && !atomic_load(&e->out) && lie_down(e) &&
+        !enlist(e, "watch"))
         raise_event(e->unread_fd);
 }
 

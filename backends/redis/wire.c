@@ -674,7 +674,7 @@ connect_wire(struct wq__wire *w, int64_t deadline_ns)
 {
     wq_err err = wq__route_choose(w, deadline_ns);
 
-    w->answers = false;
+    w->answers = w->serves = false;
     w->looks = (struct wq__looks){.waits = 0}; /* it may be another server */
     w->broken[0] = '\0';
     if (!err)

@@ -113,6 +113,7 @@ struct wq__wire {
                                         it did not */
     bool    was_lost; /* a connection, since the last one was made */
     bool    answers;  /* the server has said something on this connection */
+    bool    serves;   /* ... and has run a script */
     const char *password_from; /* what logged in on this connection; static */
     const char
         *tls_why; /* what OpenSSL says of the last error; or NULL; static */

@@ -83,6 +83,12 @@ class Script(Shared):
         self.done("add", "a")
         self.assertEqual(self.json("get")[0]["attempt"], 1)
 
+    def test_url_may_end_with_a_separator(self):
+        self.done("add", "a")
+        url = self.url + ("&" if "?" in self.url else "?")
+        self.assertEqual(self.done("get", "--queue=" + url), b"a\n")
+        self.done("done", "--queue=" + url, "a")
+
     def test_several_keys_at_once(self):
         self.done("add", "a", "b", "c")
         self.assertEqual(self.done("get", "-n", "2", "-0"), b"a\0b\0")

@@ -497,6 +497,8 @@ class Refused(Shared):
                 (" redis://me:geheim@h.invalid", "'***'"),
                 ("me:geheim@h", "me:***: "),
                 ("geheim@h", "'***'"),
+                ("ge!heim@h", "'***'"),
+                ("geheim&3@h", "'***'"),
                 ("redis://me:123456", "redis://***: "),
                 ("Me:geheim@h", "'Me:***'"),
                 ("//me:ge://heim@h/0", "'//me:***'"),

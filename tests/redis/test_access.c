@@ -235,27 +235,39 @@ TEST(password_file_is_found_from_another_directory)
 }
 
 /* As of a shell's <(...): it can be read once. */
-TEST(password_file_may_be_a_pipe)
+static void
+expect_pipe_is_read_once(const char *options)
 {
     wq_queue *q = NULL;
     char      url[400];
     int       ends[2];
 
-    (void)state;
     need_server();
     redis_server_start(&server, NULL);
     tell(&server, "ACL SETUSER agent on >s3cret ~* &* +@all");
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "s3cret\n", 7), 7);
     (void)snprintf(url, sizeof url,
-                   "redis+unix://agent@%s?password_file=/dev/fd/%d",
-                   server.socket, ends[0]);
+                   "redis+unix://agent@%s?password_file=/dev/fd/%d%s",
+                   server.socket, ends[0], options);
     assert_err(wq_open_redis(url, NULL, &q), WQ_OK);
     log_in_again(q); /* the pipe is open, and empty */
     (void)close(ends[0]);
     (void)close(ends[1]);
     log_in_again(q);
     wq_destroy(q);
+}
+
+TEST(password_file_may_be_a_pipe)
+{
+    (void)state;
+    expect_pipe_is_read_once("");
+}
+
+TEST(password_file_of_partitions_may_be_a_pipe)
+{
+    (void)state;
+    expect_pipe_is_read_once("&partitions=3");
 }
 
 /* ---- servers that refuse ---------------------------------------------------- */
@@ -497,6 +509,7 @@ WQ_TESTS(with_server(user_with_the_documented_rights_can_do_all),
          with_server(password_file_is_read_at_every_login),
          with_server(password_file_is_found_from_another_directory),
          with_server(password_file_may_be_a_pipe),
+         with_server(password_file_of_partitions_may_be_a_pipe),
          test(server_in_protected_mode_is_named_as_the_cause),
          test(password_that_the_server_quotes_is_not_shown),
          with_server(refusal_names_where_the_password_is_from),

@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -381,6 +382,15 @@ node_of(int n)
     return node_of_slot(words);
 }
 
+/* The node serves its slots while the other one is dead: alone it is no majority, and
+ * would be down after a second. */
+static void
+keep_up(const struct node *node)
+{
+    tell(&node->server, "CONFIG SET cluster-require-full-coverage no");
+    tell(&node->server, "CONFIG SET cluster-node-timeout 600000");
+}
+
 /* Get and finish all keys; how many there were. Errors of the moment: those of
  * partitions that are away. */
 static int
@@ -456,7 +466,7 @@ TEST(handle_is_opened_while_a_node_with_partitions_is_dead)
     int          of_a = 0;
 
     (void)state;
-    tell(&a->server, "CONFIG SET cluster-require-full-coverage no");
+    keep_up(a);
     redis_server_kill(&b->server);
     assert_err(open_spread(a, &f.q), WQ_EAWAY);
     start(b, true);
@@ -473,6 +483,8 @@ TEST(handle_is_opened_while_a_node_with_partitions_is_dead)
     redis_server_kill(&b->server);
     assert_err(open_spread(a, &f.q), WQ_OK);
     assert_int_equal(warnings, count_partitions(b));
+    assert_int_equal(server_of(f.q).partitions_away, count_partitions(b));
+    assert_true(wq_fd(f.q) >= 0);
     for (int i = 0; i < SPREAD; i++) {
         of_a += node_of(i) == a;
         add_number(i, node_of(i) == b);
@@ -484,6 +496,81 @@ TEST(handle_is_opened_while_a_node_with_partitions_is_dead)
         add_number(i, false);
     assert_int_equal(work_on_all(), SPREAD);
     check(f.q);
+}
+
+/* Get keys, and give them back, until one of that node comes: the others always have
+ * some. */
+static bool
+finds_key_of(const struct node *node)
+{
+    wq_item *item = NULL;
+    bool     found = false;
+
+    for (int i = 0; i < 20000 && !found; i++) {
+        const wq_err err = wq_get_within(f.q, 0, &item);
+        if (err) {
+            assert_true(is_for_now(err));
+            continue;
+        }
+        found = node_of(atoi(item->key.data)) == node;
+        (void)wq_finish(f.q, item, wq_result_back());
+    }
+    return found;
+}
+
+/* S-25: keys of a partition that was away when the queue was opened do not wait until
+ * the others have none. */
+TEST(keys_of_a_partition_that_is_back_come_although_others_have_some)
+{
+    struct node *a = node_of_slot("CLUSTER KEYSLOT wq:{q}:meta");
+    struct node *b = a == &f.nodes[0] ? &f.nodes[1] : &f.nodes[0];
+
+    (void)state;
+    keep_up(a);
+    assert_err(open_spread(a, &f.q), WQ_OK);
+    for (int i = 0; i < SPREAD; i++)
+        add_number(i, false);
+    wq_destroy(f.q);
+    f.q = NULL;
+
+    redis_server_kill(&b->server);
+    assert_err(open_spread(a, &f.q), WQ_OK);
+    assert_true(finds_key_of(a));
+    start(b, true);
+    redis_server_await(&b->server, "CLUSTER INFO", "cluster_state:ok");
+    assert_true(finds_key_of(b));
+    check(f.q);
+}
+
+/* A node that hangs costs an open, and the calls after it, little more than one
+ * timeout. */
+TEST(handle_is_opened_while_a_node_with_partitions_hangs)
+{
+    const int64_t timeout_ns = WQ_SECONDS(2);
+    struct node  *a = node_of_slot("CLUSTER KEYSLOT wq:{q}:meta");
+    struct node  *b = a == &f.nodes[0] ? &f.nodes[1] : &f.nodes[0];
+
+    (void)state;
+    keep_up(a);
+    assert_err(open_spread(a, &f.q), WQ_OK);
+    assert_true(count_partitions(b) > 1);
+    wq_destroy(f.q);
+    f.q = NULL;
+    assert_int_equal(kill(b->server.pid, SIGSTOP), 0);
+    const int64_t           begin_ns = now_ns();
+    const wq_redis_options *options =
+        WQ_REDIS_OPTIONS(.lease_ns = LEASE, .timeout_ns = timeout_ns);
+    const wq_err err =
+        wq_redis_open(url("", a, "?queue=q&partitions=8"), options, NULL, &f.q);
+    const int64_t opened_ns = now_ns();
+    const wq_err  added = err ? err : wq_add_str(f.q, "x");
+    const int64_t took_ns = now_ns() - opened_ns;
+    assert_int_equal(kill(b->server.pid, SIGCONT), 0);
+    if (err)
+        fail_msg("%s", wq_last_error());
+    assert_true(opened_ns - begin_ns < 3 * timeout_ns);
+    assert_true(added == WQ_OK || added == WQ_EAWAY);
+    assert_true(took_ns < timeout_ns);
 }
 
 /* S-25: partitions are in both nodes; those of one go on while the other is
@@ -503,7 +590,7 @@ TEST(partitions_are_in_several_nodes)
     assert_int_equal(stats_of(f.q).ready, SPREAD);
     assert_int_equal(work_on_all(), SPREAD);
 
-    tell(&a->server, "CONFIG SET cluster-require-full-coverage no");
+    keep_up(a);
     redis_server_kill(&b->server);
     for (int i = 0; i < SPREAD; i++)
         add_number(i, node_of(i) == b);
@@ -524,4 +611,7 @@ WQ_TESTS(with_cluster(queue_is_found_from_any_node),
          with_cluster(queue_goes_on_at_the_replica_that_took_over),
          with_cluster(queue_of_a_dead_node_is_away_until_it_is_back),
          with_cluster(handle_is_opened_while_a_node_with_partitions_is_dead),
+         with_cluster(
+             keys_of_a_partition_that_is_back_come_although_others_have_some),
+         with_cluster(handle_is_opened_while_a_node_with_partitions_hangs),
          with_cluster(partitions_are_in_several_nodes));

@@ -107,7 +107,7 @@ put_client(char *to, int holder)
 {
     char host[HOST_BYTES] = "";
 
-    if (gethostname(host, sizeof host - 1) || !*host)
+    if (gethostname(host, sizeof host) || !*host)
         (void)strcpy(host, "unknown");
     for (char *c = host; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr(".-", *c))
@@ -115,25 +115,35 @@ put_client(char *to, int holder)
     (void)sprintf(to, "%s:%d", host, holder);
 }
 
-/* The options that url_complete() appends, with their separators. */
+/* Append "?NAME=" or "&NAME=" to the end of a URL, which is at `to`. */
+static char *
+put_name(char *to, const char *url, const char *name)
+{
+    const char last = to[-1];
+
+    if (last != '?' && last != '&')
+        *to++ = strchr(url, '?') ? '&' : '?';
+    return to + sprintf(to, "%s=", name);
+}
+
+/* The options that url_complete() appends to the URL that ends at `to`. */
 static void
 put_options(char *to, const char *url, bool existing, int holder)
 {
     const char *end = NULL;
-    char        separator = strchr(url, '?') ? '&' : '?';
 
     *to = '\0';
     if (url_is_redis(url)) {
         if (holder && !url_find_option(url, "client", &end))
-            put_client(to + sprintf(to, "%cclient=", separator), holder);
+            put_client(put_name(to, url, "client"), holder);
         return;
     }
     if (existing && !url_find_option(url, "create", &end)) {
-        to += sprintf(to, "%ccreate=no", separator);
-        separator = '&';
+        to = stpcpy(put_name(to, url, "create"), "no");
+        url = "?"; /* an option is there */
     }
     if (holder)
-        (void)sprintf(to, "%cholder=%d", separator, holder);
+        (void)sprintf(put_name(to, url, "holder"), "%d", holder);
 }
 
 char *

@@ -210,7 +210,7 @@ put_other(struct shown *s, const char *text)
 {
     size_t n = strspn(text, PATH);
 
-    if (text[n] == '@') /* it may be a password */
+    if (text[n] != ':' && strchr(text + n, '@')) /* it may be a password */
         n = 0;
     if (text[n] == ':')
         n++;

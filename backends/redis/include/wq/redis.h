@@ -104,8 +104,8 @@ typedef struct wq_redis_options {
     int64_t lease_ns;
     /* How long to wait for a connection and for each reply, at most; then
      * WQ_EAWAY or WQ_EIO. 5 s, but not more than a quarter of lease_ns. A renewal
-     * waits for a third of lease_ns at most, and for replicas for a twelfth: so
-     * there is time for another one. If a host has several addresses, each has
+     * waits for a third of lease_ns at most in each of these steps, and for
+     * replicas for a twelfth. If a host has several addresses, each has
      * its part of the time. */
     int64_t timeout_ns;
     /* A key becomes DEAD when so many processes in a row have died, or lost it,
@@ -164,8 +164,9 @@ typedef struct wq_redis_options {
  *   WQ_ENOMEM.
  * wq_last_error() says more.
  * Threads: any.  Blocks: for the server, at most timeout_ns for the connection,
- * with the lookup of its name, and for each exchange.  Since: 0.1.  [S-17 S-20
- * S-21 S-22 S-23 S-24 S-25]
+ * with the lookup of its name, and for each exchange; after a partition that
+ * hangs, an eighth of it for each further one.  Since: 0.1.  [S-17 S-20 S-21
+ * S-22 S-23 S-24 S-25]
  */
 WQ_API WQ_NODISCARD wq_err wq_redis_open(const char             *url,
                                          const wq_redis_options *options,
