@@ -7,6 +7,7 @@
 # ASan handles crashes, although cmocka installs handlers, too.
 set(WQ_TEST_ENVIRONMENT
   "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:handle_segv=2:handle_sigbus=2:handle_sigfpe=2"
+  "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/../tests/support/lsan.supp:print_suppressions=0"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:handle_segv=2"
   "UBSAN_OPTIONS=print_stacktrace=1"
 )
