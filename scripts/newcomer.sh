@@ -107,18 +107,18 @@ can_chroot || {
     exit 0
 }
 git clone --quiet --bare --no-hardlinks . "$work/wq.git"
-new_root root
+new_root debian
 say "a user with sudo, git and make"
 # man-db removes what minimal systems exclude: manual pages.
-quietly user enter "$work/root" sh -ec '
+quietly user enter "$work/debian" sh -ec '
     rm -f /etc/dpkg/dpkg.cfg.d/*
     apt-get -qy --no-install-recommends install git make sudo man-db
     useradd --create-home --shell /bin/bash user
     echo "user ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/user'
-mv "$work/wq.git" "$work/root/srv/wq.git"
-enter "$work/root" chown -R user /srv/wq.git
-enter "$work/root" su - user -c "git clone --quiet /srv/wq.git wq"
-enter "$work/root" su - user -c \
+mv "$work/wq.git" "$work/debian/srv/wq.git"
+enter "$work/debian" chown -R user /srv/wq.git
+enter "$work/debian" su - user -c "git clone --quiet /srv/wq.git wq"
+enter "$work/debian" su - user -c \
     "wq/scripts/newcomer.sh --inside ${1:---tests}" >"$out/log" 2>&1 || {
     tail -n 80 "$out/log"
     say "failed; the whole log is $out/log"
